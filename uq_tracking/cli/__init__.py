@@ -1,6 +1,6 @@
 """The command line: parse, call a function, print. One file per family of commands."""
 
-from uq_tracking.cli import comparing, discovery, logged, scoring, showing
+from uq_tracking.cli import discovery, logged, scoring
 from uq_tracking.cli.app import app
 
-__all__ = ["app", "comparing", "discovery", "logged", "scoring", "showing"]
+__all__ = ["app", "discovery", "logged", "scoring"]

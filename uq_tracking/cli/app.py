@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
+from uq_tracking.cli.options import PARSERS, SHARED
 from uq_tracking.errors import PluginError, SettingsError, TrackingWarning, UQTrackingError, warn
 from uq_tracking.formatting import with_options
 
@@ -58,23 +59,12 @@ class _Commands(TyperGroup):
                 try:
                     if name in self.commands:
                         raise PluginError("a command of uq-tracking has that name; rename it")
-                    found[name] = _made(name, function)
+                    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+                    alone.command(name, context_settings=HELP)(made(function))
+                    found[name] = typer.main.get_command(alone)
                 except Exception as error:  # another package's function may have any signature
                     warn(f"command {name!r} of {function.__module__} was skipped: {error}")
         return dict(found)
-
-
-def _made(name: str, function: Callable[..., Any]) -> Any:
-    """Make a command of a function; users' mistakes in it are shown as in all others."""
-
-    @wraps(function)
-    def command(*given: Any, **options: Any) -> None:
-        with shown_errors(function):
-            function(*given, **options)
-
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, context_settings=HELP)(command)
-    return typer.main.get_command(alone)
 
 
 app = typer.Typer(
@@ -89,6 +79,38 @@ app = typer.Typer(
 console = Console(emoji=False)
 messages = Console(stderr=True, emoji=False)
 """Progress and errors go to stderr, so that output can be piped. Names such as ``:smile:`` stay as they are."""
+
+
+def made(function: Callable[..., None], *shared: str) -> Callable[..., None]:
+    """Give a function some options of `SHARED` besides its own, and show users' mistakes in it in one line.
+
+    It receives those that are given, parsed, as keyword arguments.
+    """
+    own = signature(function, eval_str=True)
+    items = own.parameters.values()
+    options = [item for item in items if item.kind is not item.VAR_KEYWORD and item.name not in shared]
+    options += [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=SHARED[name])
+        for name in shared
+    ]
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        with shown_errors(command):
+            for name in shared:
+                value = given.pop(name)
+                if value is not None:
+                    given[name] = PARSERS[name](value) if name in PARSERS else value
+            function(**given)
+
+    vars(command)["__signature__"] = own.replace(parameters=options)
+    command.__annotations__ = {item.name: item.annotation for item in options}
+    return command
+
+
+def command(*shared: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command of the program, with some options of `SHARED`."""
+    return lambda function: app.command()(made(function, *shared))
 
 
 @contextmanager

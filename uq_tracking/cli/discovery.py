@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from uq_tracking.cli.app import app, console, say, shown_errors
+from uq_tracking.cli.app import command, console, say
 from uq_tracking.errors import UnknownMetricError, closest
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ WIDE = 400
 """Width of a table that goes to a file or a pipe, where nothing should be cut."""
 
 
-@app.command()
+@command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the runs.")] = Path(),
     backend: Annotated[str, typer.Option(help="mlflow, wandb (offline) or dir.")] = "mlflow",
@@ -31,11 +31,10 @@ def demo(
     """Complete real terrain from sparse heights with seven uncertainty methods; log and compare them."""
     from uq_tracking.demo.run import run_demo
 
-    with shown_errors(demo):
-        run_demo(output, backend=backend, methods=method, seed=seed, fast=fast)
+    run_demo(output, backend=backend, methods=method, seed=seed, fast=fast)
 
 
-@app.command()
+@command()
 def metrics(
     keys: Annotated[
         list[str] | None,
@@ -46,17 +45,16 @@ def metrics(
     from uq_tracking.metrics.registry import every_metric
     from uq_tracking.tables.model import better_text
 
-    with shown_errors(metrics):
-        if not keys:
-            rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in every_metric()]
-            _show(("key", "task", "unit", "better", "meaning"), rows)
-        for metric in _named(keys or []):
-            facts = {"task": metric.task, "meaning": metric.summary, "formula": metric.formula}
-            facts |= {"source": metric.source, "unit": metric.unit or "none"}
-            facts |= {"better": better_text(metric) or "does not judge"}
-            console.print(metric.key, style="bold", markup=False, highlight=False)
-            for name, text in facts.items():
-                say(f"  {name:8}{text}")
+    if not keys:
+        rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in every_metric()]
+        _show(("key", "task", "unit", "better", "meaning"), rows)
+    for metric in _named(keys or []):
+        facts = {"task": metric.task, "meaning": metric.summary, "formula": metric.formula}
+        facts |= {"source": metric.source, "unit": metric.unit or "none"}
+        facts |= {"better": better_text(metric) or "does not judge"}
+        console.print(metric.key, style="bold", markup=False, highlight=False)
+        for name, text in facts.items():
+            say(f"  {name:8}{text}")
 
 
 def _named(keys: list[str]) -> list[Metric]:
@@ -73,19 +71,18 @@ def _named(keys: list[str]) -> list[Metric]:
     return [metric for key in keys for metric in every_metric() if metric.key == key]
 
 
-@app.command()
+@command()
 def backends() -> None:
     """List the known trackers, and how to install those that are missing."""
     from uq_tracking import plugins
 
-    with shown_errors(backends):
-        rows = []
-        for backend in plugins.backends().values():
-            status = backend.status()
-            schemes = ", ".join(f"{scheme}:" for scheme in (backend.name, *backend.schemes))
-            usable = "yes" if status.usable else "no"
-            rows.append((status.name, schemes, status.version or "-", usable, status.hint or ""))
-        _show(("backend", "addresses", "version", "usable", "hint"), rows)
+    rows = []
+    for backend in plugins.backends().values():
+        status = backend.status()
+        schemes = ", ".join(f"{scheme}:" for scheme in (backend.name, *backend.schemes))
+        usable = "yes" if status.usable else "no"
+        rows.append((status.name, schemes, status.version or "-", usable, status.hint or ""))
+    _show(("backend", "addresses", "version", "usable", "hint"), rows)
 
 
 def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:

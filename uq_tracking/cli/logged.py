@@ -1,51 +1,231 @@
-"""Commands that work on logged runs: rescore, pool, sync."""
+"""Commands that work on logged runs: report, plot, compare, view, rescore, pool, sync."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uq_tracking.cli.app import app, console, in_options, messages, say, shown_errors
-from uq_tracking.cli.options import (
-    RUNS,
-    Alpha,
-    Bins,
-    Dof,
-    FamilyName,
-    Method,
-    Runs,
-    Scores,
-    Split,
-    StdFloor,
-    Unit,
-    Where,
-    parse_list,
-    parse_scores,
-)
+from uq_tracking.cli.app import command, console, in_options, messages, prepared, say
+from uq_tracking.cli.options import RUNS, SETTINGS, OneRun, Runs
+from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
+
+if TYPE_CHECKING:
+    from uq_tracking.comparison import Comparison
+    from uq_tracking.comparison.facts import MetricKeys
+    from uq_tracking.report import Report
+    from uq_tracking.tables.model import Table
+
+REPORT_FORMATS = ("text", "markdown", "json")
+WIDE_ENOUGH = 10_000
+"""Line length for files, so that no table is split and no name shortened."""
+
+FORMATS: Mapping[str, Callable[[Comparison, MetricKeys], str]] = {
+    "text": lambda comparison, shown: comparison.to_text(shown, width=WIDE_ENOUGH) + "\n",
+    "markdown": lambda comparison, shown: comparison.to_markdown(shown),
+    "csv": lambda comparison, shown: comparison.to_csv(shown or "all"),
+    "latex": lambda comparison, shown: comparison.to_latex(shown),
+    "json": lambda comparison, shown: comparison.to_json() + "\n",
+    "html": lambda comparison, shown: comparison.to_html(),
+}
+SUFFIXES: Mapping[str, str] = {
+    "": "text",
+    ".txt": "text",
+    ".md": "markdown",
+    ".csv": "csv",
+    ".tex": "latex",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+}
 
 
-@app.command()
+@command("split", "metrics")
+def report(
+    run: OneRun,
+    form: Annotated[str, typer.Option("--format", help="text, markdown or json.")] = "text",
+    metrics: list[str] | None = None,
+    split: str | None = None,
+) -> None:
+    """Show a run's report: the verdict and the scores; --metrics all shows every score, else the headline."""
+    from uq_tracking.tables.markup import table_markdown
+
+    _check_format(form, REPORT_FORMATS)
+    found = _report_of(run, split)
+    if form == "text":
+        show_scores(found, metrics)
+        return
+    table = _scores_table(found, metrics)
+    console.out(table_markdown(table) if form == "markdown" else found.to_json(), end="", highlight=False)
+
+
+@command("split")
+def plot(
+    run: OneRun,
+    figure: Annotated[
+        str, typer.Option(help="Name of the figure, e.g. reliability, calibration, sparsification.")
+    ] = "reliability",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="png, svg or pdf file; default: uq_FIGURE.png."),
+    ] = None,
+    split: str | None = None,
+) -> None:
+    """Draw a figure from a run's stored report, without its predictions."""
+    path = output or Path(f"uq_{figure}.png")
+    drawn = _report_of(run, split).plot(figure)
+    kinds = drawn.canvas.get_supported_filetypes()
+    if path.suffix.lower().removeprefix(".") not in kinds:
+        raise SettingsError(
+            f"--output {path} has no known suffix; end it in one of .{', .'.join(sorted(kinds))}"
+        )
+    drawn.savefig(prepared(path), dpi="figure")
+    say(f"written to {path}")
+
+
+def show_scores(found: Report, metrics: list[str] | str | None) -> None:
+    """Print the verdict and some scores: keys, or all; by default the headline scores."""
+    from uq_tracking.tables.terminal import View
+
+    console.print(View([_scores_table(found, metrics)]))
+
+
+def _scores_table(found: Report, metrics: list[str] | str | None) -> Table:
+    """The verdict and some scores; UnknownMetricError names those the report does not have."""
+    from uq_tracking.metrics.registry import headline_or_all
+    from uq_tracking.tables.report import report_table
+
+    if metrics in ("all", ["all"]):
+        return report_table(found, None)
+    present = [*found.scores, *found.undefined]
+    lacking = [key for key in metrics or () if key not in present]
+    if lacking:
+        raise UnknownMetricError(
+            f"the report has no score called {', '.join(lacking)}{closest(lacking[0], present)}; "
+            f"it has {', '.join(sorted(present))}"
+        )
+    return report_table(found, list(metrics) if metrics else headline_or_all(found.task, present))
+
+
+def _report_of(uri: str, split: str | None) -> Report:
+    """The report of the one run that an address names, with its statistics if stored.
+
+    If the run holds only a single split or output, that one.
+    """
+    from uq_tracking.runs.read import logged_run
+
+    with messages.status(f"reading {uri}"):
+        run = logged_run(uri, split=split).settled()
+        try:
+            return run.scored()
+        except FileNotFoundError:
+            raise FileFormatError(f"{run.stored.uri} has {run.lacking()}") from None
+
+
+@command("where", "split", "metrics", "level", "seed")
+def compare(
+    uris: Runs,
+    baseline: Annotated[str | None, typer.Option(help="Method to compare the others with.")] = None,
+    maps: Annotated[bool, typer.Option(help="Include maps of spatial predictions in the HTML page.")] = True,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="text, markdown, csv, latex, json or html; by default from the suffix of --output, else text.",
+        ),
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write; default: the terminal, or uq_comparison.html for html."
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(help="Run or experiment to store the HTML page in, e.g. mlflow:EXPERIMENT."),
+    ] = None,
+    metrics: list[str] | None = None,
+    **options: Any,
+) -> None:
+    """Compare the methods of logged runs side by side: ranks, differences, agreement, curves and maps.
+
+    Of metrics, a few of every kind are shown; --metrics names others, or all.
+    """
+    from uq_tracking.comparison import compare as compare_runs
+    from uq_tracking.tracking.names import PAGE_FILE
+
+    suffix = output.suffix.lower() if output else ""
+    if not form and suffix not in SUFFIXES:
+        known = ", ".join(filter(None, SUFFIXES))
+        raise SettingsError(
+            f"--output {output} has no known suffix; end it in one of {known}, or pass --format"
+        )
+    form = form or SUFFIXES[suffix]
+    _check_format(form, FORMATS)
+    shown: MetricKeys = "all" if metrics == ["all"] else None
+    with messages.status("reading runs") as status:
+        comparison = compare_runs(
+            *uris,
+            baseline=baseline,
+            metrics=None if shown else metrics,
+            maps="auto" if maps and (form in ("html", "json") or log) else False,
+            progress=lambda name, count: status.update(f"reading runs: {count}, {name}"),
+            **options,
+        )
+    if output is None and form == "text":
+        console.print(comparison.to_rich(shown))
+    elif output is None and form != "html":
+        console.out(FORMATS[form](comparison, shown), end="", highlight=False)
+    else:  # a page always goes to a file
+        path = prepared(output or Path(PAGE_FILE))
+        path.write_text(FORMATS[form](comparison, shown), encoding="utf-8")
+        say(f"written to {path}")
+    if log is not None:
+        comparison.log(log)
+        say(f"page logged to {log}")
+
+
+def _check_format(form: str, known: Mapping[str, object] | tuple[str, ...]) -> None:
+    if form not in known:
+        raise SettingsError(f"--format is {form!r}; choose {', '.join(known)}{closest(form, known)}")
+
+
+@command()
+def view(
+    uri: Annotated[str, typer.Argument(help="Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT.")],
+    browse: Annotated[
+        bool | None, typer.Option("--open/--no-open", help="Open a browser; by default only in a terminal.")
+    ] = None,
+) -> None:
+    """Set up an overview of all runs on the tracker's own page, and print its address."""
+    from uq_tracking.tracking.resolve import open_store
+
+    with messages.status(f"reading {uri}"):
+        store, run_id = open_store(uri)
+        if run_id is not None:
+            raise SettingsError(f"{uri} is a single run; pass its experiment, or use `report` or `plot`")
+        page = store.show()
+    if page is None:
+        raise SettingsError(
+            f"{uri} has no page of its own; make one with `uq-tracking compare {uri} --format html`"
+        )
+    say(page)
+    if page.startswith("http") and (console.is_terminal if browse is None else browse):
+        typer.launch(page)
+
+
+@command("where", "split", "metrics", *SETTINGS, "std_floor", "recalibration", "scores")
 def rescore(
     uri: Annotated[str, typer.Argument(help=RUNS)],
-    where: Where = None,
-    split: Split = None,
-    metrics: Annotated[str, typer.Option(help="Further metrics: comma-separated keys.")] = "",
-    scores: Scores = "headline",
-    alpha: Alpha = None,
-    n_bins: Bins = None,
-    family: FamilyName = None,
-    dof: Dof = None,
-    unit: Unit = None,
-    std_floor: StdFloor = None,
     calibration: Annotated[
         str | None, typer.Option(help="JSON file of a fitted recalibration, or 'halves' to cross-fit.")
     ] = None,
     calibration_split: Annotated[
         str | None, typer.Option(help="Split of each run on which to fit recalibrations, e.g. val.")
     ] = None,
-    recalibration: Annotated[str, typer.Option(help="Methods to fit, comma-separated.")] = "",
     figures: Annotated[
         bool | None,
         typer.Option(
@@ -61,89 +241,59 @@ def rescore(
     limit: Annotated[
         int | None, typer.Option(help="Bytes above which a stored file is not read; by default 8 GiB.")
     ] = None,
+    scores: Any = "headline",
+    **options: Any,
 ) -> None:
-    """Rescore logged runs: new metrics, other settings, recalibrations."""
+    """Rescore logged runs: new metrics, other settings, recalibrations. Settings not given stay the run's own."""
     from uq_tracking.npz import LIMIT
     from uq_tracking.runs import RescoreOptions
     from uq_tracking.runs import rescore as rescore_runs
-    from uq_tracking.runs.outcomes import progress_bar, show_summary
+    from uq_tracking.runs.outcomes import progress_bar
 
-    with shown_errors(rescore):
-        with progress_bar(console, "rescoring") as progress:
-            summary = rescore_runs(
-                uri,
-                where=where,
-                split=split,
-                metrics=parse_list(metrics),
-                alpha=alpha,
-                n_bins=n_bins,
-                family=cast(Any, family),
-                dof=dof,
-                unit=unit,
-                std_floor=std_floor,
-                calibration=True if calibration == "halves" else calibration,
-                calibration_split=calibration_split,
-                recalibration=parse_list(recalibration),
-                dry_run=dry_run,
-                progress=progress,
-                options=RescoreOptions(
-                    scores=parse_scores(scores),
-                    figures="auto" if figures is None else figures,
-                    force=force,
-                    workers=workers,
-                    limit=LIMIT if limit is None else limit,
-                ),
-            )
-        show_summary(summary, console, partial(in_options, command=rescore))
-        if summary.failed:
-            raise typer.Exit(1)
+    work = RescoreOptions(
+        scores=scores,
+        figures="auto" if figures is None else figures,
+        force=force,
+        workers=workers,
+        limit=LIMIT if limit is None else limit,
+    )
+    with progress_bar(console, "rescoring") as progress:
+        summary = rescore_runs(
+            uri,
+            calibration=True if calibration == "halves" else calibration,
+            calibration_split=calibration_split,
+            dry_run=dry_run,
+            progress=progress,
+            options=work,
+            **options,
+        )
+    _finish(summary, rescore)
 
 
-@app.command()
+@command("where", "split", "method", "metrics", *SETTINGS, "level")
 def pool(
     uris: Runs,
-    where: Where = None,
-    split: Split = None,
-    method: Method = None,
-    metrics: Annotated[str, typer.Option(help="Metrics: comma-separated keys; by default all.")] = "",
-    alpha: Alpha = None,
-    n_bins: Bins = None,
-    family: FamilyName = None,
-    dof: Dof = None,
-    unit: Unit = None,
-    level: Annotated[
-        float | None, typer.Option(help="Confidence level of intervals; by default that of the runs.")
-    ] = None,
     log: Annotated[str | None, typer.Option(help="Run or experiment to log the pooled report to.")] = None,
+    method: str | None = None,
+    split: str | None = None,
+    **options: Any,
 ) -> None:
-    """Score the samples of several runs (seeds, folds, shards) as one set."""
+    """Score the samples of several runs (seeds, folds, shards) as one set, with the runs' own settings by default."""
     from uq_tracking.runs import pool as pool_runs
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_run
     from uq_tracking.tracking.resolve import address_target
 
-    with shown_errors(pool):
-        with messages.status("merging statistics"):
-            report = pool_runs(
-                uris,
-                where=where,
-                split=split,
-                metrics=parse_list(metrics),
-                alpha=alpha,
-                n_bins=n_bins,
-                family=cast(Any, family),
-                dof=dof,
-                unit=unit,
-                level=level,
-            )
-        say(report)
-        if log is not None:
-            target = address_target(log, method or "uq")
-            log_run(report, run=target, method=method, split=split, strict=True, deadline=PATIENCE)
-            say(f"logged to {target.open().run.uri}")
+    with messages.status("merging statistics"):
+        pooled = pool_runs(uris, split=split, **options)
+    say(pooled)
+    if log is not None:
+        target = address_target(log, method or "uq")
+        log_run(pooled, run=target, method=method, split=split, strict=True, deadline=PATIENCE)
+        say(f"logged to {target.open().run.uri}")
 
 
-@app.command()
+@command("where")
 def sync(
     source: Annotated[
         str | None, typer.Argument(help="Runs to copy, or a folder of saved calls, e.g. dir:uq_runs.")
@@ -151,7 +301,6 @@ def sync(
     destination: Annotated[
         str | None, typer.Argument(help="Where to copy runs, e.g. mlflow:EXPERIMENT.")
     ] = None,
-    where: Annotated[str | None, typer.Option(help="Filter expression for the source.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be sent or copied.")
     ] = False,
@@ -160,20 +309,25 @@ def sync(
         str | None,
         typer.Option(help="Delete the file of a saved call that cannot be sent, and do nothing else."),
     ] = None,
+    where: str | None = None,
 ) -> None:
     """Send what trackers missed while they were down; with a destination, also copy runs there."""
-    from uq_tracking.runs.outcomes import progress_bar, show_summary
+    from uq_tracking.runs.outcomes import progress_bar
     from uq_tracking.runs.sync import drop_entry
     from uq_tracking.runs.sync import sync as sync_runs
 
-    with shown_errors(sync):
-        if drop is not None:
-            say(f"dropped {drop_entry(drop)}")
-            return
-        with progress_bar(console, "copying") as progress:
-            summary = sync_runs(
-                source, destination, where=where, dry_run=dry_run, keep=keep, progress=progress
-            )
-        show_summary(summary, console, partial(in_options, command=sync))
-        if summary.failed:
-            raise typer.Exit(1)
+    if drop is not None:
+        say(f"dropped {drop_entry(drop)}")
+        return
+    with progress_bar(console, "copying") as progress:
+        summary = sync_runs(source, destination, where=where, dry_run=dry_run, keep=keep, progress=progress)
+    _finish(summary, sync)
+
+
+def _finish(summary: Any, command: Callable[..., None]) -> None:
+    """Show what was done with each run, and exit with 1 if any failed."""
+    from uq_tracking.runs.outcomes import show_summary
+
+    show_summary(summary, console, partial(in_options, command=command))
+    if summary.failed:
+        raise typer.Exit(1)

@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 import typer
 
-from uq_tracking.errors import SettingsError, closest
-
-if TYPE_CHECKING:
-    from uq_tracking.tracking.content import Scores as ShownScores
-
-Choice = TypeVar("Choice", bound=str)
+from uq_tracking.errors import SettingsError
 
 RUNS = "Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH; add an id for one run, mlflow:EXPERIMENT/RUN_ID."
 
 Runs = Annotated[list[str], typer.Argument(help=RUNS)]
 OneRun = Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")]
-Where = Annotated[str | None, typer.Option(help="Filter expression, in the tracker's own syntax.")]
-Scores = Annotated[str, typer.Option(help="Scores the tracker shows: headline or all.")]
-Split = Annotated[str | None, typer.Option(help="Split or output of the runs, e.g. test.")]
-Columns = Annotated[
-    str,
-    typer.Option(
-        help="Column names in the file: target=y,mean=mu,std=sigma; 0.1=q10,0.9=q90; labels=y,probs=p_*."
-    ),
-]
-Method = Annotated[str | None, typer.Option(help="Name of the uncertainty method.")]
-Unit = Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")]
-StdFloor = Annotated[float | None, typer.Option(help="Raise smaller stds to this value.")]
-ALPHA = "Share of the errors that MeRCI covers."
-BINS = "Number of bins for ENCE and reliability."
-Alpha = Annotated[float | None, typer.Option(help=ALPHA)]
-Bins = Annotated[int | None, typer.Option(help=BINS)]
-FamilyName = Annotated[str | None, typer.Option(help="gaussian, laplace, uniform, logistic or student_t.")]
-Dof = Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")]
+
+_TEXT: Mapping[str, str] = {
+    "where": "Filter expression, in the tracker's own syntax.",
+    "split": "Split or output of the runs, e.g. test.",
+    "method": "Name of the uncertainty method.",
+    "metrics": "Metrics: comma-separated keys.",
+    "recalibration": "Recalibrations to fit: comma-separated methods.",
+    "scores": "Scores the tracker shows: headline (the default) or all.",
+    "columns": "Column names in the file: target=y,mean=mu,std=sigma; 0.1=q10,0.9=q90; labels=y,probs=p_*.",
+    "family": "gaussian (the default), laplace, uniform, logistic or student_t.",
+    "unit": "Unit of the target, e.g. m.",
+}
+_NUMBERS: Mapping[str, str] = {
+    "alpha": "Share of the errors that MeRCI covers; by default 0.95.",
+    "dof": "Degrees of freedom of student_t; by default 5.",
+    "std_floor": "Raise smaller stds to this value.",
+    "level": "Confidence level of intervals; by default 0.95.",
+}
+_WHOLE: Mapping[str, str] = {
+    "n_bins": "Number of bins for ENCE and reliability; by default 10.",
+    "seed": "Random seed; by default 0.",
+}
+SHARED: Mapping[str, Any] = {
+    **{name: Annotated[str | None, typer.Option(help=text)] for name, text in _TEXT.items()},
+    **{name: Annotated[float | None, typer.Option(help=text)] for name, text in _NUMBERS.items()},
+    **{name: Annotated[int | None, typer.Option(help=text)] for name, text in _WHOLE.items()},
+}
+"""Options by the names that the package's functions give them; None where they are not given."""
+SETTINGS = ("alpha", "n_bins", "family", "dof", "unit")
+"""Options that affect the numbers; those of logged runs are kept where none are given."""
 
 
-def parse_columns(text: str) -> dict[str, str] | None:
-    """``target=y,mean=mu`` as a dict; None for an empty text."""
-    if not text:
-        return None
+def parse_columns(text: str) -> dict[str, str]:
+    """``target=y,mean=mu`` as a dict."""
     pairs = [pair.partition("=") for pair in text.split(",")]
-    wrong = [name for name, equals, value in pairs if not (name and equals and value)]
-    if wrong:
+    if any(not (name and equals and value) for name, equals, value in pairs):
         raise SettingsError(
             f"cannot parse --columns {text!r}; write role=name pairs: target=y,mean=mu,std=sigma"
         )
@@ -56,20 +60,8 @@ def parse_list(text: str) -> list[str] | None:
     return [item.strip() for item in text.split(",") if item.strip()] or None
 
 
-def parse_scores(text: str) -> ShownScores:
-    """Which scores the tracker shows."""
-    from uq_tracking.tracking.content import SCORES
-
-    return _chosen("--scores", text, SCORES)
-
-
-def parse_policy(text: str) -> Literal["raise", "drop"]:
-    """What to do with invalid predictions."""
-    return _chosen("--on-invalid", text, ("raise", "drop"))
-
-
-def _chosen(option: str, text: str, choices: Sequence[Choice]) -> Choice:
-    for choice in choices:
-        if choice == text:
-            return choice
-    raise SettingsError(f"{option} is {text!r}; choose {' or '.join(choices)}{closest(text, choices)}")
+PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "columns": parse_columns,
+    "metrics": parse_list,
+    "recalibration": parse_list,
+}
