@@ -6,7 +6,7 @@ from itertools import groupby
 
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.plugins import metrics
-from uq_tracking.tables.model import better_text
+from uq_tracking.tables import better_text
 from uq_tracking.testing.examples import example_score
 
 QUESTIONS = {

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from uq_tracking.inference import Judgement, NoiseFloor, Verdict
     from uq_tracking.statistics.statistics import Statistics
-    from uq_tracking.tables.before_after import BeforeAfter
+    from uq_tracking.tables.report import BeforeAfter
 
 SCHEMA = 1
 """Version of the file format; increased when older readers would misread new files."""
@@ -303,12 +303,12 @@ class Report:
         return tables_text([report_table(self)])
 
     def __repr__(self) -> str:
-        from uq_tracking.tables.summary import report_summary
+        from uq_tracking.tables.report import report_summary
 
         return report_summary(self)
 
     def _repr_html_(self) -> str:
-        from uq_tracking.tables.html import report_html
+        from uq_tracking.tables.report import report_html
 
         png = BytesIO()
         self.plot().savefig(png, format="png", dpi=INLINE_DPI)
@@ -369,7 +369,7 @@ class Report:
         BackendError
             pandas is not installed.
         """
-        from uq_tracking.tables.summary import score_rows
+        from uq_tracking.tables.report import score_rows
 
         return _pandas().DataFrame(score_rows(self)).set_index("score")
 
@@ -434,7 +434,7 @@ class Reports(Mapping[str, Report]):
         ----------
         .. [1] Levi et al., 2019, table 1.
         """
-        from uq_tracking.tables.before_after import before_after
+        from uq_tracking.tables.report import before_after
 
         return before_after(self, metrics)
 
@@ -445,7 +445,7 @@ class Reports(Mapping[str, Report]):
         return tables_text([outputs_table(self)], width=1000)
 
     def _repr_html_(self) -> str:
-        from uq_tracking.tables.html import tables_html
+        from uq_tracking.tables.formats import tables_html
         from uq_tracking.tables.report import outputs_table
 
         return tables_html([outputs_table(self)])

@@ -5,7 +5,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import UnknownMetricError
-from uq_tracking.tables.before_after import before_after
+from uq_tracking.tables.report import before_after
 
 RNG = np.random.default_rng(0)
 STD = RNG.uniform(1, 2, (300, 2))

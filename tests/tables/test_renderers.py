@@ -11,10 +11,8 @@ from rich.console import Console
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
 from uq_tracking.errors import UnknownMetricError
-from uq_tracking.tables import Cell, Column, Row, Table
-from uq_tracking.tables.colors import GREY, rank_color
-from uq_tracking.tables.html import tables_html
-from uq_tracking.tables.markup import table_csv, table_latex, table_markdown
+from uq_tracking.tables import GREY, Cell, Column, Row, Table, rank_color
+from uq_tracking.tables.formats import table_csv, table_latex, table_markdown, tables_html
 from uq_tracking.tables.terminal import View, shortened, tables_text
 
 ESCAPE = "\x1b[2J\x1b[31mname"

@@ -43,7 +43,7 @@ def metrics(
 ) -> None:
     """List all metrics with key, task, unit, direction and meaning; for named ones also formula and source."""
     from uq_tracking.metrics.registry import every_metric
-    from uq_tracking.tables.model import better_text
+    from uq_tracking.tables import better_text
 
     if not keys:
         rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in every_metric()]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison
     from uq_tracking.comparison.facts import MetricKeys
     from uq_tracking.report import Report
-    from uq_tracking.tables.model import Table
+    from uq_tracking.tables import Table
 
 REPORT_FORMATS = ("text", "markdown", "json")
 WIDE_ENOUGH = 10_000
@@ -51,7 +51,7 @@ def report(
     split: str | None = None,
 ) -> None:
     """Show a run's report: the verdict and the scores; --metrics all shows every score, else the headline."""
-    from uq_tracking.tables.markup import table_markdown
+    from uq_tracking.tables.formats import table_markdown
 
     _check_format(form, REPORT_FORMATS)
     found = _report_of(run, split)

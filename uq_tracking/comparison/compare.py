@@ -33,7 +33,7 @@ from uq_tracking.metrics.registry import Metric
 from uq_tracking.runs.read import LoggedRun
 from uq_tracking.settings import check_level, check_seed
 from uq_tracking.streams.map_samples import checked_maps
-from uq_tracking.tables.model import Table
+from uq_tracking.tables import Table
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE, check_split
 from uq_tracking.tracking.resolve import targets_of
@@ -154,19 +154,19 @@ class Comparison(Facts):
 
     def to_markdown(self, metrics: MetricKeys = None) -> str:
         """A Markdown table: bold is best, italic is worst, the rank in brackets."""
-        from uq_tracking.tables.markup import table_markdown
+        from uq_tracking.tables.formats import table_markdown
 
         return table_markdown(self._chosen(metrics))
 
     def to_latex(self, metrics: MetricKeys = None) -> str:
         r"""A LaTeX table for ``booktabs`` and ``\usepackage[table]{xcolor}``: colors from best to worst."""
-        from uq_tracking.tables.markup import table_latex
+        from uq_tracking.tables.formats import table_latex
 
         return table_latex(self._chosen(metrics))
 
     def to_csv(self, metrics: MetricKeys = "all") -> str:
         """One line per method and metric, with full digits."""
-        from uq_tracking.tables.markup import table_csv
+        from uq_tracking.tables.formats import table_csv
 
         return table_csv(self._chosen(metrics), self.difference_table, self.baseline)
 
@@ -274,7 +274,7 @@ class Comparison(Facts):
         yield self.to_rich()
 
     def _repr_html_(self) -> str:
-        from uq_tracking.tables.html import tables_html
+        from uq_tracking.tables.formats import tables_html
 
         return tables_html(self.tables())
 

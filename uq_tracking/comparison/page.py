@@ -24,8 +24,8 @@ from uq_tracking.comparison.table import disagreement, intervals_used, without_v
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.tables.html import templates
-from uq_tracking.tables.model import Cell, Table, better_text, unit_text
+from uq_tracking.tables import Cell, Table, better_text, unit_text
+from uq_tracking.tables.formats import templates
 from uq_tracking.typed import plain
 
 TITLE = "Uncertainty methods compared"

@@ -11,8 +11,8 @@ from uq_tracking.comparison.facts import Facts, family, mean_loss, values_of
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.formatting import format_number
 from uq_tracking.metrics.registry import FAMILIES, Metric
-from uq_tracking.tables.before_after import BEFORE
-from uq_tracking.tables.model import NO_VALUE, Cell, Column, Mark, Row, Table, metric_column
+from uq_tracking.tables import NO_VALUE, Cell, Column, Mark, Row, Table, metric_column
+from uq_tracking.tables.report import BEFORE
 
 DISAGREES = 0.5
 """A tau below this is worth a line: more than a quarter of the pairs of methods swap places."""

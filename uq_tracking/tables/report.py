@@ -1,18 +1,35 @@
-"""A report as a table."""
+"""Tables of reports: every score, a summary, several outputs, before and after recalibration."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+import textwrap
+from base64 import b64encode
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
-from uq_tracking.formatting import format_number
-from uq_tracking.metrics.registry import Metric
-from uq_tracking.tables.model import Cell, Column, Row, Table, better_text, unit_text
+from uq_tracking.formatting import format_interval, format_number, format_score, one_line
+from uq_tracking.metrics.registry import Metric, find
+from uq_tracking.tables import Cell, Column, Row, Table, better_text, unit_text
+from uq_tracking.tables.formats import table_markdown, tables_html, templates
+from uq_tracking.tables.terminal import tables_text
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
+WIDTH = 100
+MOST_LINES = 40
+BEFORE = "before"
+VERDICTS = {
+    "overconfident": "#b04a00",
+    "overconfident in few samples": "#b04a00",
+    "underconfident": "#1f6b97",
+    "miscalibrated in shape": "#b04a00",
+    "consistent with calibrated": "#00734f",
+}
+"""Colors of the verdict, as in the figures; readable on white and dark backgrounds."""
 BY_CHANCE = (
     "by chance: a calibrated forecast scores up to this value in 95 % of samples like this one; p is the share of "
     "calibrated forecasts that score at least as high as this one"
@@ -27,10 +44,36 @@ COLUMNS = (
 )
 
 
+def score_rows(report: Report) -> list[dict[str, Any]]:
+    """Return a row per score: key, value, interval, score by chance alone, unit, direction, family, meaning.
+
+    Of a metric whose plugin is not installed here, only the value is known.
+    """
+    known, unit, rows = plugins.metrics(report.task), report.settings.get("unit"), []
+    for key, value in report.scores.items():
+        low, high = report.intervals.get(key, (None, None))
+        floor, metric = report.noise.get(key), known.get(key)
+        rows.append(
+            {
+                "score": key,
+                "value": value,
+                "low": low,
+                "high": high,
+                "by_chance": None if floor is None else floor.high,
+                "p": None if floor is None else floor.p,
+                "unit": "" if metric is None else unit_text(metric.unit, unit),
+                "better": "" if metric is None else better_text(metric),
+                "judges": "" if metric is None else metric.family,
+                "meaning": "" if metric is None else metric.summary,
+            }
+        )
+    return rows
+
+
 def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
     """One row per score, in the registry's order; only those of ``keys`` if given."""
     known = plugins.metrics(report.task)
-    rows = tuple(_row(report, key, known.get(key)) for key in report.scores if keys is None or key in keys)
+    rows = tuple(_row(report, row) for row in score_rows(report) if keys is None or row["score"] in keys)
     empty = {"interval": not report.intervals, "by chance": not report.noise}
     columns = tuple(column for column in COLUMNS if not empty.get(column.key))
     return Table(
@@ -57,26 +100,17 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
     )
 
 
-def _row(report: Report, key: str, metric: Metric | None) -> Row:
-    """One score; for a metric whose plugin is not installed here, only its value."""
-    value, interval = report.shown(key)
+def _row(report: Report, score: Mapping[str, Any]) -> Row:
+    value, interval = report.shown(score["score"])
     cell = Cell(value, interval=interval)
-    cells = {"value": cell, "interval": Cell(words=cell.interval_text), "by chance": _by_chance(report, key)}
-    unit, better, meaning = "", "", ""
-    if metric is not None:
-        unit = unit_text(metric.unit, report.settings.get("unit"))
-        better, meaning = better_text(metric), metric.summary
-    texts = {"unit": unit, "better": better, "meaning": meaning}
-    return Row(key, cells | {name: Cell(words=text) for name, text in texts.items()}, "score")
-
-
-def _by_chance(report: Report, key: str) -> Cell:
-    """What a calibrated forecast scores on as much data, and how often it scores as high as this one."""
-    floor = report.noise.get(key)
-    if floor is None:
-        return Cell(words="")
-    p = "p < 0.001" if floor.p < 0.001 else f"p = {format_number(floor.p, 2)}"
-    return Cell(words=f"to {format_number(floor.high)}, {p}")
+    words = {name: score[name] for name in ("unit", "better", "meaning")}
+    words["interval"], words["by chance"] = cell.interval_text, ""
+    if score["by_chance"] is not None:
+        p = "p < 0.001" if score["p"] < 0.001 else f"p = {format_number(score['p'], 2)}"
+        words["by chance"] = f"to {format_number(score['by_chance'])}, {p}"
+    return Row(
+        score["score"], {"value": cell, **{name: Cell(words=text) for name, text in words.items()}}, "score"
+    )
 
 
 def _title(report: Report) -> str:
@@ -103,3 +137,155 @@ def _of_output(report: Report, key: str) -> Cell:
         return Cell(reason=report.undefined.get(key))
     value, interval = report.shown(key)
     return Cell(value, interval=interval)
+
+
+def report_summary(report: Report) -> str:
+    """The verdict, and the scores by what they judge: headline scores first, one line each."""
+    lines = [*textwrap.wrap(one_line(report.verdict.text), WIDTH), scored_title(report)]
+    for family, metrics in _families(report):
+        lines += ["", family, *_family(report, metrics)]
+    last = "print(report) explains every score, report.plot() draws it, report.to_frame() is a table"
+    kept = lines if len(lines) <= MOST_LINES - 2 else [*lines[: MOST_LINES - 3], "..."]
+    return "\n".join([*kept, "", last])
+
+
+def scored_title(report: Report) -> str:
+    """What was scored: method, split and samples."""
+    known = [report.provenance.get(name) for name in ("method", "split")]
+    return one_line(", ".join([*(str(part) for part in known if part), report_table(report, ()).title]))
+
+
+def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:
+    """Metrics with a score in the report, by what they judge."""
+    known = plugins.metrics(report.task)
+    found = [known[key] for key in report.scores if key in known]
+    for family, metrics in groupby(sorted(found, key=lambda m: m.place), key=lambda m: m.family):
+        yield family, list(metrics)
+
+
+def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
+    """One line per headline score; the others follow in running text."""
+    for metric in metrics:
+        if metric.headline:
+            unit = unit_text(metric.unit, report.settings.get("unit"))
+            value, interval = report.shown(metric.key)
+            floor = report.noise.get(metric.key)
+            by_chance = "" if floor is None else f"by chance to {format_number(floor.high)}"
+            certainty = by_chance if interval is None else format_interval(interval)
+            yield f"  {metric.key:<18}{format_score(value):>12} {unit:<8}{certainty}".rstrip()
+    others = [m.key for m in metrics if not m.headline]
+    text = ", ".join(f"{key} {format_number(report.shown(key)[0])}" for key in others)
+    yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str, Table]]:
+    """One table per family of scores, with all scores or only the headline."""
+    shown = {
+        family: [metric.key for metric in metrics if metric.headline or not headline]
+        for family, metrics in _families(report)
+    }
+    return [(family, report_table(report, keys)) for family, keys in shown.items() if keys]
+
+
+def report_html(report: Report, picture: bytes) -> str:
+    """A report for a notebook: the verdict, the headline scores, a picture, and every score by what it judges.
+
+    Parameters
+    ----------
+    report : Report
+    picture : bytes
+        PNG file, shown inline.
+    """
+    return (
+        templates("uq_tracking.tables")
+        .get_template("report.html")
+        .render(
+            verdict=report.verdict.text,
+            color=VERDICTS.get(report.verdict.calibration, "#555555"),
+            title=scored_title(report),
+            headline=grouped_tables(report, headline=True),
+            families=grouped_tables(report),
+            remarks=[*report.verdict.caveats, *report_table(report).remarks[len(report.verdict.caveats) :]],
+            picture=b64encode(picture).decode(),
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeAfter:
+    """The table, which can be printed or shown in notebooks.
+
+    Examples
+    --------
+    >>> import numpy as np, uq_tracking as uq
+    >>> rng = np.random.default_rng(0)
+    >>> std = rng.uniform(1, 2, (400, 2))
+    >>> reports = uq.evaluate(rng.normal(0, 3 * std), 0 * std, std, outputs=["x", "y"], calibration=True)
+    >>> found = reports.before_after("z_std")
+    >>> [round(found.table["x"][f"{stage} z_std"].value, 2) for stage in ("before", "std_scaling")]
+    [2.86, 1.0]
+    """
+
+    table: Table
+
+    def __str__(self) -> str:
+        return tables_text([self.table], width=1000)
+
+    def to_markdown(self) -> str:
+        """The table in Markdown."""
+        return table_markdown(self.table)
+
+    def _repr_html_(self) -> str:
+        return tables_html([self.table])
+
+
+def before_after(
+    reports: Mapping[str, Report], metrics: str | Sequence[str] = ("ence", "cv"), corner: str = "output"
+) -> BeforeAfter:
+    """One row per report: the metrics before, then after each recalibration that any report has.
+
+    Parameters
+    ----------
+    reports : mapping of str to Report
+        Reports made with ``calibration=``, by output, method, or whatever the rows stand for.
+    metrics : str or sequence of str
+        Keys.
+    corner : str
+        Heading of the column of row names.
+
+    Returns
+    -------
+    BeforeAfter
+        With columns ``"before ence"``, ``"std_scaling ence"`` ...
+
+    Raises
+    ------
+    UnknownMetricError
+        There is no such metric.
+    """
+    task = next((report.task for report in reports.values()), "regression")
+    known = find(metrics, "classification" if task == "classification" else "regression")
+    after = (name for report in reports.values() for name in report.scored_methods())
+    units = {report.settings.get("unit") for report in reports.values()}
+    unit = units.pop() if len(units) == 1 else None
+    columns: list[Column] = []
+    rows: dict[str, dict[str, Cell]] = {name: {} for name in reports}
+    for stage in dict.fromkeys([BEFORE, *after]):
+        for metric in known:
+            key = f"{stage} {metric.key}"
+            columns.append(Column(key, unit_text(metric.unit, unit), better_text(metric)))
+            for name, report in reports.items():
+                rows[name][key] = _cell(report, stage, metric.key)
+    return BeforeAfter(Table(corner, tuple(columns), tuple(Row(*row) for row in rows.items())))
+
+
+def _cell(report: Report, stage: str, key: str) -> Cell:
+    """One score, or why there is none."""
+    if stage == BEFORE:  # of the same samples as after: those that a cross-fit scores
+        scored: Mapping[str, Any] = next(iter(report.scored_methods().values()), {})
+        lacking = "the half that a cross-fit scores is known by mean and std alone"
+        return Cell(scored.get("before", report.scores).get(key), reason=report.undefined.get(key, lacking))
+    entry = report.scored_methods().get(stage)
+    if entry is None:
+        return Cell(reason="the report has no such recalibration")
+    return Cell(entry["scores"].get(key), reason=entry["undefined"].get(key))

@@ -13,8 +13,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from uq_tracking.formatting import one_line, shortened
-from uq_tracking.tables.colors import rank_style
-from uq_tracking.tables.model import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table
+from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table, rank_color
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -159,10 +158,15 @@ def _laid(table: Table, column: Column, *, ranks: bool) -> _Laid:
     tails = [_tail(cell, ranks) for cell in cells]
     room = max(map(len, tails), default=0)
     pieces = (
-        (text + tail.ljust(room), rank_style(cell) or STYLES.get(row.kind, ""))
+        (text + tail.ljust(room), _style(cell) or STYLES.get(row.kind, ""))
         for text, tail, cell, row in zip(texts, tails, cells, table.rows, strict=True)
     )
     return _Laid(heading, tuple(pieces), right=column.numeric)
+
+
+def _style(cell: Cell) -> str:
+    color = rank_color(cell)
+    return "" if color is None else f"{'bold ' if cell.best else ''}black on {color}"
 
 
 def _tail(cell: Cell, ranks: bool) -> str:

@@ -17,7 +17,7 @@ from uq_tracking import plugins
 from uq_tracking.curves.spec import CurveSpec
 from uq_tracking.metrics.registry import TASK_NAMES, Metric, headline_or_all
 from uq_tracking.report import Report
-from uq_tracking.tables.markup import markdown_escaped, table_markdown
+from uq_tracking.tables.formats import markdown_escaped, table_markdown
 from uq_tracking.tables.report import report_table
 from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG, figure_name
 

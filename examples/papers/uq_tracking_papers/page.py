@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uq_tracking.tables.html import templates
-from uq_tracking.tables.model import Cell
+from uq_tracking.tables import Cell
+from uq_tracking.tables.formats import templates
 from uq_tracking_papers.study import Drawing, Item, Row, Section
 
 

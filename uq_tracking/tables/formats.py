@@ -1,13 +1,17 @@
-"""Tables for papers and other programs: Markdown, LaTeX, CSV."""
+"""Tables for papers, other programs and notebooks: Markdown, LaTeX, CSV, HTML."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
-from uq_tracking.formatting import one_line
-from uq_tracking.tables.model import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from uq_tracking.formatting import one_line, typographic
+from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Table, rank_color
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
 _LATEX = {
@@ -27,26 +31,6 @@ _LATEX = {
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$", "": ""}
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")
 """A spreadsheet takes text that starts this way for a formula."""
-CSV_COLUMNS = (
-    "method",
-    "metric",
-    "value",
-    "spread",
-    "runs",
-    "rank",
-    "low",
-    "high",
-    "tied_with_best",
-    "baseline",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "relative",
-    "effect",
-    "verdict",
-    "interval_from",
-    "undefined",
-)
 
 
 def markdown_escaped(text: str) -> str:
@@ -61,11 +45,13 @@ def latex_escaped(text: str) -> str:
 
 def table_markdown(table: Table) -> str:
     """Warnings, table, notes and remarks."""
-    rows = [[table.corner, *map(_markdown_heading, table.columns)]]
+    heads = [[c.key, c.unit, c.better] for c in table.columns]
+    rows = [[table.corner, *("<br>".join(markdown_escaped(part) for part in head if part) for head in heads)]]
     rows.append([":--", *("--:" if column.numeric else ":--" for column in table.columns)])
-    rows += (
-        [_markdown_name(row), *(_markdown_cell(row[c.key]) for c in table.columns)] for row in table.rows
-    )
+    for row in table.rows:
+        name = markdown_escaped(row.label)
+        name = f"*{name}*" if row.kind in ("bound", "recalibrated") else name
+        rows.append([name, *(_markdown_cell(row[column.key]) for column in table.columns)])
     lines = [f"> **Warning:** {markdown_escaped(text)}\n" for text in table.warnings]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     lines += [f"\n{markdown_escaped(text)}" for text in table.lead]
@@ -73,15 +59,6 @@ def table_markdown(table: Table) -> str:
     if notes:
         lines += ["", markdown_escaped("; ".join(notes)) + "."]
     return "\n".join([*lines, *(f"\n{markdown_escaped(text)}" for text in table.remarks)]) + "\n"
-
-
-def _markdown_heading(column: Column) -> str:
-    return "<br>".join(markdown_escaped(part) for part in (column.key, column.unit, column.better) if part)
-
-
-def _markdown_name(row: Row) -> str:
-    name = markdown_escaped(row.label)
-    return f"*{name}*" if row.kind in ("bound", "recalibrated") else name
 
 
 def _markdown_cell(cell: Cell) -> str:
@@ -93,30 +70,26 @@ def _markdown_cell(cell: Cell) -> str:
 
 def table_latex(table: Table) -> str:
     """A ``tabular`` with a comment naming the packages it needs."""
-    alignment = "".join("r" if column.numeric else "l" for column in table.columns)
+    alignment, heads = "", [latex_escaped(table.corner)]
+    for column in table.columns:
+        alignment += "r" if column.numeric else "l"
+        unit = f" [{latex_escaped(column.unit)}]" if column.unit else ""
+        arrow = ARROWS.get(column.better, rf"$\to {column.better}$")
+        heads.append(f"{latex_escaped(column.key)}{unit} {arrow}".rstrip())
     lines = [
         r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
         *(f"% warning: {one_line(text)}" for text in table.warnings),
         rf"\begin{{tabular}}{{l{alignment}}}",
         r"\toprule",
-        " & ".join([latex_escaped(table.corner), *map(_latex_heading, table.columns)]) + r" \\",
+        " & ".join(heads) + r" \\",
         r"\midrule",
     ]
     for row in table.rows:
+        name = latex_escaped(row.label)
+        name = rf"\textit{{{name}}}" if row.kind in ("bound", "recalibrated") else name
         cells = (_latex_cell(row[column.key]) for column in table.columns)
-        lines.append(" & ".join([_latex_name(row), *cells]) + r" \\")
+        lines.append(" & ".join([name, *cells]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _latex_heading(column: Column) -> str:
-    unit = f" [{latex_escaped(column.unit)}]" if column.unit else ""
-    arrow = ARROWS.get(column.better, rf"$\to {column.better}$")
-    return f"{latex_escaped(column.key)}{unit} {arrow}".rstrip()
-
-
-def _latex_name(row: Row) -> str:
-    name = latex_escaped(row.label)
-    return rf"\textit{{{name}}}" if row.kind in ("bound", "recalibrated") else name
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -140,28 +113,42 @@ def _math(text: str) -> str:
 
 
 def table_csv(scores: Table, differences: Table | None = None, baseline: str | None = None) -> str:
-    """One line per method and metric; numbers in full precision, missing values empty."""
+    """Return one line per method and metric; numbers in full precision, missing values empty."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    writer = csv.DictWriter(buffer, _csv_row("", "", Cell(), Cell(), None), lineterminator="\n")
+    writer.writeheader()
     for name in scores.names():
         for column in scores.columns:
-            found = (
-                differences is not None and name in differences and differences[name].cells.get(column.key)
-            )
-            values = _csv_row(name, column.key, scores[name][column.key], found or Cell(), baseline)
-            writer.writerow([_csv_text(value) for value in values])
+            cells = differences[name].cells if differences is not None and name in differences else {}
+            difference = cells.get(column.key, Cell())
+            row = _csv_row(name, column.key, scores[name][column.key], difference, baseline)
+            writer.writerow({key: _csv_text(value) for key, value in row.items()})
     return buffer.getvalue()
 
 
-def _csv_row(name: str, key: str, cell: Cell, difference: Cell, baseline: str | None) -> list[object]:
+def _csv_row(name: str, key: str, cell: Cell, difference: Cell, baseline: str | None) -> dict[str, object]:
     low, high = cell.interval or (None, None)
     below, above = difference.interval or (None, None)
-    return [
-        *(name, key, cell.value, cell.spread, cell.runs, cell.rank, low, high, int(cell.mark == "tied")),
-        *(baseline, difference.value, below, above, difference.relative, difference.effect),
-        *(difference.mark, difference.words, cell.reason),
-    ]
+    return {
+        "method": name,
+        "metric": key,
+        "value": cell.value,
+        "spread": cell.spread,
+        "runs": cell.runs,
+        "rank": cell.rank,
+        "low": low,
+        "high": high,
+        "tied_with_best": int(cell.mark == "tied"),
+        "baseline": baseline,
+        "difference": difference.value,
+        "difference_low": below,
+        "difference_high": above,
+        "relative": difference.relative,
+        "effect": difference.effect,
+        "verdict": difference.mark,
+        "interval_from": difference.words,
+        "undefined": cell.reason,
+    }
 
 
 def _csv_text(value: object) -> str:
@@ -172,3 +159,22 @@ def _csv_text(value: object) -> str:
         return repr(value)
     text = str(value).replace("\r\n", "\n").replace("\r", "\n")  # the csv module does not quote a lone \r
     return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
+
+
+@lru_cache(maxsize=4)
+def templates(package: str) -> Environment:
+    """The templates of a package; every value is escaped, whatever the file name."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters.update(one_line=one_line, rank_color=rank_color, typographic=typographic)
+    return environment
+
+
+def tables_html(tables: Sequence[Table]) -> str:
+    """The tables, one below the other, with colors by rank, warnings above and notes below."""
+    return templates("uq_tracking.tables").get_template("tables.html").render(tables=tables)
