@@ -63,7 +63,7 @@ class FigureSpec:
         return figure
 
     def has_curves(self, names: Collection[str]) -> bool:
-        """Whether curves of these names are all the figure needs."""
+        """Return whether curves of these names are all the figure needs."""
         return all(
             need in names or (need.endswith("*") and any(name.startswith(need[:-1]) for name in names))
             for need in self.needs
@@ -93,7 +93,7 @@ class MapSpec:
     def common_limits(
         self, cases: Iterable[Case], **options: Any
     ) -> Mapping[str, tuple[float, float]] | None:
-        """Color limits that all cases share."""
+        """Return color limits that all cases share."""
         if self.limits is None:
             return None
         found: Mapping[str, tuple[float, float]] = plugins.named(self.limits)(cases, **options)
@@ -120,14 +120,14 @@ def pictured(figure: Figure) -> Figure:
 
 
 def png_of(figure: Figure) -> bytes:
-    """Any figure as a PNG file; the same figure gives the same bytes."""
+    """Draw any figure as a PNG file; the same figure gives the same bytes."""
     from uq_tracking.figures.picture import to_png
 
     return to_png(figure)
 
 
 def picture_of(path: Path) -> Figure:
-    """A stored PNG file as a figure, which every tracker shows in its own way."""
+    """Return a stored PNG file as a figure, which every tracker shows in its own way."""
     from uq_tracking.figures.picture import picture
 
     return picture(path)
@@ -135,29 +135,25 @@ def picture_of(path: Path) -> Figure:
 
 @hookimpl
 def uq_figures() -> list[FigureSpec]:
-    """Figures of every declared curve, those of curves on demand, and before and after recalibration."""
-    drawings = "uq_tracking.figures"
-    before_after = {
-        "regression": (f"{drawings}.calibration.before_after", "calibration_recalibrated"),
-        "classification": (f"{drawings}.calibration.class_before_after", "reliability"),
-    }
-    on_demand = ("by_group", "by_members", "stability")
-    figures: list[FigureSpec] = []
-    for task in TASK_NAMES:
-        function, also = before_after[task]
-        figures += [
-            *(_of_curve(spec) for spec in plugins.curves(task).values()),
-            FigureSpec("recalibration", function, ("reliability_recalibrated", also), task),
-            FigureSpec(OVERVIEW, f"{drawings}.curves.overview", task=task, default=False),
-            *(
-                FigureSpec(name, f"{drawings}.small_multiples.{name}", (f"{name}_*",), task)
-                for name in on_demand
-            ),
-        ]
+    """Return the figures of every declared curve, those of curves on demand, and before and after recalibration."""
+    calibration, small = "uq_tracking.figures.calibration", "uq_tracking.figures.small_multiples"
+    needs = ("reliability_recalibrated", "calibration_recalibrated")
+    of_classes = ("reliability", "reliability_recalibrated")
     return [
-        *figures,
-        FigureSpec("scale_sweep", f"{drawings}.small_multiples.scale_sweep", ("scale_sweep",)),
-        FigureSpec("by_target", f"{drawings}.small_multiples.by_target", ("by_target_*",)),
+        *(_of_curve(spec) for task in TASK_NAMES for spec in plugins.curves(task).values()),
+        FigureSpec("recalibration", f"{calibration}.before_after", needs),
+        FigureSpec("recalibration", f"{calibration}.class_before_after", of_classes, "classification"),
+        *(
+            FigureSpec(OVERVIEW, "uq_tracking.figures.curves.overview", task=task, default=False)
+            for task in TASK_NAMES
+        ),
+        FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
+        FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
+        *(
+            FigureSpec(name, f"{small}.{name}", (f"{name}_*",), task)
+            for task in TASK_NAMES
+            for name in ("by_group", "by_members", "stability")
+        ),
     ]
 
 
@@ -174,7 +170,7 @@ def _of_curve(spec: CurveSpec) -> FigureSpec:
 
 @hookimpl
 def uq_maps() -> list[MapSpec]:
-    """The map panel: target, prediction, error and uncertainty."""
+    """Return the map panels: target, prediction, error and uncertainty."""
     return [
         MapSpec(
             "uncertainty",

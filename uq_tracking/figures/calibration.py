@@ -98,7 +98,7 @@ def _lines_of(table: Columns, x: str, y: str) -> tuple[list[Line], list[Line]]:
 
 
 def _density_bars(ax: Axes, bins: Columns) -> None:
-    """Bars along the lower border over each bin's range, with areas proportional to counts: a histogram of std."""
+    """Draw a histogram of std along the lower border, with areas of bars proportional to the counts of the bins."""
     low, high = ax.get_xlim()
     left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
     place = np.log if ax.get_xscale() == "log" else np.asarray
@@ -297,8 +297,7 @@ def before_after(before: Report, after: Report | None = None, method: str | None
     entry: Mapping[str, Any] = {}
     if after is None:
         after, (method, entry) = before.after(), next(iter(before.scored_methods().items()))
-    name = f"Before and after {one_line(method) if method else 'recalibration'}"
-    reports = before, after
+    name, reports = f"Before and after {one_line(method) if method else 'recalibration'}", (before, after)
     try:
         bins = [columns(report, "reliability", "rmv", "rmse", score="ence") for report in reports]
         shares = [
@@ -309,32 +308,33 @@ def before_after(before: Report, after: Report | None = None, method: str | None
         return undefined_figure(before, name, str(nothing), WIDE)
     figure = new_figure(WIDE)
     left, right = figure.subplots(1, 2)
-    for ax, curve in ((left, before.curves["reliability"]), (right, before.curves["calibration"])):
-        style_axes(ax, curve.x_label, curve.y_label)
+    all_scores = entry.get("before", before.scores), after.scores
+    for ax, curve, label, key in (
+        (left, "reliability", "ENCE", "ence"),
+        (right, "calibration", "miscalibration area", "miscalibration_area"),
+    ):
+        style_axes(ax, before.curves[curve].x_label, before.curves[curve].y_label)
+        one, other = (
+            readable(scores[key], padded=True) if key in scores else "undefined" for scores in all_scores
+        )
+        _panel_title(ax, f"{label} {one} → {other}")
     square_axes(left, bins, "rmv", "rmse")
     name_sides(left, [(table["rmv"], table["rmse"]) for table in bins])
     _calibration_axes(right)
-    for table, look in zip(bins, STYLES, strict=True):
+    for table, share, look in zip(bins, shares, STYLES, strict=True):
         line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
-    for table, look in zip(shares, STYLES, strict=True):
-        line(right, table["expected"], table["observed"], **{**look, "marker": ""})
-    for ax, label, key in ((left, "ENCE", "ence"), (right, "miscalibration area", "miscalibration_area")):
-        values = [
-            readable(scores[key], padded=True) if key in scores else "undefined"
-            for scores in (entry.get("before", before.scores), after.scores)
-        ]
-        _panel_title(ax, f"{label} {values[0]} → {values[1]}")
+        line(right, share["expected"], share["observed"], **{**look, "marker": ""})
     legend_below(figure, left)
-    of = _of_half(entry, "after, and the scores" if "before" in entry else "after")
+    return _headed(figure, before, name, entry, "after, and the scores" if "before" in entry else "after")
+
+
+def _headed(
+    figure: Figure, before: Report, name: str, entry: Mapping[str, Any], what: str = "after"
+) -> Figure:
+    """Put the header above both panels; it says which samples ``what`` is of, if not of all."""
+    of = f"{what}: the {entry['split']['scored']:,.0f} that nothing was fitted to" if "split" in entry else ""
     report_header(figure, before, name, judged=("calibration",), when="Before: ", samples=of)
     return plain_texts(figure)
-
-
-def _of_half(entry: Mapping[str, Any], what: str = "after") -> str:
-    """Say which samples this is of, if not of all."""
-    if "split" not in entry:
-        return ""
-    return f"{what}: the {entry['split']['scored']:,.0f} that nothing was fitted to"
 
 
 def _panel_title(ax: Axes, text: str) -> None:
@@ -375,5 +375,4 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
         ]
         fitting = (text for text in titles if style.text_width(text, style.TEXT) <= PANEL_WIDTH)
         _panel_title(ax, next(fitting, titles[-1]))
-    report_header(figure, before, name, judged=("calibration",), when="Before: ", samples=_of_half(entry))
-    return plain_texts(figure)
+    return _headed(figure, before, name, entry)

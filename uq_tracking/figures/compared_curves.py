@@ -45,33 +45,31 @@ MOST_LABELS = 8
 
 def draw(curves: Mapping[str, Overlay], methods: Sequence[str], name: str, ax: Axes | None = None) -> Figure:
     """Draw one curve of every run, or with ``overview`` the four most important ones."""
-    if name != "overview":
-        if name not in curves:
-            raise SettingsError(
-                f"the runs have no curve {name!r}{closest(name, curves)}; choose from {', '.join(curves)}, or "
-                "'overview'"
-            )
-        axes = new_figure((6.2, 5.6), "constrained").add_subplot() if ax is None else ax
-        overlay(curves[name], methods, axes)
-        figure = axes.get_figure(root=True)
-        if figure is None:
+    if name == "overview":
+        if ax is not None:
+            raise SettingsError("the overview has several axes; to use ax=, name one curve")
+        names = [shown for shown in SHOWN if shown in curves][:4] or list(curves)[:4]
+        wide = min(2, max(len(names), 1))
+        high = max(-(-len(names) // wide), 1)
+        figure = new_figure((PANEL * wide, PANEL * high + 0.6), "constrained")
+    elif name in curves:
+        names, wide, high = [name], 1, 1
+        found = new_figure((6.2, 5.6), "constrained") if ax is None else ax.get_figure(root=True)
+        if found is None:
             raise SettingsError("ax does not belong to a figure")
-        if ax is None:
-            legend_below(figure, axes)
-            return plain_texts(figure)
-        legend(ax)
-        return plain_texts(figure, ax)
-    if ax is not None:
-        raise SettingsError("the overview has several axes; to use ax=, name one curve")
-    names = [shown for shown in SHOWN if shown in curves][:4] or list(curves)[:4]
-    wide = min(2, max(len(names), 1))
-    high = max(-(-len(names) // wide), 1)
-    figure = new_figure((PANEL * wide, PANEL * high + 0.6), "constrained")
+        figure = found
+    else:
+        raise SettingsError(
+            f"the runs have no curve {name!r}{closest(name, curves)}; choose from "
+            f"{', '.join(curves)}, or 'overview'"
+        )
     for place, shown in enumerate(names, start=1):
-        overlay(curves[shown], methods, figure.add_subplot(high, wide, place))
-    if names:
+        overlay(curves[shown], methods, ax or figure.add_subplot(high, wide, place))
+    if ax is not None:
+        legend(ax)
+    elif names:
         legend_below(figure, figure.axes[0])
-    return plain_texts(figure)
+    return plain_texts(figure, ax)
 
 
 def overlay(curves: Overlay, methods: Sequence[str], ax: Axes) -> None:
@@ -93,26 +91,17 @@ def overlay(curves: Overlay, methods: Sequence[str], ax: Axes) -> None:
         if one.low is not None and one.high is not None and len(place) <= 3:
             ax.fill_between(one.x, one.low, one.high, color=color, alpha=0.15, linewidth=0)
     if curves.labels:
-        ax.set_xticks(*_named(curves.labels))
+        step = -(-len(curves.labels) // MOST_LABELS)  # every label, or every second, third ... of many
+        places = list(range(0, len(curves.labels), step))
+        room = PANEL * 60 / len(places)
+        ax.set_xticks(places, [cut(one_line(curves.labels[k]), SMALL - 1, room) for k in places])
     if curves.y_limits is not None:
         ax.set_ylim(*curves.y_limits)
-    _references(ax, curves)
-    ax.set_title(curves.title, fontsize=TEXT, fontweight="bold", color="black", loc="left", pad=8)
-
-
-def _named(labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Places and texts of the ticks: every label, or every second, third ... of many."""
-    step = -(-len(labels) // MOST_LABELS)
-    places = list(range(0, len(labels), step))
-    return places, [cut(one_line(labels[k]), SMALL - 1, PANEL * 60 / len(places)) for k in places]
-
-
-def _references(ax: Axes, curves: Overlay) -> None:
-    """The diagonal or the levels of a perfect model, without changing the axis limits."""
-    x, y = ax.get_xlim(), ax.get_ylim()
+    x, y = ax.get_xlim(), ax.get_ylim()  # of the runs, whatever a perfect model does
     if curves.diagonal:
         ends = (min(x[0], y[0]), max(x[1], y[1]))
         reference(ax, ends, ends)
     for level in curves.levels:
         reference(ax, x, (level, level))
     ax.set(xlim=x, ylim=y)
+    ax.set_title(curves.title, fontsize=TEXT, fontweight="bold", color="black", loc="left", pad=8)

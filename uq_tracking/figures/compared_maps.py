@@ -13,8 +13,8 @@ from matplotlib import colormaps
 from matplotlib.colors import Colormap, Normalize, to_hex, to_rgb
 from matplotlib.image import imsave
 
+from uq_tracking.figures import panels
 from uq_tracking.figures.maps import class_colors, shown_classes
-from uq_tracking.figures.panels import picture, plain
 from uq_tracking.figures.style import NO_DATA, NO_INPUT
 from uq_tracking.formatting import one_line
 
@@ -28,47 +28,38 @@ COLORS = {"value": "viridis", "error": "magma", "entropy": "magma"}
 
 
 def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
-    """Means over square blocks such that the longer side has at most ``LONGEST``; NaN if no value is finite.
+    """Return means over square blocks such that the longer side has at most ``LONGEST``; NaN if no value is finite.
 
     Parameters
     ----------
     values : array, shape (height, width)
         Non-finite values are left out of the means.
     """
-    height, width = values.shape
-    block = _block(values.shape)
-    if block == 1:
-        return np.where(np.isfinite(values), values, np.nan).astype(np.float64)
-    rows, columns = np.arange(0, height, block), np.arange(0, width, block)
-    finite = np.isfinite(values)
-    known = np.where(finite, values, 0).astype(np.float64)
-    total = np.add.reduceat(np.add.reduceat(known, rows, axis=0), columns, axis=1)
-    count = np.add.reduceat(np.add.reduceat(finite.astype(np.int64), rows, axis=0), columns, axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(count > 0, total / count, np.nan))
+    ((means, _),) = panels.reduced(values, block=_block(values.shape))
+    return np.asarray(means.filled(np.nan))
 
 
 def reduced_classes(classes: IntArray) -> IntArray:
-    """One class per square block of those of ``reduced``: that of the pixel in its middle."""
+    """Return one class per square block of those of ``reduced``: that of the pixel in its middle."""
     block = _block(classes.shape)
     middle = [np.minimum(np.arange(0, size, block) + block // 2, size - 1) for size in classes.shape]
     return np.asarray(classes[np.ix_(*middle)])
 
 
 def _block(shape: tuple[int, ...]) -> int:
-    """Side of the square blocks of which each becomes a pixel."""
+    """Return the side of the square blocks of which each becomes a pixel."""
     return max(1, math.ceil(max(shape) / LONGEST))
 
 
 def error_limits(errors: Iterable[FloatArray]) -> tuple[float, float]:
-    """Common color limits of errors or entropies: from 0 to the 99th percentile of all of them together."""
+    """Return common color limits of errors or entropies: from 0 to the 99th percentile of all of them together."""
     seen = np.concatenate([error[np.isfinite(error)] for error in errors])
     high = float(np.percentile(seen, 99)) if len(seen) else 0.0
     return 0.0, high or (float(seen.max()) if len(seen) and seen.max() > 0 else 1.0)
 
 
 def value_limits(target: FloatArray) -> tuple[float, float]:
-    """Color limits of target and predictions: the central 99 % of the target."""
+    """Return color limits of target and predictions: the central 99 % of the target."""
     seen = target[np.isfinite(target)]
     low, high = (float(v) for v in np.percentile(seen, (0.5, 99.5))) if len(seen) else (0.0, 1.0)
     return (low, high) if high > low else (low - 0.5, low + 0.5)
@@ -98,7 +89,7 @@ def class_png(classes: IntArray) -> bytes:
 
 def image_png(image: npt.ArrayLike) -> bytes:
     """Draw a model's input, channels last, as single maps do; ShapeError for anything but a picture."""
-    values = picture(plain(image)).values
+    values = panels.picture(panels.plain(image)).values
     colors = values if values.ndim == 3 else np.ma.stack([values] * 3, axis=-1)
     known = ~np.ma.getmaskarray(colors)
     return _png(np.rint(255 * np.where(known, colors.data, to_rgb(NO_INPUT))).astype(np.uint8))
@@ -112,7 +103,7 @@ def _png(pixels: npt.NDArray[np.uint8]) -> bytes:
 
 
 def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Name and color of every class in these maps, in order, and of pixels without a class."""
+    """Return name and color of every class in these maps, in order, and of pixels without a class."""
     shown = sorted(shown_classes(*maps))
     colors = class_colors(max(shown, default=0) + 1)
     named = [(one_line(names[k]) if names else f"class {k}", to_hex(colors[k])) for k in shown]
@@ -120,7 +111,7 @@ def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[
 
 
 def color_stops(colors: str, count: int = 9) -> list[str]:
-    """Evenly spaced colors of a color map, from low to high, as ``#rrggbb``."""
+    """Return evenly spaced colors of a color map, from low to high, as ``#rrggbb``."""
     palette = _colormap(colors)
     return [to_hex(palette(k / (count - 1))) for k in range(count)]
 

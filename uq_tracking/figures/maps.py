@@ -338,7 +338,7 @@ def class_map(
 
 
 def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
-    """Predictive entropy in nats, row by row so that a large case needs little memory."""
+    """Return the predictive entropy in nats, row by row so that a large case needs little memory."""
     entropy = np.empty(probs.shape[:-1])
     for row, p in zip(entropy, probs, strict=True):
         p = p.astype(np.float64)
@@ -347,7 +347,7 @@ def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
 
 
 def class_colors(n_classes: int) -> FloatArray:
-    """Color of each class, shape (C, 3)."""
+    """Return the color of each class, shape (C, 3)."""
     first = [[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in BASE]
     more = [colormaps[name](k)[:3] for name in ("tab20b", "tab20c") for k in range(20)]
     table = np.asarray(first + more)
@@ -355,7 +355,7 @@ def class_colors(n_classes: int) -> FloatArray:
 
 
 def _colored(classes: npt.NDArray[Any], n_classes: int) -> Masked:
-    """Colors of the classes at reduced resolution, masked where there is no class."""
+    """Return colors of the classes at reduced resolution, masked where there is no class."""
     step = max(1, max(classes.shape) // shown_pixels(classes.shape[0] / classes.shape[1]))
     picked = classes[::step, ::step]
     missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
@@ -363,7 +363,7 @@ def _colored(classes: npt.NDArray[Any], n_classes: int) -> Masked:
 
 
 def shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
-    """Classes that occur, largest first."""
+    """Return the classes that occur, largest first."""
     highest = max(int(m.max()) for m in maps)
     count = sum(np.bincount(m[m >= 0].ravel(), minlength=highest + 1) for m in maps)
     return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]

@@ -65,15 +65,18 @@ def plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def reduced(
-    *arrays: npt.NDArray[Any], of: Callable[..., Sequence[FloatArray]] = lambda *same: same, least: int = 1
+    *arrays: npt.NDArray[Any],
+    of: Callable[..., Sequence[FloatArray]] = lambda *same: same,
+    least: int = 1,
+    block: int | None = None,
 ) -> list[tuple[Masked, float]]:
     """Return means over square blocks, and the overall mean or NaN, of each array or of those computed from them.
 
-    The blocks are the largest that leave as many pixels as the panel has, with at least so many pixels a side.
-    Non-finite pixels are left out.
+    By default the blocks are the largest that leave as many pixels as the panel has, with at least so many pixels a
+    side. Non-finite pixels are left out.
     """
     height, width = arrays[0].shape
-    block = max(least, max(height, width) // shown_pixels(height / width), 1)
+    block = block or max(least, max(height, width) // shown_pixels(height / width), 1)
     sides = [np.diff([*range(0, length, block), length]).astype(np.float64) for length in (height, width)]
     full = np.multiply.outer(*sides)
     totals: list[FloatArray] = []
@@ -101,7 +104,7 @@ def reduced(
 
 
 def _block_sums(values: npt.NDArray[Any], block: int) -> FloatArray:
-    """Sums over blocks, by rows and then by columns; blocks at the end of a side are smaller."""
+    """Return sums over blocks, by rows and then by columns; blocks at the end of a side are smaller."""
     for _ in range(2):
         total = values[::block].astype(np.float64, order="K")
         for first in range(1, block):
@@ -161,7 +164,7 @@ def distinct_limits(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Layout:
-    """How panels are arranged: size of the figure, rows and columns of its grid, and the place of each panel."""
+    """An arrangement of panels: size of the figure, rows and columns of its grid, and the place of each panel."""
 
     size: tuple[float, float]
     rows: int

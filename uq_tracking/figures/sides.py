@@ -1,4 +1,4 @@
-"""The words "overconfident" and "underconfident" on the two sides of a diagonal, where nothing else is drawn."""
+"""Words "overconfident" and "underconfident" on the two sides of a diagonal, where nothing else is drawn."""
 
 from __future__ import annotations
 
@@ -45,14 +45,26 @@ def name_sides(
     A word goes over bars or faint lines if there is no other place, and is left out if only lines are left.
     """
     diagonal = (np.asarray(ax.get_xlim()), np.asarray(ax.get_ylim()))
-    seen = np.concatenate([_sampled(_shares(ax, *line)) for line in (*lines, diagonal)] + _inside(legend))
-    everything = np.concatenate([seen, *(_sampled(_shares(ax, *line)) for line in faint), *_bars(ax)])
+    inside = []
+    if legend is not None:
+        left, bottom, right, top = legend
+        inside = [_grid(np.linspace(left, right, 12), np.linspace(bottom, top, 8))]
+    seen = np.concatenate([_sampled(ax, *line) for line in (*lines, diagonal)] + inside)
+    bars = [
+        _shares(ax, np.asarray([bar.get_x(), bar.get_x() + bar.get_width()]), np.full(2, ax.get_ylim()[0]))
+        + np.asarray([0, up * bar.get_height()])  # heights are shares of the axes
+        for bar in ax.patches
+        if isinstance(bar, Rectangle)
+        for up in (0.5, 1.0)
+    ]
+    everything = np.concatenate([seen, *(_sampled(ax, *line) for line in faint), *bars])
     for over, word in ((True, "overconfident"), (False, "underconfident")):
         bare = np.asarray([text_width(word, style.TICKS), style.TICKS])
         for room, avoided in ((ROOM, everything), (0.0, everything), (0.0, seen)):
             size = (bare + 2 * room) / SIDE
             places = _places(size, over=over)
-            clear = _clear(places, size, avoided)
+            middle = places + size * [1, -1] / 2
+            clear = (np.abs(middle[:, None] - avoided) - size / 2).max(axis=2).min(axis=1)  # < 0 on a point
             if clear.max() >= 0:
                 left, top = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
                 at = (left + room / SIDE, top - room / SIDE)
@@ -61,41 +73,29 @@ def name_sides(
 
 
 def corner(ax: Axes, lines: Sequence[Line], size: tuple[float, float]) -> Box:
-    """The emptier of the upper left corner and the lower right corner above the bars."""
+    """Return the emptier of the upper left corner and the lower right corner above the bars."""
     width, height = size
     upper, lower = (LEFT, TOP - height, LEFT + width, TOP), (RIGHT - width, BARS, RIGHT, BARS + height)
-    seen = np.concatenate([_sampled(_shares(ax, *line)) for line in lines])
+    seen = np.concatenate([_sampled(ax, *line) for line in lines])
     held = [((seen >= box[:2]) & (seen <= box[2:])).all(axis=1).sum() for box in (lower, upper)]
     return lower if held[0] <= held[1] else upper
 
 
 def _places(size: FloatArray, *, over: bool) -> FloatArray:
-    """Possible left and upper edges of a word on its side of the diagonal, the usual ones first."""
+    """Return possible left and upper edges of a word on its side of the diagonal, the usual ones first."""
     width, height = size
     usual = (LEFT, TOP) if over else (RIGHT - width, 0.55)
-    across, up = np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28)
-    left, top = (grid.ravel() for grid in np.meshgrid(across, up))
-    there = top - height > left + width if over else top < left
-    return np.concatenate([[usual], np.stack([left, top], axis=1)[there]])
+    places = _grid(np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28))
+    left, top = places.T
+    return np.concatenate([[usual], places[top - height > left + width if over else top < left]])
 
 
-def _clear(places: FloatArray, size: FloatArray, seen: FloatArray) -> FloatArray:
-    """Distance of the nearest point from a word at each place, negative if it is under the word."""
-    middle = places + size * [1, -1] / 2
-    return np.asarray((np.abs(middle[:, None] - seen) - size / 2).max(axis=2).min(axis=1))
-
-
-def _inside(box: Box | None) -> list[FloatArray]:
-    """Points all over a box."""
-    if box is None:
-        return []
-    left, bottom, right, top = box
-    grid = np.meshgrid(np.linspace(left, right, 12), np.linspace(bottom, top, 8))
-    return [np.stack([side.ravel() for side in grid], axis=1)]
+def _grid(across: FloatArray, up: FloatArray) -> FloatArray:
+    return np.stack([side.ravel() for side in np.meshgrid(across, up)], axis=1)
 
 
 def _shares(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Points as shares of the axes, shape (points, 2)."""
+    """Return points as shares of the axes, shape (points, 2)."""
     place = np.log if ax.get_xscale() == "log" else np.asarray
     found = []
     for values, limits in ((x, ax.get_xlim()), (y, ax.get_ylim())):
@@ -104,16 +104,8 @@ def _shares(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
     return np.stack(found, axis=1)
 
 
-def _sampled(line: FloatArray) -> FloatArray:
-    """Points along a line, equally many on each of its parts."""
+def _sampled(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return points along a line as shares of the axes, equally many on each of its parts."""
+    line = _shares(ax, x, y)
     where = np.linspace(0, len(line) - 1, STEPS)
     return np.stack([np.interp(where, np.arange(len(line)), side) for side in line.T], axis=1)
-
-
-def _bars(ax: Axes) -> list[FloatArray]:
-    """Points in the bars along the lower border, whose heights are shares of the axes."""
-    bars = [bar for bar in ax.patches if isinstance(bar, Rectangle)]
-    edges = [np.asarray([bar.get_x(), bar.get_x() + bar.get_width()]) for bar in bars]
-    across = [_shares(ax, edge, np.full(2, ax.get_ylim()[0]))[:, 0] for edge in edges]
-    pairs = list(zip(across, bars, strict=True))
-    return [np.stack([x, np.full(2, up * bar.get_height())], axis=1) for up in (0.5, 1.0) for x, bar in pairs]

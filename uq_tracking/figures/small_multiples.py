@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ NEAR = (0.4, 2.5)
 
 @dataclass(frozen=True)
 class Panel:
-    """What is drawn on one panel: a metric's curve in a report."""
+    """The curve of one metric in a report."""
 
     report: Report
     key: str
@@ -68,61 +68,61 @@ class Panel:
 DrawPanel = Callable[[Axes, Panel], None]
 
 
-def _grid(report: Report, title: str, draw: DrawPanel, prefix: str, needed: tuple[str, ...]) -> Figure:
-    """Draw a small panel for each metric whose curve's name begins so, in its own unit."""
-    keys = {name: name.removeprefix(prefix) for name in report.curves if name.startswith(prefix)}
+def _grid(
+    report: Report, title: str, draw: DrawPanel, prefix: str, needed: Sequence[str], keys: Sequence[str] = ()
+) -> Figure:
+    """Draw a small panel for each metric whose curve's name begins so, or for these columns of one curve."""
+    shown = [(name, name.removeprefix(prefix)) for name in report.curves if name.startswith(prefix)]
     try:
-        if not keys:
+        if not shown:
             raise NothingToDrawError(f"the report has no curve {prefix}*")
         panels = [
             Panel(report, key, name, columns(report, name, *(part.format(key) for part in needed)))
-            for name, key in keys.items()
+            for name, key in ([(prefix, key) for key in keys] or shown)
         ]
     except NothingToDrawError as nothing:
         return undefined_figure(report, title, str(nothing))
-    notes = []
+    notes, height = [], HEIGHT
     if "count" in needed:
         part = "intervals" if "target" in needed else "groups"
         notes = ["dashed: all samples"] + ["grey: where the samples are"] * (part == "intervals")
         if any(panel.tiny.any() for panel in panels):
             notes.append(f"pale: {part} of fewer than {TINY} samples")
-    bars = max(len(panel.table["group"]) for panel in panels) if "group" in needed else 0
-    return _panels(report, title, draw, panels, notes, min(HEIGHT, 0.75 + 0.26 * bars) if bars else HEIGHT)
-
-
-def _panels(
-    report: Report, title: str, draw: DrawPanel, panels: list[Panel], notes: list[str], height: float = HEIGHT
-) -> Figure:
-    shown, more = panels[:MOST_PANELS], len(panels[MOST_PANELS:])
-    wide = min(IN_A_ROW, len(shown))
-    high = -(-len(shown) // wide)
+    if "group" in needed:
+        height = min(HEIGHT, 0.75 + 0.26 * max(len(panel.table["group"]) for panel in panels))
+    more = len(panels) - MOST_PANELS
+    if more > 0:
+        notes.append(f"{more} more metrics are not drawn")
+    wide = min(IN_A_ROW, len(panels))
+    high = -(-min(MOST_PANELS, len(panels)) // wide)
     figure = new_figure((max(WIDTH * wide, 4.4), height * high + HEAD))
-    for place, panel in enumerate(shown, start=1):
-        ax = figure.add_subplot(high, wide, place)
-        label = axis_label(panel.key, panel.metric.unit if panel.metric else "", report.settings.get("unit"))
-        style.style_axes(ax, report.curves[panel.curve].x_label, cut(label, style.SMALL, 72 * HEIGHT - 20))
+    for place, panel in enumerate(panels[:MOST_PANELS], start=1):
+        ax, unit = figure.add_subplot(high, wide, place), panel.metric.unit if panel.metric else ""
+        label = cut(axis_label(panel.key, unit, report.settings.get("unit")), style.SMALL, 72 * HEIGHT - 20)
+        style.style_axes(ax, report.curves[panel.curve].x_label, label)
         ax.xaxis.label.set_fontsize(style.SMALL)
         ax.yaxis.label.set_fontsize(style.SMALL)
         ax.tick_params(which="major", labelsize=style.SMALL - 1)
         ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         draw(ax, panel)
     figure.set_layout_engine("compressed", w_pad=0.1, h_pad=0.06)
-    report_header(figure, report, title, [*notes, f"{more} more metrics are not drawn" if more else ""])
+    report_header(figure, report, title, notes)
     return plain_texts(figure)
 
 
 def _log_x(ax: Axes, x: FloatArray, ticks: FloatArray | None = None) -> None:
     low, high = float(x.min()), float(x.max())
-    if not 0 < low < high:
-        return
-    ax.set_xscale("log", nonpositive="clip")
-    ax.xaxis.set_major_locator(FixedLocator(list(style.decades(low, high) if ticks is None else ticks)))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{readable(value / 1000)}k" if value >= 10_000 else readable(value))
-    )
-    margin = (high / low) ** 0.04
-    ax.set_xlim(low / margin, high * margin)
+    if 0 < low < high:
+        ax.set_xscale("log", nonpositive="clip")
+        ax.xaxis.set_major_locator(FixedLocator(list(style.decades(low, high) if ticks is None else ticks)))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_formatter(
+            FuncFormatter(
+                lambda value, _: f"{readable(value / 1000)}k" if value >= 10_000 else readable(value)
+            )
+        )
+        margin = (high / low) ** 0.04
+        ax.set_xlim(low / margin, high * margin)
 
 
 def scale_sweep(report: Report) -> Figure:
@@ -131,15 +131,9 @@ def scale_sweep(report: Report) -> Figure:
     The vertical line is the scale as predicted, the dots are the best scales. If a dot is off the line, plain
     rescaling would gain the difference between them. After MeRCI, 2018, fig. 2.
     """
-    title = "Scores against scale"
-    try:
-        table = columns(report, "scale_sweep", "factor")
-    except NothingToDrawError as nothing:
-        return undefined_figure(report, title, str(nothing))
-    keys = [key for key in SWEPT if any(column.startswith(key) for column in table)]
-    return _panels(
-        report, title, _sweep_panel, [Panel(report, key, "scale_sweep", table) for key in keys], []
-    )
+    there = report.curves["scale_sweep"].columns if "scale_sweep" in report.curves else ()
+    keys = [key for key in SWEPT if any(column.startswith(key) for column in there)]
+    return _grid(report, "Scores against scale", _sweep_panel, "scale_sweep", ("factor",), keys)
 
 
 def _sweep_panel(ax: Axes, panel: Panel) -> None:

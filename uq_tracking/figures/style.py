@@ -153,7 +153,7 @@ def legend(ax: Axes, **where: Any) -> None:
 
 
 def legend_size(ax: Axes) -> tuple[float, float]:
-    """Approximate width and height of a legend inside the axes, as shares of them."""
+    """Return the approximate width and height of a legend inside the axes, as shares of them."""
     texts = _entries(ax)[1]
     width = max(text_width(text, SMALL) for text in texts) + (HANDLE + PAD + 0.6) * SMALL
     side = 72 * min(ax.get_position().size * ax.figure.figure.get_size_inches())
@@ -244,13 +244,13 @@ def readable(value: float, digits: int = 3, *, padded: bool = False, compact: bo
 
 
 def text_width(text: str, size: float, weight: str = "normal") -> float:
-    """Width in points of a line of text, ignoring kerning."""
+    """Return the width in points of a line of text, ignoring kerning."""
     return size * sum(_advance(letter, weight) for letter in printable(text))
 
 
 @lru_cache(maxsize=4096)
 def _advance(letter: str, weight: str) -> float:
-    """Advance width of a letter, in font sizes."""
+    """Return the advance width of a letter, in font sizes."""
     font = get_font(findfont(FontProperties(family=FAMILY, weight=weight)))
     font.set_size(1000, 72)
     return float(font.load_char(ord(letter)).linearHoriAdvance) / 65536 / 1000
