@@ -31,7 +31,7 @@ from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import CLASSIFICATION
 from uq_tracking.statistics.collecting import build_groups
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.regression import REGRESSION
 
 PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"

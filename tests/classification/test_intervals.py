@@ -26,7 +26,7 @@ from uq_tracking.runs.read import logged_runs
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import CLASSIFICATION, confusion_matrix
 from uq_tracking.statistics.collecting import build_groups, build_statistics
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.statistics import resampled
 from uq_tracking.statistics.store import read_statistics, statistics_from_arrays, write_statistics
 from uq_tracking.testing.statistics import classification_statistics

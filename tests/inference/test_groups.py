@@ -15,7 +15,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, compute, find, select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
-from uq_tracking.statistics.group_pooling import pool_chain
+from uq_tracking.statistics.groups import pool_chain
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import resampled
 from uq_tracking.testing.statistics import exact_statistics

@@ -36,7 +36,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("law", ["gamma", "constant", "ties", "huge"])
     def test_a_group_is_a_sketch_of_its_samples(self, law):
-        from uq_tracking.statistics.group_tally import STRATUM_BITS, GroupTally
+        from uq_tracking.statistics.groups import STRATUM_BITS, GroupTally
         from uq_tracking.testing.statistics import sketch_statistics
 
         y, mean, std = predictions(law, 2000)

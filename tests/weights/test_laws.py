@@ -28,11 +28,15 @@ def regression(samples):
     return uq.evaluate, (y, mu, s), with_one(k)
 
 
+def classified(labels, probs, **options):
+    return uq.evaluate(labels, probs=probs, **options)
+
+
 def classification(samples):
     labels, raw, k = zip(*samples, strict=True)
     probs = np.asarray(raw, dtype=float)
     arrays = np.asarray(labels), probs / probs.sum(axis=1, keepdims=True)
-    return uq.evaluate, arrays, with_one(np.asarray(k, dtype=float))
+    return classified, arrays, with_one(np.asarray(k, dtype=float))
 
 
 def with_one(k):

@@ -16,7 +16,7 @@ from uq_tracking.inference.paired import paired_limits, tied_with_best
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
 
 MANY_RUNS = 3

@@ -22,9 +22,7 @@ from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, comput
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How, statistics_of_rows
-from uq_tracking.statistics.group_pooling import Label
-from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.group_tally import plain_labels
+from uq_tracking.statistics.groups import GroupTables, Label, plain_labels
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Task

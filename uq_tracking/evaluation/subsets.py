@@ -19,7 +19,7 @@ from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.metrics.registry import Metric, MetricInputs, compute, find, in_curves, select
 from uq_tracking.settings import Settings, check_seed
 from uq_tracking.statistics.collecting import How, build_statistics
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics, resampled
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task

@@ -40,7 +40,7 @@ from uq_tracking.metrics.isotonic import rising_fit
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import resampled
 

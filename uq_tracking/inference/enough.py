@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.metrics.groups import added, size_freedom, whole
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.metrics.groups import size_freedom, sums_of, whole
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import Order
 
 FEWEST_GROUPS = 8
@@ -53,9 +53,9 @@ def too_few_errors(groups: GroupTables) -> str | None:
     """
     if "one_minus_confidence" not in groups.orders:
         return None
-    order, size = groups.orders["one_minus_confidence"], len(groups)
+    order = groups.orders["one_minus_confidence"]
     samples = float(np.sum(groups.sums["n"]) / np.sum(groups.sizes_by_weight))
-    count, right = (samples * added(order.row, order.sums[name], size) for name in ("count", "correct"))
+    count, right = (samples * sums_of(order, name) for name in ("count", "correct"))
     for held, what in ((count - right, "misclassified"), (right, "classified right")):
         if reason := too_few_of(float(held.sum()), what):
             return reason

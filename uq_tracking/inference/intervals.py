@@ -33,7 +33,7 @@ from uq_tracking.metrics.gaps import Gap, Reduction, left_out_moves, multivariat
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.registry import Metric, NeedsGroups, Undefined, compute
 from uq_tracking.settings import Settings, check_level
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import resampled
 

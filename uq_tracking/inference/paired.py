@@ -25,7 +25,7 @@ from uq_tracking.inference.intervals import LeftOut, leave_out
 from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined, compute, select
 from uq_tracking.settings import Settings, check_level
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import Statistics
 

@@ -55,8 +55,8 @@ def gain_influence(
     step = _trapezoid_weights() * model / power
     if groups.count(statistics) is not None:
         kept = groups.positions(statistics, remaining_counts)
-        table, size = statistics.groups.orders[by], len(statistics.groups)
-        count, error = (groups.sums_below(table, name, size, kept) for name in ("count", payload))
+        table = statistics.groups.orders[by]
+        count, error = (groups.sums_below(table, name, kept) for name in ("count", payload))
         worth = size_freedom(error[:, 0]) + 1
         if worth < FEWEST_CARRYING:
             raise Undefined(
@@ -119,7 +119,7 @@ def _of_cells(
     square = np.square((error_low + error_high) / 2)
     square *= mean[0] * count.sum() / max(np.dot(square, count), groups.ZERO_GAP)
     level, place = np.unique(std_low, return_inverse=True)
-    high = np.cumsum(groups.added(place, count, len(level)))
+    high = np.asarray(np.cumsum(np.bincount(place, count, len(level))), dtype=np.float64)
     low = np.concatenate([[0.0], high[:-1]])
     return _of_places(low[place], high[place], square, mean, kept, step), count
 

@@ -29,7 +29,7 @@ from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import HIGH, LOW, POINT, is_distribution
-from uq_tracking.statistics.group_tables import bucket_spans
+from uq_tracking.statistics.groups import bucket_spans
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.typed import override
 
@@ -269,13 +269,13 @@ def mean_square_scores(low: FloatArray, high: FloatArray) -> FloatArray:
 
 def _scores_of_groups(statistics: Any) -> tuple[float, Influence] | None:
     """The same of groups; None where F(y) is known between two values only, as of draws."""
-    table, size = statistics.groups.orders[LOW], len(statistics.groups)
-    if np.any(table.sums["point"] < table.sums["count"]):
+    table = statistics.groups.orders[LOW]
+    if np.any(table.sums["point"].data < table.sums["count"].data):
         return None
     low, width = bucket_spans(table.bucket, statistics.groups.bits)
-    score = np.clip(low + width / 2, -DEEPEST, DEEPEST)[table.column]
-    count = groups.added(table.row, table.sums["count"], size)
-    square = groups.added(table.row, table.sums["count"] * np.square(score), size)
+    score = np.clip(low + width / 2, -DEEPEST, DEEPEST)
+    count = groups.sums_of(table, "count")
+    square = np.asarray(table.sums["count"] @ np.square(score))
     left = (square.sum() - square) / (count.sum() - count)
     return float(square.sum() / count.sum()), Influence.left_out(left, groups.freedom(statistics))
 
@@ -400,7 +400,7 @@ def _up_to(statistics: Any, order: str, places: list[float]) -> FloatArray:
         return np.asarray(statistics.orders[order].position(score), dtype=np.float64)[:, None]
     table = statistics.groups.orders[order]
     at = groups.whole(table, order, statistics.groups.bits).position(score)
-    return groups.sums_below(table, "count", len(statistics.groups), at).T
+    return groups.sums_below(table, "count", at).T
 
 
 def _limits(statistics: Any, inside: FloatArray, level: float) -> Range:

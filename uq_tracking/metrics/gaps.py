@@ -555,13 +555,13 @@ class ConfidenceGap(Gap):
 
     def sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Samples, sums of confidence and correct samples of each group in each bin, lowest confidence first."""
-        tables, table = statistics.groups, statistics.groups.orders["one_minus_confidence"]
+        table = statistics.groups.orders["one_minus_confidence"]
         if self.equal_count:
             edges = groups.positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
         else:
             ends = np.cumsum(confidence_bins(statistics, n_bins).count[::-1])
             edges = np.concatenate([[0.0], ends * (groups.total(statistics) / ends[-1])])
-        by_doubt = groups.binned(table, len(tables), edges, ("count", "one_minus_confidence", "correct"))
+        by_doubt = groups.binned(table, edges, ("count", "one_minus_confidence", "correct"))
         count, doubt, correct = (part[:, ::-1] for part in by_doubt)
         return count, count - doubt, correct
 

@@ -13,10 +13,9 @@ from scipy import special
 
 from uq_tracking.families import Standard
 from uq_tracking.statistics.distribution import DISTRIBUTION, HIGH, LOW
-from uq_tracking.statistics.group_cells import GroupCells
-from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
+from uq_tracking.statistics.groups import GroupCells, GroupTables, bucket_spans
 from uq_tracking.statistics.layout import Rows
-from uq_tracking.statistics.orders import Block, Buckets, FloatArray, IntArray
+from uq_tracking.statistics.orders import Block, Buckets, FloatArray
 from uq_tracking.statistics.regression import REPEATED, REPEATED_SHARE, joint_counts
 from uq_tracking.statistics.weights import WEIGHT, equal_edges, in_units
 from uq_tracking.statistics.weights import whole as whole_number
@@ -75,8 +74,7 @@ def repeated_target(statistics: Any) -> tuple[float, float] | None:
 
 def sizes(statistics: Any) -> FloatArray:
     """Samples of each group."""
-    table = next(iter(statistics.groups.orders.values()))
-    return added(table.row, table.sums["count"], len(statistics.groups))
+    return sums_of(next(iter(statistics.groups.orders.values())), "count")
 
 
 def freedom(statistics: Any) -> float:
@@ -84,17 +82,17 @@ def freedom(statistics: Any) -> float:
     return size_freedom(np.square(sizes(statistics)))
 
 
-def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
-    """Sums of the values that share a position."""
-    return np.asarray(np.bincount(place, values, minlength=size), dtype=np.float64)
+def sums_of(table: GroupCells, name: str) -> FloatArray:
+    """One sum of a table over each group's samples, shape (groups,)."""
+    return np.asarray(table.sums[name].sum(axis=1), dtype=np.float64)
 
 
 def column_sums(table: GroupCells, name: str) -> FloatArray:
     """One sum of a table over all groups, shape (buckets,)."""
-    return added(table.column, table.sums[name], len(table.bucket))
+    return np.asarray(table.sums[name].sum(axis=0), dtype=np.float64)
 
 
-def sums_below(table: GroupCells, name: str, groups: int, positions: FloatArray) -> FloatArray:
+def sums_below(table: GroupCells, name: str, positions: FloatArray) -> FloatArray:
     """Sum of each group's samples before each position, shape (groups, positions).
 
     Positions count the samples of all groups, in order; within a bucket samples have no order.
@@ -103,16 +101,9 @@ def sums_below(table: GroupCells, name: str, groups: int, positions: FloatArray)
     ends = np.cumsum(totals)
     bucket = np.minimum(np.searchsorted(ends, positions), len(totals) - 1)
     part = np.clip((positions - ends[bucket] + totals[bucket]) / np.maximum(totals[bucket], ZERO_GAP), 0, 1)
-    cells = dense(table, name, groups)
+    cells = table.sums[name].toarray()
     whole_buckets = np.cumsum(cells, axis=1)[:, bucket]
     return np.asarray(whole_buckets - (1 - part) * cells[:, bucket])
-
-
-def dense(table: GroupCells, name: str, groups: int) -> FloatArray:
-    """One sum of a table, shape (groups, buckets)."""
-    made = np.zeros((groups, len(table.bucket)))
-    made[table.row, table.column] = table.sums[name]
-    return made
 
 
 def whole(table: GroupCells, by: str, bits: int) -> Buckets:
@@ -122,9 +113,9 @@ def whole(table: GroupCells, by: str, bits: int) -> Buckets:
     return Buckets(by, low, width, sums.pop("count").astype(table.sums["count"].dtype), sums)
 
 
-def binned(table: GroupCells, groups: int, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:
+def binned(table: GroupCells, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:
     """Sums of each group in the bins between positions ``edges``, each of shape (groups, bins)."""
-    return [np.diff(sums_below(table, name, groups, edges), axis=1) for name in names]
+    return [np.diff(sums_below(table, name, edges), axis=1) for name in names]
 
 
 def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -132,7 +123,6 @@ def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray,
     groups = statistics.groups
     count, variance, square = binned(
         groups.orders["std"],
-        len(groups),
         positions(statistics, lambda total: equal_edges(total, n_bins)),
         ("count", "std2", "sq_error"),
     )
@@ -161,7 +151,7 @@ def _expected_below(statistics: Any, levels: FloatArray) -> FloatArray:
     def sums(order: str, *names: str) -> list[FloatArray]:
         table = groups.orders[order]
         at = whole(table, order, groups.bits).position(score)
-        return [sums_below(table, name, len(groups), at) for name in names]
+        return [sums_below(table, name, at) for name in names]
 
     points, rate, start = sums(LOW, "point", "rate", "rate_low")
     risen, end = sums(HIGH, "rate", "rate_high")
@@ -181,15 +171,15 @@ def sample_squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray 
 
 def squares(statistics: Any) -> tuple[FloatArray, FloatArray]:
     """Sums of squared errors and of variances of each group."""
-    table, size = statistics.groups.orders["std"], len(statistics.groups)
-    error, variance = (added(table.row, table.sums[name], size) for name in ("sq_error", "std2"))
+    table = statistics.groups.orders["std"]
+    error, variance = (sums_of(table, name) for name in ("sq_error", "std2"))
     return error, variance
 
 
 def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
     table = statistics.groups.orders["z"]
     together = whole(table, "z", statistics.groups.bits)
-    return sums_below(table, "count", len(statistics.groups), together.position(z, side))
+    return sums_below(table, "count", together.position(z, side))
 
 
 def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -213,10 +203,9 @@ def moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, Flo
 def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """For each group: the total count, the sum of doubt, and the count of correct samples."""
     unit = statistics.parts.unit
-    table, size = statistics.groups.orders["one_minus_confidence"], len(statistics.groups)
+    table = statistics.groups.orders["one_minus_confidence"]
     count, doubt, correct = (
-        added(table.row, table.sums[name], size) / unit
-        for name in ("count", "one_minus_confidence", "correct")
+        sums_of(table, name) / unit for name in ("count", "one_minus_confidence", "correct")
     )
     return count, doubt, correct
 

@@ -28,7 +28,7 @@ from uq_tracking.recalibration.base import (
 )
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
-from uq_tracking.statistics.group_tally import plain_labels
+from uq_tracking.statistics.groups import plain_labels
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics

@@ -19,8 +19,7 @@ from uq_tracking.runs.read import LoggedRun, logged_runs
 from uq_tracking.runs.request import ChangedSettings, checked_changes
 from uq_tracking.runs.score import about_input, level_of
 from uq_tracking.settings import Settings, check_level
-from uq_tracking.statistics.group_pooling import digest_of
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables, digest_of
 from uq_tracking.statistics.statistics import Statistics
 
 if TYPE_CHECKING:

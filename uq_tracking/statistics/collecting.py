@@ -17,9 +17,7 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT
 from uq_tracking.statistics.building import BUILD_BLOCK, Builder
-from uq_tracking.statistics.group_pooling import Pooling
-from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.group_tally import GroupTally, plain_labels
+from uq_tracking.statistics.groups import GroupTables, GroupTally, Pooling, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics

@@ -14,8 +14,7 @@ from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.building import Builder, empty_parts
 from uq_tracking.statistics.cells import CellCounts
-from uq_tracking.statistics.group_pooling import Label
-from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import Buckets, Order, bucketed

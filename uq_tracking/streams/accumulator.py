@@ -28,9 +28,7 @@ from uq_tracking.metrics.registry import find, select
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, ScoreOptions, Settings
-from uq_tracking.statistics.group_pooling import MOST_GROUPS, Label
-from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.group_tally import GROUP_BITS
+from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, Label
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.files import from_bytes, packed, settings_of, to_bytes

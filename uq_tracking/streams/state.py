@@ -12,8 +12,7 @@ from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.collecting import Collector, RowCollector, SketchCollector
-from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.group_tally import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTally
+from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
 from uq_tracking.tasks import Task
 
