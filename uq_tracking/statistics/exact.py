@@ -262,10 +262,6 @@ class SortedRows(Order):
         return list(itertools.pairwise(edges))
 
     @override
-    def loose_spans(self) -> list[tuple[int, int]]:
-        return spans(self.total)
-
-    @override
     def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         part = slice(start, end)
         if ties == "unordered" and self._unsorted is not None:

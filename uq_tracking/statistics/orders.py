@@ -106,10 +106,6 @@ class Order(ABC):
     def spans(self) -> list[tuple[int, int]]:
         """Consecutive ranges of whole buckets, each with a cache-sized number of samples."""
 
-    def loose_spans(self) -> list[tuple[int, int]]:
-        """Ranges of at most a cache-sized number of samples, which may cut buckets."""
-        return self.spans()
-
     @property
     def is_sorted(self) -> bool:
         """False if samples are left unsorted until something depends on their order."""
@@ -135,7 +131,7 @@ class Order(ABC):
             return function(self.block(names, start, end, ties))
 
         loose = ties in ("free", "unordered")
-        return map_spans(one, self.loose_spans() if loose else self.spans())
+        return map_spans(one, spans(self.size) if loose else self.spans())
 
 
 @dataclass(frozen=True, eq=False)
