@@ -35,7 +35,7 @@ UNKNOWN_GROUPS = (
 
 @dataclass(frozen=True)
 class WantedCurves:
-    """Which curves a caller asks for.
+    """Names of the curves that a caller asks for.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What was requested, and how it becomes a report: one flow for every task."""
+"""From a request to a report: one flow for every task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from uq_tracking.tasks import Task
 
 @dataclass(frozen=True)
 class Plan:
-    """What was requested of one task, apart from the arrays."""
+    """A request to one task, apart from the arrays."""
 
     task: Task
     options: ScoreOptions
@@ -46,7 +46,7 @@ class Plan:
         }
 
     def report(self, data: Any, *, later: bool = False) -> Report:
-        """The report of predictions in memory; with ``later``, scores are computed when first accessed."""
+        """Return the report of predictions in memory; with ``later``, scores are computed when first accessed."""
         task, options, settings = self.task, self.options, self.options.settings
         if settings.unit is None and getattr(data, "unit", None) is not None:
             settings = replace(settings, unit=data.unit)
@@ -85,7 +85,7 @@ class Plan:
     def recalibrated(
         self, report: Report, settings: Settings, chosen: Iterable[Metric], data: Any = None
     ) -> Report:
-        """The report with the requested recalibrations; for a stream, or with the reason why there are none."""
+        """Add the requested recalibrations, or, for a stream, the reason why there are none."""
         calibration, methods = self.options.calibration, self.options.recalibration
         if calibration is None or calibration is False:
             return report

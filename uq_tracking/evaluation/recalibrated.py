@@ -57,7 +57,7 @@ class Outcome:
     before: Report | None = None
     """The report of the same half before."""
     spread: Mapping[str, float] = field(default_factory=dict)
-    """How much scores vary over splits into halves."""
+    """Spread of the scores over splits into halves."""
 
 
 def add_recalibration(
@@ -70,7 +70,7 @@ def add_recalibration(
     data: Any = None,
     seed: int = 0,
 ) -> Report:
-    """The report with scores and curves after recalibration; arguments as for ``evaluate``.
+    """Add scores and curves after recalibration to a report; arguments as for ``evaluate``.
 
     Without ``data``, exact regression statistics in the report suffice; the halves of a cross-fit are then random.
 
@@ -118,7 +118,7 @@ def with_refusal(
     recalibration: str | Iterable[str] | None,
     refusal: RecalibrationError,
 ) -> Report:
-    """The report with the reason why no method has scores after it, and a warning; arguments as for ``evaluate``."""
+    """Add the reason why no method has scores after it, and warn; arguments as for ``evaluate``."""
     given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
     wanted = names or recalibration or task_of(report).recalibration
     methods = [item.method for item in given] or [method.method for method in _methods(report.task, wanted)]
@@ -138,12 +138,12 @@ class _Bench:
     settings: Settings
     seed: int
     of_form: bool = False
-    """Whether the predictions were distributions in a form other than mean and std."""
+    """True if the predictions were distributions in a form other than mean and std."""
 
     def plan(
         self, calibration: Any, recalibration: str | Iterable[str] | None, data: Any
     ) -> tuple[str, list[tuple[str, Callable[[], Outcome]]]]:
-        """How the parameters are obtained, and for each method the function that computes its outcome."""
+        """Say how the parameters are obtained, and return for each method what computes its outcome."""
         given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
         if (given or names) and recalibration is not None:
             raise SettingsError("calibration= already names the methods; omit recalibration=")
@@ -164,12 +164,12 @@ class _Bench:
         return Outcome(fitted, self._after(self.samples, fitted))
 
     def _after(self, samples: Samples, fitted: Recalibration) -> Report:
-        """The report of samples after a recalibration."""
+        """Score samples after a recalibration."""
         shape = fitted.shape if isinstance(fitted, RegressionRecalibration) else None
         return self._scored(samples.recalibrated(fitted), shape)
 
     def _scored(self, blocks: Iterable[Rows], shape: Standard | None = None) -> Report:
-        """The report of rows, whose standardized errors may have a distribution of their own."""
+        """Score rows, whose standardized errors may have a distribution of their own."""
         if shape is None and self.of_form:
             shape = Undetermined(STRETCHED)
         settings = self.settings if shape is None else shaped(self.settings, shape)
@@ -217,7 +217,7 @@ class _Bench:
         )
 
     def _split(self, method: type[Recalibration], seed: int) -> tuple[Recalibration, Samples, Report]:
-        """Parameters fitted to one half, the other half, and its report with them."""
+        """Return parameters fitted to one half, the other half, and its report with them."""
         side = halves(self.samples, seed)
         fit_on, score_on = (self.samples.part(side == half) for half in (0, 1))
         if not fit_on.n or not score_on.n:
@@ -227,7 +227,7 @@ class _Bench:
 
 
 def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, float]:
-    """How much scores vary over splits: their standard deviation, or the mean distance to a target value.
+    """Measure how scores vary over splits: their standard deviation, or the mean distance to a target value.
 
     Never the distance of their mean: scale errors of two splits cancel, whereas fresh data meet each by itself.
     """
@@ -245,7 +245,7 @@ def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, f
 
 
 def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
-    """Half (0 or 1) of each sample; groups, if any, stay whole."""
+    """Return the half (0 or 1) of each sample; groups, if any, stay whole."""
     codes = samples.codes
     if codes is None:
         return two_halves(samples.n, seed)
@@ -254,14 +254,14 @@ def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
 
 
 def two_halves(items: int, seed: int) -> npt.NDArray[np.int8]:
-    """Half (0 or 1) of each item, drawn at random."""
+    """Draw the half (0 or 1) of each item at random."""
     side = np.zeros(items, dtype=np.int8)
     side[np.random.default_rng(seed).permutation(items)[: items // 2]] = 1
     return side
 
 
 def _all_of(value: Any, kind: type[Any]) -> list[Any]:
-    """The values as a list if they are all of this kind; otherwise empty."""
+    """Return the values as a list if they are all of this kind; otherwise an empty one."""
     if isinstance(value, kind):
         return [value]
     if isinstance(value, tuple | list) and value and all(isinstance(item, kind) for item in value):
@@ -278,7 +278,7 @@ def _methods(task: str, names: str | Iterable[str]) -> list[type[Recalibration]]
 
 
 def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
-    """One method's entry in ``Report.recalibration``, as plain values; ``settings`` are the original report's."""
+    """Return one method's entry in ``Report.recalibration``; ``settings`` are the original report's."""
     after = outcome.after
     shape = outcome.fitted.shape if isinstance(outcome.fitted, RegressionRecalibration) else None
     settings = settings if shape is None else shaped(settings, shape)
@@ -302,7 +302,7 @@ def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
 
 
 def _kept_curves(after: Report) -> dict[str, Curve]:
-    """Curves that a report also holds after a recalibration."""
+    """Return the curves that a report also holds after a recalibration."""
     found = {}
     for name, curve in after.curves.items():
         spec = spec_of(name, after.task)
@@ -312,7 +312,7 @@ def _kept_curves(after: Report) -> dict[str, Curve]:
 
 
 def _curves_after(after: Report) -> dict[str, Curve]:
-    """The curves after recalibration, under their names in a report."""
+    """Return the curves after recalibration, under their names in a report."""
     return {
         name + RECALIBRATED: replace(
             curve, name=name + RECALIBRATED, title=f"{curve.title} after recalibration", score=None

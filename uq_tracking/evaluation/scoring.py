@@ -30,7 +30,7 @@ class LaterCurves(Mapping[str, Curve]):
     settings: Settings
     task: str
     inputs: MetricInputs | None = None
-    """What curves need besides statistics; set only if some do, because it holds the predictions."""
+    """Needs of curves besides statistics; set only if some have any, because it holds the predictions."""
 
     def __getitem__(self, name: str) -> Curve:
         return self._built[name]
@@ -60,7 +60,7 @@ class LaterReports(Mapping[str, Report]):
     settings: Settings
     metrics: Sequence[Metric]
     unjudged: str | None = None
-    """Why the parts have no verdict, if they have none."""
+    """The reason, if the parts have no verdict."""
     _made: dict[str, Report] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Report:
@@ -89,7 +89,7 @@ def score(
     asked: Sequence[str] | None = None,
     later: bool = False,
 ) -> Report:
-    """Every score and curve of statistics.
+    """Return every score and curve of statistics.
 
     Parameters
     ----------

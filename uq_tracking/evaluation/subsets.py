@@ -226,7 +226,7 @@ def stability(
 
 @dataclass(frozen=True)
 class Precision:
-    """How precise the score of all samples is.
+    """Precision of the score of all samples.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ def iid_stability(
     seed: int = 0,
     **settings: Any,
 ) -> dict[str, Curve]:
-    """How much metrics vary between independent test sets, and how biased small sets make them.
+    """Measure how metrics vary between independent test sets, and how biased small sets make them.
 
     For targets that can be drawn at will, as in a simulation; ``curves="stability"`` of `evaluate` draws subsets of
     one test set instead.

@@ -92,7 +92,7 @@ class Recalibration(ABC):
     task: ClassVar[TaskName]
 
     by_group: ClassVar[bool] = False
-    """Whether a method has parameters for each group, and is fitted by ``fit_groups``."""
+    """True for a method that has parameters for each group and is fitted by ``fit_groups``."""
 
     fitted_on: FittedOn
 
@@ -110,16 +110,16 @@ class Recalibration(ABC):
 
     @abstractmethod
     def scalars(self) -> dict[str, float]:
-        """The few numbers worth plotting across runs, by name."""
+        """Return the few numbers worth plotting across runs, by name."""
 
     def parameters(self) -> dict[str, Any]:
-        """Every parameter as plain values."""
+        """Return every parameter as plain values."""
         return {
             item.name: _lists(getattr(self, item.name)) for item in fields(self) if item.name != "fitted_on"
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that ``from_dict`` reads back."""
+        """Return plain values that ``from_dict`` reads back."""
         return {
             "format": FORMAT,
             "schema": SCHEMA,
@@ -137,7 +137,7 @@ class Recalibration(ABC):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Inverse of ``to_dict``; for any method if called on ``Recalibration``.
+        """Read what ``to_dict`` returned, of any method if called on ``Recalibration``.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Recalibration(ABC):
 
 
 def _kind(values: Any) -> type[Any]:
-    """The class of the recalibration that values describe."""
+    """Return the class of the recalibration that values describe."""
     if not isinstance(values, Mapping) or values.get("format") != FORMAT:
         raise FileFormatError(f"this is not a recalibration: it does not state the format {FORMAT!r}")
     schema = values.get("schema")
@@ -248,19 +248,19 @@ class RegressionRecalibration(Recalibration):
 
     @abstractmethod
     def new_std(self, std: FloatArray) -> FloatArray:
-        """Recalibrated standard deviations, for float64 input >= 0; NaN stays NaN."""
+        """Return recalibrated standard deviations, for float64 input >= 0; NaN stays NaN."""
 
     def floored(self, std: FloatArray) -> FloatArray:
-        """Standard deviations as the method saw them: raised to the floor of the set it was fitted on."""
+        """Raise standard deviations to the floor of the set that the method was fitted on."""
         floor = self.fitted_on.std_floor
         return std if floor is None else np.maximum(std, floor)
 
     def new_mean(self, mean: FloatArray, std: FloatArray) -> FloatArray:
-        """Recalibrated means, given the original standard deviations; most methods leave means unchanged."""
+        """Return recalibrated means, given the original standard deviations; most methods leave means unchanged."""
         return mean
 
     def new_std_by(self, std: FloatArray, labels: npt.NDArray[Any] | None) -> FloatArray:
-        """Recalibrated standard deviations of samples with these values of ``by``, which few methods need."""
+        """Return recalibrated standard deviations of samples with these values of ``by``, which few methods need."""
         return self.new_std(std)
 
     @property
@@ -313,7 +313,7 @@ class RegressionRecalibration(Recalibration):
         return _like(source, self.new_std(self.floored(source.values.astype(np.float64))))
 
     def quantile(self, mean: Any, std: Any, q: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Quantiles of the recalibrated predictions.
+        """Return quantiles of the recalibrated predictions.
 
         Parameters
         ----------
@@ -377,13 +377,13 @@ class ClassificationRecalibration(Recalibration):
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
-        """Log recalibrated probabilities from the original log probabilities or logits, shape (n, C).
+        """Return log recalibrated probabilities from the original log probabilities or logits, shape (n, C).
 
         A binary classifier with one logit has C = 2, with logit 0 for class 0.
         """
 
     def apply(self, logits: Any, class_axis: int = -1) -> npt.NDArray[Any]:
-        """Recalibrated probabilities.
+        """Return recalibrated probabilities.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ def _read_std(std: Any) -> Source:
 
 
 def _like(source: Source, values: FloatArray) -> npt.NDArray[Any]:
-    """Values in the source's type, masked where the source is; never sharing its memory."""
+    """Return a copy of the values in the source's type, masked where the source is."""
     new = np.array(values, dtype=source.values.dtype)
     return new if source.left_out is None else np.ma.MaskedArray(new, source.left_out)
 

@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 def read_recalibrations(source: str | Path) -> dict[str, Recalibration]:
-    """The fitted parameters in ``uq/recalibration.json`` of a run, by method.
+    """Read the fitted parameters in ``uq/recalibration.json`` of a run, by method.
 
     Also reads a file written by ``Recalibration.to_json``.
 
@@ -117,7 +117,7 @@ def _recalibrated(
     labels: Array | None,
     source: Path,
 ) -> dict[str, Array]:
-    """The new columns."""
+    """Return the new columns."""
     zero, one = np.zeros(1), np.ones(1)
     moves_mean = bool(np.any(recalibration.new_mean(zero, one) != zero))
     if not moves_mean or source.suffix == ".npy":

@@ -74,7 +74,7 @@ class Tabulated(Standard):
         return np.interp(p, self.levels, self.values)
 
     def pdf(self, z: FloatArray) -> FloatArray:
-        """Slope of the distribution function to the right of z; 0 outside the table."""
+        """Return the slope of the distribution function to the right of z; 0 outside the table."""
         values, levels = np.asarray(self.values), np.asarray(self.levels)
         z = np.asarray(z, dtype=float)
         left = np.clip(np.searchsorted(values, z, side="right") - 1, 0, len(values) - 2)
@@ -83,7 +83,7 @@ class Tabulated(Standard):
         return np.where((z >= values[0]) & (z < values[-1]), slope, 0.0)
 
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
-        """Integral of ``F^2`` up to z and of ``(1 - F)^2`` from there; F is linear between the knots."""
+        """Integrate ``F^2`` up to z and ``(1 - F)^2`` from there; F is linear between the knots."""
         values, levels = np.asarray(self.values), np.asarray(self.levels)
         z = np.asarray(z, dtype=float)
         inside = np.clip(z, values[0], values[-1])
@@ -96,7 +96,7 @@ class Tabulated(Standard):
 
     @cached_property
     def _integrals(self) -> tuple[FloatArray, FloatArray]:
-        """Integral of ``F^2`` up to each knot, and of ``(1 - F)^2`` from it on."""
+        """Integrals of ``F^2`` up to each knot, and of ``(1 - F)^2`` from it on."""
         width, levels = np.diff(self.values), np.asarray(self.levels)
         below = _squares(width, levels[:-1], levels[1:])
         above = _squares(width, 1 - levels[:-1], 1 - levels[1:])
@@ -117,14 +117,14 @@ class Tabulated(Standard):
         return np.repeat(half, 2), np.maximum.accumulate(np.clip(share, 0, 1))
 
     def _below(self, z: FloatArray) -> FloatArray:
-        """Share strictly below z."""
+        """Return the share strictly below z."""
         values, levels = np.asarray(self.values), np.asarray(self.levels)
         mirrored = np.interp(-z, -values[::-1], -levels[::-1], right=0.0)  # a jump counts to its left
         return np.asarray(-mirrored)
 
 
 def _squares(width: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
-    """Integral of the square of a line from ``one`` to ``other`` over a width."""
+    """Integrate the square of a line from ``one`` to ``other`` over a width."""
     return width * (one * one + one * other + other * other) / 3
 
 
@@ -171,7 +171,7 @@ class CdfIsotonic(RegressionRecalibration):
 
     @classmethod
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
-        """Table of the shares observed below each standardized error, with at most about 1300 knots.
+        """Tabulate the shares observed below each standardized error, with at most about 1300 knots.
 
         The points (F(z), share) rise together, so isotonic regression passes through every one of them.
 
@@ -220,7 +220,7 @@ class CdfIsotonic(RegressionRecalibration):
 
 
 def knot_ranks(n: float) -> npt.NDArray[np.float64]:
-    """Ranks 1 ... n to tabulate: all of a small set, else evenly spaced, with more towards both ends."""
+    """Return ranks 1 ... n to tabulate: all of a small set, else evenly spaced, with more towards both ends."""
     if n <= MIDDLE_KNOTS:
         return np.arange(1.0, n + 1)
     tail = np.geomspace(1, n / MIDDLE_KNOTS, TAIL_KNOTS)
@@ -274,7 +274,7 @@ class Conformal(RegressionRecalibration):
 
     @classmethod
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
-        """Order statistics of the normalized residuals, at most about 1130 of them.
+        """Keep order statistics of the normalized residuals, at most about 1130 of them.
 
         Raises
         ------
@@ -319,7 +319,7 @@ class Conformal(RegressionRecalibration):
         return self.radii[place] if place < len(self.ranks) else math.inf
 
     def interval(self, mean: Any, std: Any, level: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Lower and upper ends of the intervals of predictions before recalibration, in float64.
+        """Return lower and upper ends of the intervals of predictions before recalibration, in float64.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class Conformal(RegressionRecalibration):
 
 
 def _ranks(n: int) -> npt.NDArray[np.int64]:
-    """Ranks to keep: all of a small set, else those of evenly spaced levels and more near the largest."""
+    """Return the ranks to keep: all of a small set, else those of evenly spaced levels and more near the largest."""
     if n <= MIDDLE_KNOTS:
         return np.arange(1, n + 1)
     of_levels = [-(-(n + 1) * k // LEVELS) for k in range(1, LEVELS)]  # rounded up, in whole numbers
@@ -471,7 +471,7 @@ class ConformalBy(RegressionRecalibration):
     def interval(
         self, mean: Any, std: Any, level: float = 0.95, *, by: Any
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Lower and upper ends of the intervals of predictions before recalibration.
+        """Return lower and upper ends of the intervals of predictions before recalibration.
 
         Parameters
         ----------
@@ -502,7 +502,7 @@ class ConformalBy(RegressionRecalibration):
         return low, high
 
     def new_std_by(self, std: FloatArray, labels: Labels | None) -> FloatArray:
-        """Recalibrated standard deviations of samples of these groups."""
+        """Return recalibrated standard deviations of samples of these groups."""
         if labels is None:
             raise RecalibrationError(NO_GROUPS)
         made = np.empty_like(std)
@@ -525,11 +525,11 @@ class ConformalBy(RegressionRecalibration):
 
     @property
     def shape(self) -> Standard:
-        """Unknown as a whole: every group has its own."""
+        """An unknown distribution: every group has its own."""
         return Undetermined(OWN_SHAPES)
 
     def scalars(self) -> dict[str, float]:
-        """Smallest and largest radius of the groups."""
+        """Return the smallest and the largest radius of the groups."""
         found = [rule.radius(0.95) for rule in self.rules.values()]
         finite = [radius for radius in found if math.isfinite(radius)]
         ends = {"min": min(finite), "max": max(finite)} if finite else {}
@@ -556,7 +556,7 @@ class ConformalBy(RegressionRecalibration):
 
 
 def _parts(labels: Labels) -> Iterator[tuple[Any, npt.NDArray[np.bool_]]]:
-    """Every group and a mask of its samples."""
+    """Yield every group and a mask of its samples."""
     distinct = np.unique(labels)
     for label, plain in zip(distinct, plain_labels(distinct), strict=True):
         yield plain, labels == label

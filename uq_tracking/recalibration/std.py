@@ -59,7 +59,7 @@ class StdScaling(RegressionRecalibration):
 
     @classmethod
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
-        """Maximum-likelihood factor under the settings' family.
+        """Find the maximum-likelihood factor under the settings' family.
 
         ====================  ==============================================================
         gaussian              ``sqrt(mean z^2)``, the minimum of Levi et al. 2019 eq. 12
@@ -124,7 +124,7 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
 
 
 def _mean_of_z(order: Order, function: Callable[[FloatArray], FloatArray]) -> float:
-    """Mean over the samples of a function of z, evaluated at each bucket's mean z."""
+    """Average a function of z over the samples, evaluated at each bucket's mean z."""
 
     def sum_of(block: Block) -> float:
         return float(np.dot(block.count, function(block.sums["z"] / block.count)))
@@ -169,7 +169,7 @@ class StdIsotonic(RegressionRecalibration):
         *,
         end_block: int = END_BLOCK,
     ) -> Self:
-        """Isotonic regression of squared error on variance, by pooling adjacent violators.
+        """Regress squared errors on variances isotonically, by pooling adjacent violators.
 
         Isotonic regression follows single samples at its two ends: one lucky small error among the smallest standard
         deviations would claim near certainty for all similar samples. So the lowest and highest levels are pooled
@@ -219,7 +219,7 @@ class _Levels(NamedTuple):
 
 
 def _isotonic_levels(statistics: Statistics) -> _Levels:
-    """_Levels of the isotonic least-squares fit of e^2 on s^2, with sample weights."""
+    """Return the levels of the isotonic least-squares fit of e^2 on s^2, with sample weights."""
     from scipy.optimize import isotonic_regression
 
     blocks = list(statistics.orders["std"].blocks(("sq_error",)))
@@ -245,7 +245,7 @@ def _pooled_ends(levels: _Levels, fewest: float) -> _Levels:
 
 
 def _knots(levels: _Levels) -> tuple[FloatArray, FloatArray]:
-    """Both ends of every level, or of levels at evenly spaced counts if there are very many."""
+    """Return both ends of every level, or of levels at evenly spaced counts if there are very many."""
     keep = np.arange(len(levels.value))
     if len(keep) > MOST_KNOTS // 2:
         middles = np.cumsum(levels.samples) - levels.samples / 2
@@ -286,7 +286,7 @@ class StdBinning(RegressionRecalibration):
 
     @classmethod
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
-        """RMSE of each of ``n_bins`` equal-count bins by std; bins spanned by a tie are merged.
+        """Take the RMSE of each of ``n_bins`` equal-count bins by std; bins spanned by a tie are merged.
 
         Raises
         ------

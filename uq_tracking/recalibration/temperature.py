@@ -61,7 +61,7 @@ class Temperature(ClassificationRecalibration):
         ignore_label: int | None = None,
         weights: Any = None,
     ) -> Self:
-        """Temperature that minimizes the negative log likelihood (Guo et al. 2017).
+        """Find the temperature that minimizes the negative log likelihood (Guo et al. 2017).
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Temperature(ClassificationRecalibration):
 def _checked(
     labels: Any, logits: Any, ignore_label: int | None, weights: Any
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any] | None, int]:
-    """Labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
+    """Return labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
     truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
     if truth.dtype.kind not in "iub":
         raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
@@ -184,7 +184,7 @@ def _loss(
     weight: npt.NDArray[Any] | None,
     temperature: float,
 ) -> float:
-    """Mean negative log likelihood, in float64."""
+    """Return the mean negative log likelihood, in float64."""
     total = 0.0
     for start in range(0, len(truth), BLOCK):
         part = slice(start, start + BLOCK)

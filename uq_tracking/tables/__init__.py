@@ -24,11 +24,11 @@ SIGNS: Mapping[Mark, str] = {
     "indistinguishable": "=",
     "unknown": "?",
 }
-"""How a mark is written without colors."""
+"""Marks as written without colors."""
 BEST, WORST, GREY = (255, 221, 64), (222, 84, 60), "#a8a8a8"
 """Colors of ranks: from yellow for the best to red, as in MeRCI (2018), table 1; the worst is grey."""
 UNMARKED = 0.55
-"""How far towards white the color of a method that ties with the best fades."""
+"""Share of white in the color of a method that ties with the best."""
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,22 @@ class Cell:
 
     @property
     def infinite(self) -> bool:
-        """Whether the value is infinite."""
+        """True if the value is infinite."""
         return self.value is not None and math.isinf(self.value)
 
     @property
     def ranked(self) -> bool:
-        """Whether the metric ranks at least two methods, and not all equally."""
+        """True if the metric ranks at least two methods, and not all equally."""
         return self.rank is not None and self.worst_rank is not None and self.worst_rank > 1
 
     @property
     def best(self) -> bool:
-        """Whether no method is better and some method is worse."""
+        """True if no method is better and some method is worse."""
         return self.ranked and self.rank == 1
 
     @property
     def worst(self) -> bool:
-        """Whether no method is worse and some method is better."""
+        """True if no method is worse and some method is better."""
         return self.ranked and self.rank == self.worst_rank
 
     @property
@@ -104,7 +104,7 @@ class Cell:
 
     @property
     def is_difference(self) -> bool:
-        """Whether the value is the difference of two methods."""
+        """True if the value is the difference of two methods."""
         return self.mark in ("better", "worse", "indistinguishable", "unknown")
 
     @property
@@ -135,7 +135,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """What the cells of a column have in common.
+    """Heading and properties of the cells of a column.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class Table:
 
     @property
     def ranked(self) -> bool:
-        """Whether any cell has a rank, printed in brackets after it."""
+        """True if any cell has a rank, printed in brackets after it."""
         return any(row[column.key].ranked for row in self.rows for column in self.columns)
 
     def names(self) -> tuple[str, ...]:
@@ -270,24 +270,24 @@ class Table:
 
 
 def metric_column(metric: Metric, unit: str | None, family: str = "", *, headline: bool = True) -> Column:
-    """The column of a metric, with the target's unit filled in."""
+    """Return the column of a metric, with the target's unit filled in."""
     return Column(metric.key, unit_text(metric.unit, unit), better_text(metric), family, headline)
 
 
 def unit_text(unit: str, target_unit: object) -> str:
-    """A metric's unit with the target's filled in."""
+    """Return a metric's unit with the target's filled in."""
     return unit if not target_unit else unit.replace("target", str(target_unit))
 
 
 def better_text(metric: Metric) -> str:
-    """Which values of a metric are better, in one word."""
+    """Say in one word which values of a metric are better."""
     if metric.direction is None:
         return ""
     return metric.direction if isinstance(metric.direction, str) else f"{metric.direction:g}"
 
 
 def rank_color(cell: Cell) -> str | None:
-    """The color of a cell as ``#rrggbb``; None if nothing is ranked."""
+    """Return the color of a cell as ``#rrggbb``; None if nothing is ranked."""
     if cell.place is None:
         return None
     if cell.mark == "worst":

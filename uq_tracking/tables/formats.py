@@ -34,17 +34,17 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t")
 
 
 def markdown_escaped(text: str) -> str:
-    """A user's text on one line, escaped so that no Markdown renderer takes it for markup."""
+    """Put a user's text on one line, escaped so that no Markdown renderer takes it for markup."""
     return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 
 def latex_escaped(text: str) -> str:
-    """A user's text on one line, escaped so that LaTeX prints it verbatim."""
+    """Put a user's text on one line, escaped so that LaTeX prints it verbatim."""
     return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
 
 
 def table_markdown(table: Table) -> str:
-    """Warnings, table, notes and remarks."""
+    """Render warnings, table, notes and remarks in Markdown."""
     heads = [[c.key, c.unit, c.better] for c in table.columns]
     rows = [[table.corner, *("<br>".join(markdown_escaped(part) for part in head if part) for head in heads)]]
     rows.append([":--", *("--:" if column.numeric else ":--" for column in table.columns)])
@@ -69,7 +69,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def table_latex(table: Table) -> str:
-    """A ``tabular`` with a comment naming the packages it needs."""
+    """Render a ``tabular`` with a comment naming the packages it needs."""
     alignment, heads = "", [latex_escaped(table.corner)]
     for column in table.columns:
         alignment += "r" if column.numeric else "l"
@@ -106,7 +106,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def _math(text: str) -> str:
-    """Numbers with proper minus and plus-minus signs, powers of ten and thousands separators."""
+    """Render numbers with proper minus and plus-minus signs, powers of ten and thousands separators."""
     text = re.sub(r"(\d)e(-?\d+)", r"\1\\cdot10^{\2}", text)
     text = text.replace("inf", r"\infty").replace(",", "{,}").replace("±", r"\pm").replace(" .. ", "$--$")
     return "--" if text == NO_VALUE else f"${text}$"
@@ -152,7 +152,7 @@ def _csv_row(name: str, key: str, cell: Cell, difference: Cell, baseline: str | 
 
 
 def _csv_text(value: object) -> str:
-    """A number in full precision, or text that a spreadsheet does not take for a formula."""
+    """Return a number in full precision, or text that a spreadsheet does not take for a formula."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -163,7 +163,7 @@ def _csv_text(value: object) -> str:
 
 @lru_cache(maxsize=4)
 def templates(package: str) -> Environment:
-    """The templates of a package; every value is escaped, whatever the file name."""
+    """Return the templates of a package; every value is escaped, whatever the file name."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -176,5 +176,5 @@ def templates(package: str) -> Environment:
 
 
 def tables_html(tables: Sequence[Table]) -> str:
-    """The tables, one below the other, with colors by rank, warnings above and notes below."""
+    """Render the tables one below the other, with colors by rank, warnings above and notes below."""
     return templates("uq_tracking.tables").get_template("tables.html").render(tables=tables)

@@ -71,7 +71,7 @@ def score_rows(report: Report) -> list[dict[str, Any]]:
 
 
 def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
-    """One row per score, in the registry's order; only those of ``keys`` if given."""
+    """Return one row per score, in the registry's order; only those of ``keys`` if given."""
     known = plugins.metrics(report.task)
     rows = tuple(_row(report, row) for row in score_rows(report) if keys is None or row["score"] in keys)
     empty = {"interval": not report.intervals, "by chance": not report.noise}
@@ -114,7 +114,7 @@ def _row(report: Report, score: Mapping[str, Any]) -> Row:
 
 
 def _title(report: Report) -> str:
-    """What was scored, in one line."""
+    """Say in one line what was scored."""
     left_out = [
         f"{count:,} {key.removeprefix('n_')}" for key, count in report.counts.items() if key != "n" and count
     ]
@@ -123,7 +123,7 @@ def _title(report: Report) -> str:
 
 
 def outputs_table(reports: Mapping[str, Report]) -> Table:
-    """One row per score, one column per output of a model, below the verdict on each."""
+    """Return one row per score and one column per report, below the verdict on each."""
     keys = dict.fromkeys(key for report in reports.values() for key in report.scores)
     rows = (
         Row(key, {name: _of_output(report, key) for name, report in reports.items()}, "score") for key in keys
@@ -140,7 +140,7 @@ def _of_output(report: Report, key: str) -> Cell:
 
 
 def report_summary(report: Report) -> str:
-    """The verdict, and the scores by what they judge: headline scores first, one line each."""
+    """Print the verdict, and the scores by what they judge: headline scores first, one line each."""
     lines = [*textwrap.wrap(one_line(report.verdict.text), WIDTH), scored_title(report)]
     for family, metrics in _families(report):
         lines += ["", family, *_family(report, metrics)]
@@ -150,13 +150,13 @@ def report_summary(report: Report) -> str:
 
 
 def scored_title(report: Report) -> str:
-    """What was scored: method, split and samples."""
+    """Say what was scored: method, split and samples."""
     known = [report.provenance.get(name) for name in ("method", "split")]
     return one_line(", ".join([*(str(part) for part in known if part), report_table(report, ()).title]))
 
 
 def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:
-    """Metrics with a score in the report, by what they judge."""
+    """Yield metrics with a score in the report, by what they judge."""
     known = plugins.metrics(report.task)
     found = [known[key] for key in report.scores if key in known]
     for family, metrics in groupby(sorted(found, key=lambda m: m.place), key=lambda m: m.family):
@@ -164,7 +164,7 @@ def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:
 
 
 def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
-    """One line per headline score; the others follow in running text."""
+    """Yield one line per headline score; the others follow in running text."""
     for metric in metrics:
         if metric.headline:
             unit = unit_text(metric.unit, report.settings.get("unit"))
@@ -179,7 +179,7 @@ def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
 
 
 def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str, Table]]:
-    """One table per family of scores, with all scores or only the headline."""
+    """Return one table per family of scores, with all scores or only the headline."""
     shown = {
         family: [metric.key for metric in metrics if metric.headline or not headline]
         for family, metrics in _families(report)
@@ -188,7 +188,7 @@ def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str,
 
 
 def report_html(report: Report, picture: bytes) -> str:
-    """A report for a notebook: the verdict, the headline scores, a picture, and every score by what it judges.
+    """Render a report for a notebook: the verdict, the headline scores, a picture, and every score by what it judges.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class BeforeAfter:
 def before_after(
     reports: Mapping[str, Report], metrics: str | Sequence[str] = ("ence", "cv"), corner: str = "output"
 ) -> BeforeAfter:
-    """One row per report: the metrics before, then after each recalibration that any report has.
+    """Return one row per report: the metrics before, then after each recalibration that any report has.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def before_after(
 
 
 def _cell(report: Report, stage: str, key: str) -> Cell:
-    """One score, or why there is none."""
+    """Return one score, or why there is none."""
     if stage == BEFORE:  # of the same samples as after: those that a cross-fit scores
         scored: Mapping[str, Any] = next(iter(report.scored_methods().values()), {})
         lacking = "the half that a cross-fit scores is known by mean and std alone"

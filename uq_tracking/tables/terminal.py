@@ -45,7 +45,7 @@ class View:
 
 
 def tables_text(tables: Sequence[Table], width: int | None = None) -> str:
-    """The lines without styles, by default as wide as the terminal."""
+    """Return the lines without styles, by default as wide as the terminal."""
     width = get_terminal_size((PAGE, 0)).columns if width is None else width
     found: list[str] = []
     for line in table_lines(tables, width):
@@ -60,7 +60,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def table_lines(tables: Sequence[Table], width: int) -> Iterator[Line]:
-    """Everything, line by line: each table with its warnings and notes, and the remarks on all of them."""
+    """Yield everything line by line: each table with its warnings and notes, and the remarks on all of them."""
     for k, table in enumerate(tables):
         if k:
             yield []
@@ -94,7 +94,7 @@ class _Laid:
 
 
 def _body(table: Table, width: int) -> Iterator[Line]:
-    """One table, or several one below the other if one would be too wide."""
+    """Yield one table, or several one below the other if one would be too wide."""
     if not table.rows or not table.columns:
         return
     names = _names(table, max(SHORTEST_NAME, width // 3))
@@ -170,7 +170,7 @@ def _style(cell: Cell) -> str:
 
 
 def _tail(cell: Cell, ranks: bool) -> str:
-    """Rank and mark after a number."""
+    """Return rank and mark after a number."""
     rank = f" ({cell.rank})" if cell.ranked and ranks else ""
     return f"{rank}{' ' if cell.is_difference else ''}{cell.sign}"
 
@@ -190,7 +190,7 @@ def _parts(names: _Laid, columns: Sequence[_Laid], width: int) -> Iterator[list[
 
 
 def _row(pieces: Sequence[Piece], columns: Sequence[_Laid]) -> Iterator[Line]:
-    """The lines of one row."""
+    """Yield the lines of one row."""
     folded = [(text.split("\n"), style) for text, style in pieces]
     for texts in zip_longest(*(lines for lines, _ in folded), fillvalue=""):
         yield _line([(text, style) for text, (_, style) in zip(texts, folded, strict=True)], columns)
