@@ -75,7 +75,7 @@ def _grid(
     shown = [(name, name.removeprefix(prefix)) for name in report.curves if name.startswith(prefix)]
     try:
         if not shown:
-            raise NothingToDrawError(f"the report has no curve {prefix}*")
+            raise NothingToDrawError(f"the report has no curve {repr(prefix) if keys else f'{prefix}*'}")
         panels = [
             Panel(report, key, name, columns(report, name, *(part.format(key) for part in needed)))
             for name, key in ([(prefix, key) for key in keys] or shown)
@@ -131,7 +131,7 @@ def scale_sweep(report: Report) -> Figure:
     The vertical line is the scale as predicted, the dots are the best scales. If a dot is off the line, plain
     rescaling would gain the difference between them. After MeRCI, 2018, fig. 2.
     """
-    there = report.curves["scale_sweep"].columns if "scale_sweep" in report.curves else ()
+    there = report.curves["scale_sweep"].columns if "scale_sweep" in report.curves else SWEPT
     keys = [key for key in SWEPT if any(column.startswith(key) for column in there)]
     return _grid(report, "Scores against scale", _sweep_panel, "scale_sweep", ("factor",), keys)
 
