@@ -8,23 +8,25 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uq_tracking.checks import check_callable, check_choice, check_flag, value_text
 from uq_tracking.errors import (
     EmptyInputError,
+    InputTypeError,
     InvalidValueError,
     MissingPackageError,
     SettingsError,
     UnknownOptionError,
     warn,
 )
-from uq_tracking.frameworks.given_runs import given_runs
-from uq_tracking.frameworks.steps import by_keys
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
 from uq_tracking.settings import SCORE_OPTIONS
@@ -34,8 +36,8 @@ from uq_tracking.tasks import Task, task_of
 from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.content import Scores, logged_scores
 from uq_tracking.tracking.log import log
-from uq_tracking.tracking.names import check_split, scalar_name
-from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.tracking.names import ORIGIN_TAG, check_split, scalar_name
+from uq_tracking.tracking.resolve import Opened, Target, reopened, targets_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,6 +50,72 @@ _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 _STEPS = {"validate": "validation_step", "test": "test_step"}
 KEYS = {"regression": ("target", "mean", "std"), "classification": ("labels", "probs")}
 """Entries of a step's output, by task."""
+
+
+def _new_fit() -> str:
+    return f"fit-{uuid.uuid4().hex}"
+
+
+@dataclass
+class GivenRuns:
+    """Runs, addresses and ids, in the order given, and the name and tags of runs to be created."""
+
+    given: list[Any]
+    name: str
+    tags: Mapping[str, str]
+    made: dict[str, str] = field(default_factory=dict)
+    """Addresses of the runs that were made, by the address given."""
+    fit: str = field(default_factory=_new_fit)
+    """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
+
+    def check_kinds(self) -> None:
+        """Refuse what no tracker recognizes; ids, folders and loggers need not exist yet, and are not opened.
+
+        Raises
+        ------
+        SettingsError
+            It is no run, or a scheme without an address.
+        UnknownBackendError
+            No installed backend has the scheme of an address.
+        """
+        for run in self.given:
+            is_id = isinstance(run, str) and ":" not in run
+            is_opened_by_asking = isinstance(run, PathLike) or hasattr(run, "log_metrics")
+            if not is_id and not is_opened_by_asking:
+                self._targets_of(run)
+
+    def check_names(self) -> None:
+        """Raise SettingsError for text that is neither an address nor the id of a run."""
+        for run in self.given:
+            if isinstance(run, str):
+                self._targets_of(run)
+
+    def forget(self) -> None:
+        """Make new runs from now on."""
+        self.made.clear()
+        self.fit = _new_fit()
+
+    def opened_once(self) -> list[Any]:
+        """What to log to: an address that makes a run in every call makes one in the first, and the others join."""
+        return [self._once(run) if isinstance(run, str) else run for run in self.given]
+
+    def _once(self, run: str) -> Any:
+        if run in self.made:
+            return self.made[run]
+        (target,) = self._targets_of(run)
+        if not target.is_address:
+            return run
+
+        def open_it() -> Opened:
+            opened = reopened(self.made[run]) if run in self.made else target.open()
+            self.made[run] = opened.run.uri
+            return replace(opened, is_new=False)
+
+        return replace(target, open=open_it)
+
+    def _targets_of(self, run: Any) -> list[Target]:
+        tags = {**self.tags, ORIGIN_TAG: self.fit}
+        return targets_of([run], None, name=self.name, tags=tags, every_rank=True)
 
 
 class UncertaintyCallback:
@@ -150,7 +218,9 @@ class UncertaintyCallback:
         wanted = KEYS[self.task.name]
         keys = wanted if keys is None else keys
         splits = {"validate": "val", "test": "test"} if splits is None else splits
-        _check_keys(keys, len(wanted))
+        several = isinstance(keys, list | tuple) and all(isinstance(key, str) for key in keys)
+        if not several or len(keys) != len(wanted):
+            raise SettingsError(f"keys is {value_text(keys)}; name {len(wanted)} entries, truth first")
         _check_splits(splits)
         check_choice("step", step, get_args(StepKind))
         check_choice("on_invalid", on_invalid, get_args(OnInvalid))
@@ -163,8 +233,10 @@ class UncertaintyCallback:
         Accumulator(**options)  # checks them
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
         self.options = options
-        self._runs = None if run is None else given_runs(run, about.method or "uq", about.tags or {})
-        if self._runs is not None:
+        self._runs = None
+        if run is not None:
+            given = list(run) if isinstance(run, list | tuple) else [run]
+            self._runs = GivenRuns(given, about.method or "uq", about.tags or {})
             self._runs.check_kinds()
         self.logging: dict[str, Any] = {
             "scores": scores,
@@ -194,17 +266,9 @@ class UncertaintyCallback:
         """Start counting."""
         self._begin("validate", _batches(trainer, "validate"))
 
-    def on_validation_batch_end(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        """Count a batch."""
-        self._count("validate", outputs, batch, dataloader_idx)
+    def on_validation_batch_end(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
+        """Count a batch: what the step returned, the batch, its number and its data loader's."""
+        self._count("validate", *batch)
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Score and log the scores; outside training, log everything."""
@@ -214,17 +278,9 @@ class UncertaintyCallback:
         """Start counting."""
         self._begin("test", _batches(trainer, "test"))
 
-    def on_test_batch_end(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        """Count a batch."""
-        self._count("test", outputs, batch, dataloader_idx)
+    def on_test_batch_end(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
+        """Count a batch: what the step returned, the batch, its number and its data loader's."""
+        self._count("test", *batch)
 
     def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Score and log everything."""
@@ -239,20 +295,26 @@ class UncertaintyCallback:
         self._finish(trainer, strict=False)  # nothing may hide the exception
 
     def _begin(self, stage: Stage, batches: Sequence[Any]) -> None:
-        self._counting = [self._accumulator() for _ in batches] if stage in self.splits else []
-        self._counted = 0
+        """Make accumulators that leave out and count bad values, so that all ranks learn of those in any."""
+        made = [Accumulator(**self.options, on_invalid="drop") for _ in batches]
+        self._counting, self._counted = made if stage in self.splits else [], 0
 
-    def _accumulator(self) -> Accumulator:
-        """Make an accumulator that leaves out and counts bad values, so that all ranks learn of those in any."""
-        return Accumulator(**self.options, on_invalid="drop")
+    def _count(self, stage: Stage, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        if stage in self.splits:
+            found = self._read(outputs, _STEPS[stage]) if self.read is None else self.read(outputs, batch)
+            self._counting[dataloader_idx].update(**arguments_of(found, "what read returned"))
+            self._counted = max(self._counted, dataloader_idx)
 
-    def _count(self, stage: Stage, outputs: Any, batch: Any, dataloader: int) -> None:
-        if stage not in self.splits:
-            return
-        found = by_keys(outputs, self.keys, _STEPS[stage]) if self.read is None else self.read(outputs, batch)
-        accumulator = self._counting[dataloader]
-        accumulator.update(**arguments_of(found, "what read returned"))
-        self._counted = max(self._counted, dataloader)
+    def _read(self, outputs: Any, step: str) -> tuple[Any, ...]:
+        """The entries of a step's dict; InputTypeError if it is none, or lacks one."""
+        if isinstance(outputs, Mapping) and all(key in outputs for key in self.keys):
+            return tuple(outputs[key] for key in self.keys)
+        is_dict = isinstance(outputs, Mapping)
+        found = f"a dict of {sorted(map(str, outputs))}" if is_dict else type(outputs).__name__
+        raise InputTypeError(
+            f"{step} returned {found}, which lacks {', '.join(map(repr, self.keys))}; "
+            "return a dict with them, name its entries with keys=, or pass read="
+        )
 
     def _end(self, stage: Stage, trainer: Any, pl_module: Any) -> None:
         counted, self._counting = self._counting, []
@@ -263,12 +325,23 @@ class UncertaintyCallback:
             if trainer.world_size > 1:
                 accumulator.all_reduce()
             if trainer.sanity_checking:
-                _check_sane(accumulator, split)
+                if accumulator.defect and not accumulator.n:
+                    raise InvalidValueError(
+                        f"no prediction of {split} could be scored in the sanity check: {accumulator.defect}"
+                    )
                 continue
             report = self._scored(accumulator, split, trainer)
-            self._monitor(report, split, trainer, pl_module)
-            if report is not None:
-                self._publish(report, accumulator, split, trainer)
+            # Every score, NaN if undefined; otherwise Lightning would keep showing the last epoch's.
+            scores = dict.fromkeys(self._keys_of_scores, math.nan) | dict(report.scores if report else {})
+            named = {scalar_name(key, split, self.task.name): value for key, value in scores.items()}
+            pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
+            if report is None:
+                continue
+            if trainer.state.fn == "fit":
+                self._last[split] = accumulator
+                self._log_step(report, split, trainer)
+            else:
+                self._log_all(accumulator, split, trainer, **self.logging)
 
     def _scored(self, accumulator: Accumulator, split: str, trainer: Any) -> Report | None:
         """The report, or None and a warning if there is nothing to score; the same on all ranks."""
@@ -286,19 +359,6 @@ class UncertaintyCallback:
             self._warn(trainer, f"epoch {trainer.current_epoch} of {split} is not logged: {error}")
             return None
         return report
-
-    def _monitor(self, report: Report | None, split: str, trainer: Any, pl_module: Any) -> None:
-        """Report every score to Lightning, NaN if undefined; otherwise it would keep showing the last epoch's."""
-        scores = dict.fromkeys(self._keys_of_scores, math.nan) | dict(report.scores if report else {})
-        named = {scalar_name(key, split, self.task.name): value for key, value in scores.items()}
-        pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
-
-    def _publish(self, report: Report, accumulator: Accumulator, split: str, trainer: Any) -> None:
-        if trainer.state.fn == "fit":
-            self._last[split] = accumulator
-            self._log_step(report, split, trainer)
-        else:
-            self._log_all(accumulator, split, trainer, **self.logging)
 
     def _log_step(self, report: Report, split: str, trainer: Any) -> None:
         if not _logs(trainer):
@@ -341,12 +401,6 @@ class UncertaintyCallback:
             warn(message)
 
 
-def _check_keys(keys: Any, number: int) -> None:
-    several = isinstance(keys, list | tuple) and all(isinstance(key, str) for key in keys)
-    if not several or len(keys) != number:
-        raise SettingsError(f"keys is {value_text(keys)}; name {number} entries, truth first")
-
-
 def _check_splits(splits: Any) -> None:
     """The name of each stage's split; two stages of one name would overwrite each other's scores."""
     if not isinstance(splits, Mapping) or set(splits) - set(get_args(Stage)):
@@ -374,14 +428,6 @@ def _check_known(options: Mapping[str, Any], task: Task) -> None:
         raise SettingsError(f"{', '.join(strange)} cannot be used with task={task.name!r}; omit it")
 
 
-def _check_sane(accumulator: Accumulator, split: str) -> None:
-    """Raise InvalidValueError if all that the sanity check predicted is bad."""
-    if accumulator.defect and not accumulator.n:
-        raise InvalidValueError(
-            f"no prediction of {split} could be scored in the sanity check: {accumulator.defect}"
-        )
-
-
 def _batches(trainer: Any, stage: Stage) -> Sequence[Any]:
     """Number of batches of each data loader."""
     found = trainer.num_val_batches if stage == "validate" else trainer.num_test_batches
@@ -404,16 +450,14 @@ def _is_known(logger: Any) -> bool:
 def _callback_classes() -> tuple[type, ...]:
     """``Callback`` of the loaded Lightning packages, else of the first one installed."""
     loaded = [sys.modules[name] for name in _PACKAGES if hasattr(sys.modules.get(name), "Callback")]
-    return tuple(module.Callback for module in loaded or [_first_installed()])
-
-
-def _first_installed() -> Any:
-    for name in _PACKAGES:
+    for name in _PACKAGES if not loaded else ():
         try:
-            return import_module(name)
+            return (import_module(name).Callback,)
         except ModuleNotFoundError:
             continue
-    raise MissingPackageError("Lightning is not installed; pip install lightning")
+    if not loaded:
+        raise MissingPackageError("Lightning is not installed; pip install lightning")
+    return tuple(module.Callback for module in loaded)
 
 
 @lru_cache(maxsize=64)

@@ -98,7 +98,8 @@ def predict(estimator: Any, X: Any) -> Prediction:
     if kind == "target":
         return _of_transformed_target(inner, X)
     if kind == "outputs":
-        return _of_outputs([predict(output, X) for output in inner.estimators_])
+        parts = [predict(output, X) for output in inner.estimators_]
+        return Prediction(*(np.stack(part, axis=-1) for part in zip(*parts, strict=True)))
     if kind == "members":
         return _of_members(_members(inner, X))
     raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
@@ -165,12 +166,7 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     Report
         With ``outputs``, `Reports`: one per output.
     """
-    _require_estimator(estimator)
-    if _classifies(estimator):
-        labels, probs = class_predictions(estimator, X, y)
-        classes: Report | Reports = evaluate(labels, probs=probs, **options)
-        return classes
-    found: Report | Reports = evaluate(y, *predict(estimator, X), **options)
+    found: Report | Reports = evaluate(**_forecast(estimator, X, y), **options)
     return found
 
 
@@ -206,14 +202,20 @@ def log_estimator(
     Report
         With ``outputs``, `Reports`: one per output.
     """
-    _require_estimator(estimator)
+    forecast = _forecast(estimator, X, y)
     name = type(_final(estimator)).__name__ if method is None else method
+    found: Report | Reports = log(**forecast, method=name, **options)
+    return found
+
+
+def _forecast(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
+    """The arguments of `evaluate`: truth and what the estimator predicts."""
+    _require_estimator(estimator)
     if _classifies(estimator):
         labels, probs = class_predictions(estimator, X, y)
-        classes: Report | Reports = log(labels, probs=probs, method=name, **options)
-        return classes
-    found: Report | Reports = log(y, *predict(estimator, X), method=name, **options)
-    return found
+        return {"y_true": labels, "probs": probs}
+    mean, std = predict(estimator, X)
+    return {"y_true": y, "y_pred": mean, "y_std": std}
 
 
 def _require_estimator(estimator: Any) -> None:
@@ -239,24 +241,20 @@ def _classifies(estimator: Any) -> bool:
         return False
 
 
-def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The predicting estimator inside searches and pipelines, and its input."""
+def _unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """The predicting estimator inside searches and pipelines, and its input if there is any."""
     best = _best(estimator)
     if best is not None:
         return _unwrapped(best, X)
     if hasattr(estimator, "named_steps"):
-        return _unwrapped(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
+        is_transformed = X is not None and len(estimator) > 1
+        return _unwrapped(estimator[-1], estimator[:-1].transform(X) if is_transformed else X)
     return estimator, X
 
 
 def _final(estimator: Any) -> Any:
-    """The predicting estimator inside searches and pipelines; for a pair, the first."""
-    if isinstance(estimator, tuple | list):
-        return _final(estimator[0])
-    best = _best(estimator)
-    if best is not None:
-        return _final(best)
-    return _final(estimator[-1]) if hasattr(estimator, "named_steps") else estimator
+    """The predicting estimator inside searches and pipelines; for a pair, of the first."""
+    return _unwrapped(estimator[0] if isinstance(estimator, tuple | list) else estimator)[0]
 
 
 def _best(estimator: Any) -> Any:
@@ -357,11 +355,6 @@ def _of_members(members: Iterator[_Member]) -> Prediction:
         if member.std is not None:
             scatter = scatter + member.weight * member.std**2
     return Prediction(mean, np.sqrt(scatter / total))
-
-
-def _of_outputs(outputs: list[Prediction]) -> Prediction:
-    means, stds = zip(*outputs, strict=True)
-    return Prediction(np.stack(means, axis=-1), np.stack(stds, axis=-1))
 
 
 def _of_transformed_target(estimator: Any, X: Any) -> Prediction:
