@@ -1,4 +1,4 @@
-"""The same 2-D cases as predicted by every method, on one color scale: MeRCI (2018), figures 4 and 5."""
+"""Maps of the same cases as predicted by every method, on one color scale: MeRCI (2018), figures 4 and 5."""
 
 from __future__ import annotations
 

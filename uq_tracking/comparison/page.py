@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -19,23 +19,19 @@ from markupsafe import Markup
 from uq_tracking._version import __version__
 from uq_tracking.comparison.curves import FloatArray, Overlay
 from uq_tracking.comparison.facts import UNJUDGED, Facts, MethodVerdict, by_family, family
-from uq_tracking.comparison.maps import MapPanel
 from uq_tracking.comparison.table import disagreement, intervals_used, without_value
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.tables import Cell, Table, better_text, unit_text
+from uq_tracking.tables import Table, better_text, unit_text
 from uq_tracking.tables.formats import templates
 from uq_tracking.typed import plain
 
 TITLE = "Uncertainty methods compared"
 SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
-SIGNS = {"best": "★", "worst": "▾", "tied": "≈"}
 LETTERS, TWO_LINES = 26, 48
 """Maximum characters of a method's name, if names stay distinct: in pictures, and in tables."""
-SHADES = 10
-"""Steps from the best rank's color to the worst's; the style sheet has a class for each."""
 SIDES = {
     "overconfident": "over",
     "overconfident in few samples": "over",
@@ -82,7 +78,6 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             style=Markup(style),
             script=Markup(script),
             data=Markup(_json(data)),
-            families=_families(facts),
             scatter=scatter,
             marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
             starred=_starred(facts.verdicts),
@@ -111,15 +106,10 @@ def _environment() -> Environment:
         "arrow": lambda metric: _arrow(better_text(metric)),
         "base64": lambda data: base64.b64encode(data).decode(),
         "better": better_text,
-        "classes": _classes,
         "column_arrow": lambda column: _arrow(column.better),
         "color_class": _color_class,
-        "details": _details,
-        "in_order": _in_order,
         "score": format_score,
         "shorten": shorten_middle,
-        "sign": lambda cell: SIGNS.get(cell.mark or "", ""),
-        "sort_key": _sort_key,
         "swatch": lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
         "unit": lambda metric, unit: unit_text(metric.unit, unit),
     }
@@ -195,57 +185,9 @@ def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
     return {name for name, share in found.items() if share == max(found.values())}
 
 
-def _families(facts: Facts) -> list[tuple[str, str]]:
-    """Return buttons that choose the metrics to show; none if all are headline metrics."""
-    if len(facts.headline) == len(facts.metrics):
-        return []
-    found = list(by_family(facts.metrics))
-    single = [(name, name) for name in found] if len(found) > 1 else []
-    return [("headline", "Headline"), *single, ("all", "All metrics")]
-
-
 def _arrow(better: str) -> str:
     """Return an arrow, the target value, or nothing."""
     return ARROWS.get(better, f"→ {better}")
-
-
-def _classes(cell: Cell) -> str:
-    """Return the classes of the cell's color."""
-    if cell.place is None:
-        return ""
-    found = ["worst" if cell.mark == "worst" else f"s{round(SHADES * cell.place)}"]
-    if cell.best or cell.mark == "tied":
-        found.append("best" if cell.best else "tied")
-    return " ".join(found)
-
-
-def _in_order(panels: Sequence[MapPanel], index: Mapping[str, int]) -> list[MapPanel]:
-    """Return the panels in the order of the rows."""
-    return sorted((p for p in panels if p.method in index), key=lambda panel: index[panel.method])
-
-
-def _sort_key(cell: Cell) -> str | None:
-    """Return the rank where the metric judges, else the value; None sorts last."""
-    if cell.value is None or (cell.rank is None and cell.infinite):
-        return None
-    return repr(cell.value if cell.rank is None else cell.rank)
-
-
-def _details(cell: Cell) -> str:
-    """Return all digits, and everything else known about a cell."""
-    if cell.value is None:
-        return f"no value: {cell.reason}" if cell.reason else "no value"
-    parts = [(cell.reason or "infinite") if cell.infinite else repr(cell.value)]
-    if cell.spread is not None:
-        parts.append(f"mean of {cell.runs} runs, standard deviation {cell.spread!r}")
-    elif cell.runs < cell.of:
-        parts.append(f"{cell.runs} of {cell.of} runs have it")
-    if cell.interval is not None:
-        parts.append(f"interval {cell.interval[0]!r} to {cell.interval[1]!r}")
-    if cell.ranked:
-        meaning = {"best": ", best", "worst": ", worst", "tied": ", not distinguishable from the best"}
-        parts.append(f"rank {cell.rank} of {cell.worst_rank}{meaning.get(cell.mark or '', '')}")
-    return "; ".join(parts)
 
 
 def _json(values: Any) -> str:

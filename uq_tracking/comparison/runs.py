@@ -18,7 +18,7 @@ from uq_tracking.tracking.names import REPORT_FILE, file_name
 T = TypeVar("T")
 
 RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]]"
-"""What a user may name: an address, a logged run, or reports by method."""
+"""An address, a logged run, or reports by method."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,7 +102,14 @@ def pool(
     report = score(statistics, common, chosen, about=about, asked=keys)
     if groups is not None:
         report = with_intervals(report, groups, common, chosen, level)
-    pooled = [{"run": part.address, "n": part.report.counts["n"], "digest": part.digest} for part in parts]
+    pooled = [
+        {
+            "run": part.name if part.run is None else part.run.stored.uri,
+            "n": part.report.counts["n"],
+            "digest": part.digest,
+        }
+        for part in parts
+    ]
     return replace(report, provenance={**report.provenance, "digest": _joint(parts), "pooled": pooled})
 
 
@@ -112,11 +119,8 @@ class _Part:
 
     report: Report
     statistics: Statistics
-    run: LoggedRun | None = None
-
-    @property
-    def address(self) -> str:
-        return "a report" if self.run is None else self.run.stored.uri
+    name: str
+    run: LoggedRun | None
 
     @property
     def digest(self) -> str | None:
@@ -126,7 +130,7 @@ class _Part:
 
     @property
     def identity(self) -> object:
-        """What identifies the predictions; without a digest, the report itself."""
+        """Identity of the predictions; without a digest, that of the report."""
         return id(self.report) if self.digest is None else self.digest
 
     @property
@@ -135,7 +139,7 @@ class _Part:
         return {part.get("digest") for part in self.report.provenance.get("pooled") or ()} - {None}
 
     def __str__(self) -> str:
-        return self.address if self.run is None else run_text(self.run.name, self.address)
+        return self.name
 
 
 def _parts(sources: Any, where: str | None, split: str | None) -> Iterator[_Part]:
@@ -144,36 +148,36 @@ def _parts(sources: Any, where: str | None, split: str | None) -> Iterator[_Part
     several = isinstance(sources, Iterable) and not isinstance(sources, str)
     for source in sources if several else [sources]:
         if isinstance(source, Report):
-            yield _part(source, None)
+            yield _part(source)
         elif isinstance(source, str):
             for found in logged_runs(source, where=where, split=split):
                 run = found.settled()
                 if (run.stored.uri, run.split) not in seen and not run.holds_comparison():
                     seen.add((run.stored.uri, run.split))
-                    yield _read(run)
+                    yield _part(run)
         else:
             raise InputTypeError(
                 f"cannot pool a {type(source).__name__}; pass addresses of runs, and reports"
             )
 
 
-def _read(run: LoggedRun) -> _Part:
-    name = run_text(run.name, run.stored.uri)
-    try:
-        return _part(run.scored(), run)
-    except FileNotFoundError:
-        raise BackendError(f"{name} has {run.lacking()}; or exclude it with where=") from None
-    except FileFormatError as error:
-        raise BackendError(f"{name} cannot be pooled: {error}; exclude it with where=") from error
-
-
-def _part(report: Report, run: LoggedRun | None) -> _Part:
+def _part(source: Report | LoggedRun) -> _Part:
+    """Read the statistics of a report or run."""
+    if isinstance(source, Report):
+        name, report, run = "a report", source, None
+    else:
+        name, run = run_text(source.name, source.stored.uri), source
+        try:
+            report = source.scored()
+        except FileNotFoundError:
+            raise BackendError(f"{name} has {run.lacking()}; or exclude it with where=") from None
+        except FileFormatError as error:
+            raise BackendError(f"{name} cannot be pooled: {error}; exclude it with where=") from error
     if report.statistics is None:
-        name = "a report" if run is None else run_text(run.name, run.stored.uri)
         raise BackendError(
             f"{name} holds no statistics to pool; log the run again, or read it with Report.from_npz"
         )
-    return _Part(report, report.statistics, run)
+    return _Part(report, report.statistics, name, run)
 
 
 def _distinct(parts: Sequence[_Part]) -> tuple[list[_Part], list[str]]:

@@ -52,7 +52,7 @@ def checked_changes(verb: str, settings: Mapping[str, Any], known: type[Any]) ->
 
 @dataclass(frozen=True)
 class RescoreOptions:
-    """What is written by `rescore`, and how the work is done.
+    """Options of `rescore` that are rarely needed: what is written, and how the work is done.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class RescoreOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """What to do with each run; attributes as the options of `rescore`.
+    """Work to do with each run; attributes as the options of `rescore`.
 
     ``changes`` holds the settings that replace those of the run's report, and ``std_floor``: smaller standard
     deviations are raised to it, 0 removes a floor.

@@ -39,7 +39,7 @@ class NothingStoredError(BackendError):
 
 @dataclass(frozen=True)
 class Source:
-    """What a run is scored from: statistics or predictions."""
+    """Statistics or predictions from which a run is scored."""
 
     statistics: Statistics | None = None
     predictions: PredictionsBase | None = None

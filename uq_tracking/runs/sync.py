@@ -153,7 +153,7 @@ def _send_kept(
 
 
 def _held(store: RunStore) -> list[StoredRun]:
-    """The runs already in the store."""
+    """List the runs already in the store."""
     try:
         return list(store.runs())
     except RunNotFoundError:  # the experiment is created with its first run
@@ -162,7 +162,7 @@ def _held(store: RunStore) -> list[StoredRun]:
 
 @dataclass(frozen=True)
 class _Sync:
-    """What is done with each run of the source."""
+    """Work on each run of the source."""
 
     store: RunStore
     held: Sequence[StoredRun]
@@ -183,13 +183,6 @@ class _Sync:
         return {_identity(run): run for run in self.held}
 
     def __call__(self, run: LoggedRun) -> Outcome:
-        try:
-            return self._synced(run)
-        except Exception as error:  # trackers and damaged files may raise anything; go on with the others
-            kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
-            return Outcome(run.stored.uri, run.name, "failed", redact(f"{kind}{error}"), error=error)
-
-    def _synced(self, run: LoggedRun) -> Outcome:
         origin = run.stored.tags.get(SOURCE_TAG)
         original = self.originals.get(origin or "")
         if original is not None:
@@ -400,7 +393,7 @@ def drop_entry(which: str) -> Path:
 
 
 def _failed(path: Path, name: str, error: Exception) -> Outcome:
-    """Why an entry was not sent, where it is, and how to give it up if it can never be sent."""
+    """Return why an entry was not sent, where it is, and how to give it up if it can never be sent."""
     kind = "" if isinstance(error, OSError | UQTrackingError) else f"{type(error).__name__}: "
     is_refused = isinstance(error, UQTrackingError) and not isinstance(error, TrackerUnreachableError)
     rest = (
@@ -410,12 +403,12 @@ def _failed(path: Path, name: str, error: Exception) -> Outcome:
 
 
 def _run_of(entry: Entry) -> tuple[str, str, str]:
-    """What distinguishes the entry's run from others; a run yet to be created is the entry's own, or its fit's."""
+    """Return what distinguishes the entry's run; one yet to be created is the entry's own, or its fit's."""
     return entry.origin.place, entry.origin.uri, _mark(entry)
 
 
 def _mark(entry: Entry) -> str:
-    """What a run that is created for the entry is recognized by."""
+    """Return what a run that is created for the entry is recognized by."""
     origin, call = entry.origin, entry.path.name.removesuffix(SUFFIX)
     return origin.uri if origin.is_run else origin.tags.get(ORIGIN_TAG, call)
 
@@ -424,12 +417,12 @@ def _send_run(
     own: Sequence[Entry], destination: str | None, *, dry_run: bool, keep: bool
 ) -> Iterator[Outcome]:
     """Send the entries of one run, and put away those that it has certainly taken."""
-    told = f"would be sent to {own[0].origin.uri}"
+    message = f"would be sent to {own[0].origin.uri}"
     try:
         _check_place(own[0].origin)
         failed: dict[Path, Exception] = {}
         if not dry_run:
-            told, failed = _sent(own, destination)
+            message, failed = _sent(own, destination)
     except Exception as error:  # trackers raise whatever their libraries raise
         failed = {entry.path: error for entry in own}
     for entry in own:
@@ -440,7 +433,7 @@ def _send_run(
             continue
         if not dry_run:
             _put_away(entry.path, keep=keep)
-        yield Outcome(address, name, "done", told)
+        yield Outcome(address, name, "done", message)
 
 
 def _sent(own: Sequence[Entry], destination: str | None) -> tuple[str, dict[Path, Exception]]:
@@ -485,7 +478,7 @@ def _check_place(origin: Origin) -> None:
 
 
 def _opened(entry: Entry, destination: str | None) -> Opened:
-    """The run the entry was meant for, if it exists; else one that names it, created once."""
+    """Open the run the entry was meant for, if it exists; else one that names it, created once."""
     origin = entry.origin
     parent = origin.uri
     if parent.startswith("<") and destination is None:
@@ -507,18 +500,18 @@ def _opened(entry: Entry, destination: str | None) -> Opened:
 
 
 def _instead(entry: Entry, destination: str | None) -> Opened:
-    """A run that names the entry's run or call; created once."""
+    """Open a run that names the entry's run or call; created once, also if an earlier call was interrupted."""
     origin = entry.origin
     store = _store_beside(origin) if destination is None else open_store(destination)[0]
     mark = _mark(entry)
-    made = _made_before(store, mark)
+    made = next((run for run in _held(store) if run.tags.get(ORIGIN_TAG) == mark), None)
     name = origin.name or origin.uri.rpartition("/")[2]
-    run = store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made)
+    run = store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made.run_id)
     return Opened(run, lambda: store.close_run(run))
 
 
 def _store_beside(origin: Origin) -> RunStore:
-    """The store that holds a run, or will hold it."""
+    """Open the store that holds a run, or will hold it."""
     parent = origin.uri.rpartition("/")[0] if origin.is_run else origin.uri
     try:
         return open_store(parent or origin.uri)[0]
@@ -526,14 +519,6 @@ def _store_beside(origin: Origin) -> RunStore:
         raise RunNotFoundError(
             f"{error}; pass a destination to create a run in instead, such as mlflow:EXPERIMENT"
         ) from error
-
-
-def _made_before(store: RunStore, mark: str) -> str | None:
-    """The run that an earlier, interrupted call created."""
-    try:
-        return next((run.run_id for run in store.runs() if run.tags.get(ORIGIN_TAG) == mark), None)
-    except RunNotFoundError:  # the experiment is made with its first run
-        return None
 
 
 def _put_away(path: Path, *, keep: bool) -> None:
