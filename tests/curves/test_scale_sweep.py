@@ -12,7 +12,7 @@ from uq_tracking.curves.regression import FACTORS, best_factor, scale_sweep, swe
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import Undefined, compute, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.scaling import coarsened, scaled
+from uq_tracking.statistics.statistics import coarsened, scaled
 from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 SETTINGS = Settings()

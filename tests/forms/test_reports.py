@@ -16,7 +16,7 @@ from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.metrics.forms import TAKES
 from uq_tracking.statistics.collecting import build_statistics, statistics_of_rows
-from uq_tracking.statistics.distribution import expected_below
+from uq_tracking.statistics.regression import expected_below
 from uq_tracking.statistics.store import read_statistics, write_statistics
 from uq_tracking.tasks import REGRESSION
 

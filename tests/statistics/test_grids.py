@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from uq_tracking.statistics import building, cells
+from uq_tracking.statistics import building, sketch
 from uq_tracking.statistics.building import Builder
-from uq_tracking.statistics.cells import Joint
 from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.sketch import Joint
 
 
 def columns(n=20_000):
@@ -25,7 +25,7 @@ def counted(rows, bits=11):
 @pytest.mark.parametrize("bits", [4, 5, 11, 14])
 @pytest.mark.parametrize("largest", [0, 1 << 16, 1 << 21])
 def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):
-    monkeypatch.setattr(cells, "LARGEST_GRID", largest)
+    monkeypatch.setattr(sketch, "LARGEST_GRID", largest)
     monkeypatch.setattr(building, "BUILD_BLOCK", 1000)
     rows = columns()
     made, expected = counted(rows, bits), Joint.of(rows["std"], rows["target"])
@@ -36,7 +36,7 @@ def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):
 
 @pytest.mark.parametrize("largest", [0, 1 << 21])
 def test_whole_weights_count_as_copies(largest, monkeypatch):
-    monkeypatch.setattr(cells, "LARGEST_GRID", largest)
+    monkeypatch.setattr(sketch, "LARGEST_GRID", largest)
     rows = columns(3000)
     weight = np.random.default_rng(1).integers(1, 4, 3000)
     made = counted({**rows, "weight": weight.astype(float)})

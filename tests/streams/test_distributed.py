@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
-from uq_tracking.streams import ranks
-from uq_tracking.streams.files import to_bytes
+from uq_tracking.streams import device
+from uq_tracking.streams.state import to_bytes
 
 from .made import predictions
 
@@ -99,7 +99,7 @@ def test_samples_of_other_ranks_that_do_not_fit_cost_none_of_ones_own(monkeypatc
     others.update(truth[:500], mean[:500], std[:500])
     before = ones.compute()
     sent = [to_bytes(each._packed()) for each in (others, ones)]
-    monkeypatch.setattr(ranks, "gather", lambda data, group: sent)
+    monkeypatch.setattr(device, "gather", lambda data, group: sent)
     with pytest.raises(IncompatibleStatisticsError):
         ones.all_reduce()
     assert ones.compute() == before

@@ -29,11 +29,14 @@ from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsifi
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.covariance import distance_shares
-from uq_tracking.statistics.distribution import expected_below, is_distribution, plain
-from uq_tracking.statistics.regression import joint_within
-from uq_tracking.statistics.scaling import coarsened, scaled
-from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.regression import (
+    distance_shares,
+    expected_below,
+    is_distribution,
+    joint_within,
+    plain,
+)
+from uq_tracking.statistics.statistics import Statistics, coarsened, scaled
 
 PIT_BINS = 20
 ALPHAS = np.arange(50, 101) / 100

@@ -22,8 +22,8 @@ from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.building import Builder
-from uq_tracking.statistics.distribution import is_distribution, plain
 from uq_tracking.statistics.layout import Rows
+from uq_tracking.statistics.regression import is_distribution, plain
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
 from uq_tracking.tasks.task import Fit

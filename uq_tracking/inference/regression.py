@@ -28,9 +28,9 @@ from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import HIGH, LOW, POINT, is_distribution
 from uq_tracking.statistics.groups import bucket_spans
 from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.statistics.regression import HIGH, LOW, POINT, is_distribution
 from uq_tracking.typed import override
 
 ENOUGH_DRAWS = 50

@@ -14,8 +14,8 @@ from uq_tracking.metrics.gaps import COVERAGE, ERROR, PROPORTION, QUANTILE, VARI
 from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric
 from uq_tracking.metrics.scoring import require_density, require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.orders import Order
+from uq_tracking.statistics.regression import is_distribution
 from uq_tracking.statistics.statistics import Statistics
 
 PIT_STEPS = 1 << 12

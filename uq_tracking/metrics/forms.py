@@ -14,10 +14,17 @@ from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.covariance import DISTANCE, distance_shares
-from uq_tracking.statistics.distribution import HIGH, LOW, expected_at, expected_below, is_distribution
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.orders import Buckets, Order
+from uq_tracking.statistics.regression import (
+    DISTANCE,
+    HIGH,
+    LOW,
+    distance_shares,
+    expected_at,
+    expected_below,
+    is_distribution,
+)
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 

@@ -30,9 +30,9 @@ from uq_tracking.metrics.forms import central_share
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import expected_below, is_distribution
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
+from uq_tracking.statistics.regression import expected_below, is_distribution
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
 from uq_tracking.typed import override

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import Standard
-from uq_tracking.statistics.distribution import DISTRIBUTION, HIGH, LOW
 from uq_tracking.statistics.groups import GroupCells, GroupTables, bucket_spans
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import Block, Buckets, FloatArray
-from uq_tracking.statistics.regression import REPEATED, REPEATED_SHARE, joint_counts
+from uq_tracking.statistics.regression import DISTRIBUTION, HIGH, LOW, REPEATED, REPEATED_SHARE, joint_counts
 from uq_tracking.statistics.weights import WEIGHT, equal_edges, in_units
 from uq_tracking.statistics.weights import whole as whole_number
 

@@ -14,9 +14,9 @@ from uq_tracking.metrics.forms import form_score
 from uq_tracking.metrics.registry import Infinite, Metric, Undefined, intermediate, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.exact import FEW
 from uq_tracking.statistics.orders import SHORT, Block
+from uq_tracking.statistics.regression import is_distribution
 from uq_tracking.statistics.statistics import Statistics
 
 LEVELS = np.arange(1, 100) / 100

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.parallel import keep_memory
-from uq_tracking.statistics.cells import CellCounts, Grid
 from uq_tracking.statistics.layout import Layout, Parts, Rows
-from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import bucketed
-from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
-from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid
+from uq_tracking.statistics.weights import WEIGHT, Moments
 
 BUILD_BLOCK = 1 << 17
 """Samples counted at a time: bucket tables are added once per block."""

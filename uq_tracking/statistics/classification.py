@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK
-from uq_tracking.statistics.cells import CellCounts, Confusion
 from uq_tracking.statistics.exact import Column, SortedRows, sorted_columns
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import Order
+from uq_tracking.statistics.sketch import CellCounts, Confusion
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override

@@ -8,12 +8,21 @@ comes from DDSketch (Masson, Rim and Lee, VLDB 2019), with payload sums alongsid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.parallel import TABLE_BLOCK, spans
 from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
+from uq_tracking.statistics.weights import in_units
+from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 MANTISSA = 52
 PAGES = 1 << 12
@@ -143,3 +152,264 @@ def coarse_keys(key: FloatArray, bits: int, fewer: int) -> FloatArray:
     """Lower edges of the wider buckets, with ``fewer`` mantissa bits, that contain buckets of ``bits``."""
     bucket = bucket_of(key, bits) >> np.uint64(bits - fewer)
     return bucket_edges(bucket, fewer)[0]
+
+
+BUCKETS = PAGES // 2 << JOINT_BITS
+"""Buckets of non-negative values."""
+LARGEST_GRID = 1 << 21
+"""Largest grid, in cells, that is held whole."""
+_SHIFT = 32
+_LOW = (1 << _SHIFT) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """Non-empty cells of a table: merged by adding the counts of equal keys.
+
+    Attributes
+    ----------
+    key : int array, shape (cells,)
+        Ascending.
+    count : array, shape (cells,)
+        Samples (int64), or their weights.
+    size : int
+        What the keys mean: mantissa bits of a grid, or the number of classes. Tables of different sizes do not merge.
+    """
+
+    key: IntArray
+    count: npt.NDArray[Any]
+    size: int
+
+    what: ClassVar[str]
+    """What ``size`` is, for error messages."""
+
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        """No cells."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), size)
+
+    @classmethod
+    def check_keys(cls, key: IntArray, size: int) -> None:
+        """Raise ValueError for keys outside a table of this size."""
+        if len(key) and key.min() < 0:
+            raise ValueError("cells lie outside their table")
+
+    @classmethod
+    def total(cls, parts: Sequence[Self]) -> Self:
+        """Cells of all parts, which must have the same size."""
+        key = np.concatenate([part.key for part in parts])
+        if not len(key):
+            return cls.empty(parts[0].size)
+        order = np.argsort(key, kind="stable")  # fast for concatenated sorted parts
+        key, count = key[order], np.concatenate([part.count for part in parts if len(part.key)])[order]
+        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        return cls(key[first], np.add.reduceat(count, first), parts[0].size)
+
+    def in_units(self, unit: float) -> Self:
+        """The same cells, with weights in units of ``unit``."""
+        return replace(self, count=in_units(self.count, unit))
+
+    def merge(self, other: Self) -> Self:
+        """Cells of both sets of samples; IncompatibleStatisticsError if the sizes differ."""
+        if self.size != other.size:
+            raise IncompatibleStatisticsError(
+                f"{self.what} differs ({self.size} and {other.size}); merge only statistics of one kind"
+            )
+        return self.total([self, other])
+
+    @classmethod
+    def coarse_keys(cls, key: IntArray, size: int, drop: int) -> tuple[IntArray, int]:
+        """Keys and size of a table with ``drop`` fewer bits if it is a grid; otherwise unchanged."""
+        return key, size
+
+
+class Confusion(CellCounts):
+    """Samples by true and predicted class: ``key`` is ``true * n_classes + predicted``, ``size`` is ``n_classes``."""
+
+    what = "the number of classes"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.size
+
+    @classmethod
+    def of(cls, pair: npt.NDArray[Any], n_classes: int, weight: FloatArray | None = None) -> Confusion:
+        """Count pairs, or sum their weights."""
+        return cls(*tallied(pair, n_classes**2, weight), n_classes)
+
+    @classmethod
+    @override
+    def check_keys(cls, key: IntArray, size: int) -> None:
+        if len(key) and not 0 <= key.min() <= key.max() < size**2:
+            raise ValueError("pairs of classes lie outside the confusion matrix")
+
+    def matrix(self) -> npt.NDArray[Any]:
+        """Counts by true (row) and predicted (column) class, shape (C, C)."""
+        made = np.zeros(self.size**2, dtype=self.count.dtype)
+        made[self.key] = self.count
+        return made.reshape(self.size, self.size)
+
+
+class Joint(CellCounts):
+    """A log-spaced grid: ``key`` is the std's bucket and the error's, 32 bits each; ``size`` is its mantissa bits."""
+
+    what = "joint bits"
+
+    @classmethod
+    def places(cls, std: FloatArray, size: FloatArray, bits: int) -> tuple[IntArray, IntArray]:
+        """Keys of the non-empty cells, and each row's position among them."""
+        s_used, s_index = dense(coarse_bucket(std, bits))
+        a_used, a_index = dense(coarse_bucket(size, bits))
+        cell, place, _ = compact(s_index * len(a_used) + a_index, len(s_used) * len(a_used))
+        return cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), place
+
+    @classmethod
+    @override
+    def coarse_keys(cls, key: IntArray, size: int, drop: int) -> tuple[IntArray, int]:
+        drop = min(drop, size - 1)
+        return cls.keys((key >> _SHIFT) >> drop, (key & _LOW) >> drop), size - drop
+
+    @staticmethod
+    def keys(std_bucket: IntArray, error_bucket: IntArray) -> IntArray:
+        """Keys of cells, ordered by the std's bucket, then by the error's."""
+        return (std_bucket << _SHIFT) | error_bucket
+
+    @classmethod
+    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], cells: int | None = None) -> Joint:
+        """Count rows, on the finest grid that uses at most ``cells`` cells along each axis if that is given."""
+        (s, s_used), (a, a_used) = _buckets(std), _buckets(error)
+        bits = JOINT_BITS if cells is None else fitting_bits([s_used, a_used], JOINT_BITS, cells)
+        s >>= JOINT_BITS - bits
+        a >>= JOINT_BITS - bits
+        made = [cls.empty(bits)]
+        for start in range(0, len(s), TABLE_BLOCK):  # a table is traversed once for each of these
+            (s_used, place), (a_used, a_place) = (
+                dense(column[start : start + TABLE_BLOCK]) for column in (s, a)
+            )
+            place *= len(a_used)
+            place += a_place
+            cell, count = tallied(place, len(s_used) * len(a_used))
+            made.append(cls(cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), count, bits))
+        return cls.total(made)
+
+    def coarsened(self, bits: int) -> Joint:
+        """The same counts in cells of ``bits`` mantissa bits, or of its own if those are fewer."""
+        bits = min(bits, self.size)
+        drop = self.size - bits
+        s, a = (self.key >> _SHIFT) >> drop, (self.key & _LOW) >> drop
+        return Joint.empty(bits).merge(Joint(self.keys(s, a), self.count, bits))
+
+    def fitting(self, cells: int) -> Joint:
+        """The same counts on the finest grid that uses at most ``cells`` cells along each axis."""
+        axes = [np.unique(self.key >> _SHIFT), np.unique(self.key & _LOW)]
+        return self.coarsened(fitting_bits(axes, self.size, cells))
+
+    def edges(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""
+        s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), self.size)
+        a_low, a_width = bucket_edges((self.key & _LOW).astype(np.uint64), self.size)
+        return s_low, s_low + s_width, a_low, a_low + a_width
+
+    def rank_correlation(self) -> float | None:
+        """Spearman correlation of the two buckets, with average ranks for ties; None if one is constant."""
+        if not len(self.key):
+            return None
+        s_rank, s_spread = _cell_ranks(self.key >> _SHIFT, self.count)
+        a_rank, a_spread = _cell_ranks(self.key & _LOW, self.count)
+        if s_spread <= 0 or a_spread <= 0:
+            return None
+        return float(np.dot(self.count * s_rank, a_rank) / np.sqrt(s_spread * a_spread))
+
+
+class Grid:
+    """Counts of the cells spanned by two orders of a sketch, while samples are still being added."""
+
+    def __init__(self, std: BucketSums, error: BucketSums) -> None:
+        self._std, self._error = std, error
+        self._table: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.int64)
+
+    def add(self, std: IntArray, error: IntArray, weight: FloatArray | None = None) -> Joint | None:
+        """Count samples, or sum their weights, by position; return the counts if the grid is too large to hold."""
+        cell, shape = self._std.cells(std), (self._std.n_cells, self._error.n_cells)
+        cell *= shape[1]
+        cell += self._error.cells(error)
+        if shape[0] * shape[1] > LARGEST_GRID:
+            return self._joint(*tallied(cell, shape[0] * shape[1], weight))
+        added = np.bincount(cell, weight, shape[0] * shape[1]).reshape(shape)
+        added[: len(self._table), : self._table.shape[1]] += self._table
+        self._table = added
+        return None
+
+    def joint(self) -> Joint:
+        """The counts that were held rather than returned."""
+        table = np.pad(self._table, ((0, 0), (0, self._error.n_cells - self._table.shape[1]))).reshape(-1)
+        used = np.flatnonzero(table)
+        return self._joint(used, table[used])
+
+    def _joint(self, cell: IntArray, count: npt.NDArray[Any]) -> Joint:
+        width = self._error.n_cells
+        key = Joint.keys(self._std.cell_buckets(cell // width), self._error.cell_buckets(cell % width))
+        order = np.argsort(key)
+        return Joint(key[order], count[order], JOINT_BITS)
+
+
+def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
+    """Most mantissa bits, at most ``bits``, at which every axis uses at most ``cells`` of its buckets (distinct)."""
+    while bits > 0 and max(len(axis) for axis in axes) > cells:
+        bits -= 1
+        axes = [np.unique(axis >> 1) for axis in axes]
+    return bits
+
+
+def _buckets(values: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Buckets of the absolute values, in 32 bits, and the distinct ones."""
+    made = np.empty(len(values), dtype=np.int32)
+    occurs = np.zeros(BUCKETS, dtype=bool)
+    for start, end in spans(len(values)):
+        bucket = coarse_bucket(np.abs(values[start:end]).astype(np.float64), JOINT_BITS)
+        made[start:end] = bucket
+        occurs[bucket] = True
+    return cast("IntArray", made), np.flatnonzero(occurs)
+
+
+def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct buckets, and each row's position among them."""
+    low = int(bucket.min())
+    above = bucket - low
+    present = np.bincount(above) > 0
+    place = np.cumsum(present) - 1
+    return np.flatnonzero(present) + low, np.take(place, above, out=above, mode="clip")  # "raise" would copy
+
+
+def tallied(
+    cell: npt.NDArray[Any], size: int, weight: FloatArray | None = None
+) -> tuple[IntArray, npt.NDArray[Any]]:
+    """The non-empty cells (of 0 ... size - 1), and how many samples or how much weight is in each."""
+    if size > 16 * len(cell) + 1024:  # the table would be nearly all zeros
+        used, place = np.unique(cell, return_inverse=True)
+        return used.astype(np.int64), np.bincount(place, weight, len(used))
+    table = np.bincount(cell, weight, size)
+    used = np.flatnonzero(table > 0)
+    return used, table[used]
+
+
+def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
+    """The non-empty cells (of 0 ... size - 1), each row's position among them, and their counts."""
+    if size > 8 * len(cell):  # the table would be nearly all zeros
+        used, place, count = np.unique(cell, return_inverse=True, return_counts=True)
+        return used, place, count.astype(np.int64)
+    count = np.bincount(cell, minlength=size)
+    used = np.flatnonzero(count)
+    index = np.zeros(size, dtype=np.int64)
+    index[used] = np.arange(len(used))
+    return used, index[cell], count[used].astype(np.int64)
+
+
+def _cell_ranks(bucket: IntArray, count: IntArray) -> tuple[FloatArray, float]:
+    """Centered average rank of each cell's samples in one variable, and the sum of squares of the ranks."""
+    values, inverse = np.unique(bucket, return_inverse=True)
+    size = np.bincount(inverse, count, minlength=len(values))
+    ends = np.cumsum(size)
+    rank = ends - (size - 1) / 2 - (ends[-1] + 1) / 2
+    return rank[inverse], float(np.dot(size, rank**2))

@@ -15,9 +15,8 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.forms.scored import SCORES
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.statistics.classification import CLASSIFICATION
-from uq_tracking.statistics.distribution import DISTRIBUTION, layout_for
 from uq_tracking.statistics.layout import Layout
-from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.regression import DISTRIBUTION, REGRESSION, layout_for
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import DAMAGE
 

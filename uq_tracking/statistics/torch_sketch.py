@@ -15,13 +15,12 @@ import numpy as np
 import torch
 
 from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
-from uq_tracking.statistics.cells import Joint
 from uq_tracking.statistics.layout import Parts
-from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import Buckets
 from uq_tracking.statistics.regression import REGRESSION
-from uq_tracking.statistics.sketch import JOINT_BITS, MANTISSA, SKETCH_BITS, bucket_edges
+from uq_tracking.statistics.sketch import JOINT_BITS, MANTISSA, SKETCH_BITS, Joint, bucket_edges
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import Moments
 
 Tensor = torch.Tensor
 

@@ -31,9 +31,8 @@ from uq_tracking.settings import Family, ScoreOptions, Settings
 from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, Label
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
-from uq_tracking.streams.files import from_bytes, packed, settings_of, to_bytes
 from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
-from uq_tracking.streams.state import State
+from uq_tracking.streams.state import State, from_bytes, packed, settings_of, to_bytes
 from uq_tracking.tasks import TASKS, Task, task_of_arrays
 
 if TYPE_CHECKING:
@@ -333,7 +332,7 @@ class Accumulator:
         IncompatibleStatisticsError
             The processes have different settings; this one keeps its own samples.
         """
-        from uq_tracking.streams.ranks import gather
+        from uq_tracking.streams.device import gather
 
         if self._state is not None:
             self._opened(self._state.kind)  # refuses the samples of all processes

@@ -21,9 +21,9 @@ from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRe
 from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
-from uq_tracking.statistics.distribution import layout_for
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.regression import REGRESSION as LAYOUT
+from uq_tracking.statistics.regression import layout_for
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
