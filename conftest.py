@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 from tests.browser import MISSING, browser, is_skipped_for_it
 from tests.mlflow_stores import mlflow_imported, server, sqlite_uri
@@ -31,6 +32,15 @@ def pytest_configure() -> None:
     """Let texts be as wide as they are by default, and kept calls be of the tests, not of whoever starts them."""
     os.environ.pop("COLUMNS", None)
     os.environ["XDG_STATE_HOME"] = STATE.name
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[None]:
+    """Look for examples in docstrings outside the tests alone, which have none: a quarter of all collecting."""
+    found = yield
+    if "tests" in file_path.relative_to(parent.config.rootpath).parts:
+        return [collector for collector in found if not isinstance(collector, DoctestModule)]
+    return found
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking import plugins
 from uq_tracking.errors import TrackingWarning
-from uq_tracking.metrics import later
+from uq_tracking.metrics import registry
 from uq_tracking.metrics.registry import compute, metric
 from uq_tracking.tracking.folder import DirectoryStore
 
@@ -45,7 +45,7 @@ def computed(monkeypatch):
         found.extend(each.key for each in metrics)
         return compute(statistics, settings, metrics, inputs)
 
-    monkeypatch.setattr(later, "compute", noted)
+    monkeypatch.setattr(registry, "compute", noted)
     return found
 
 
