@@ -1,4 +1,4 @@
-"""What a plugin may offer: the hooks and their return values.
+"""Hooks that a plugin may implement, and their return values.
 
 A plugin is a module named by an entry point of the group ``uq_tracking``. It marks the hooks it implements with
 ``hookimpl``; metrics, curves and recalibrations declared in the module itself (``@metric``, ``@curve``,

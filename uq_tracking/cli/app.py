@@ -33,7 +33,7 @@ ELSEWHERE = {"reproduce": "uq-tracking-papers"}
 
 
 BROUGHT = "uq_tracking.commands"
-"""Where a call of the program keeps the commands of plugins."""
+"""Key of plugins' commands in the context of a call of the program."""
 
 
 class _Commands(TyperGroup):

@@ -53,7 +53,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a method may compute: training of each network, ensemble members, dropout passes."""
+    """Computing effort of a method: training of each network, ensemble members, dropout passes."""
 
     schedule: Schedule = field(default_factory=Schedule)
     members: int = 12

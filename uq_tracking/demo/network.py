@@ -35,7 +35,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast a network is trained; the learning rate falls to zero along half a cosine."""
+    """Length and rate of a training; the learning rate falls to zero along half a cosine."""
 
     epochs: int = 60
     batch: int = 256

@@ -1,4 +1,4 @@
-"""Where the demo's runs go: each tracker, with runs opened the way its own users do."""
+"""Trackers of the demo, with runs opened the way their own users do."""
 
 from __future__ import annotations
 

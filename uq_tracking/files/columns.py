@@ -1,4 +1,4 @@
-"""Which column of a file is what: the roles, their usual names, and the user's choice."""
+"""The roles of a file's columns: their usual names, and the user's choice."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ CLASS_GUESSES: Mapping[str, tuple[str, ...]] = {
     "groups": ("groups", "group", "image", "scene"),
     "by": ("by", "stratum"),
 }
-"""The same for a file of classes."""
+"""Names tried in a file of classes."""
 _NUMBERED = {
     "probs": (*CLASS_GUESSES["probs"], "prob", "probability", "p_class", "prob_class"),
     "logits": ("logits", "logit"),
 }
-"""What precedes the number of the class if each class has a column: ``prob_0``, ``prob_1``."""
+"""Prefixes of columns that are numbered by class: ``prob_0``, ``prob_1``."""
 
 ROLES = (*GUESSES, "quantiles", "member_std", "probs", "logits", "mask", "weights", "level")
 SPREADS: tuple[tuple[str, ...], ...] = (
@@ -51,7 +51,7 @@ SPREADS: tuple[tuple[str, ...], ...] = (
 )
 """Ways to state the uncertainty, in the order they are looked for."""
 OF_CLASSES: tuple[tuple[str, ...], ...] = (("probs",), ("logits",))
-"""The same for classes."""
+"""Ways to state class probabilities."""
 SEVERAL = ("samples", "member_std", "quantiles", "probs", "logits")
 """Roles that may have several columns: one for each member, level or class."""
 NUMERIC = frozenset({"mean", "member_std", "weights", *(role for roles in SPREADS for role in roles)})

@@ -96,7 +96,7 @@ class GivenRuns:
         self.fit = _new_fit()
 
     def opened_once(self) -> list[Any]:
-        """What to log to: an address that makes a run in every call makes one in the first, and the others join."""
+        """Return what to log to: an address that makes a run per call makes one in the first, which others join."""
         return [self._once(run) if isinstance(run, str) else run for run in self.given]
 
     def _once(self, run: str) -> Any:
@@ -435,7 +435,7 @@ def _batches(trainer: Any, stage: Stage) -> Sequence[Any]:
 
 
 def _logs(trainer: Any) -> bool:
-    """Whether to log: only on rank zero, and not in a trial of a few batches."""
+    """True on rank zero, unless this is a trial of a few batches."""
     return bool(trainer.is_global_zero and not trainer.fast_dev_run)
 
 

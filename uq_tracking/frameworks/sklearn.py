@@ -277,7 +277,7 @@ def _returns_std(estimator: Any) -> bool:
 
 
 def _kind(estimator: Any) -> Literal["target", "outputs", "members"] | None:
-    """What a fitted estimator consists of, if that provides an uncertainty."""
+    """Parts of a fitted estimator that provide its uncertainty, if any do."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor, VotingRegressor
     from sklearn.multioutput import MultiOutputRegressor
@@ -305,7 +305,7 @@ def _knows_std(estimator: Any) -> bool:
 
 
 def _of_its_own(estimator: Any, X: Any) -> Prediction:
-    """What an estimator that takes ``return_std=True`` returns."""
+    """Return what ``predict(X, return_std=True)`` does, checked."""
     found = estimator.predict(X, return_std=True)
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise SettingsError(

@@ -31,9 +31,14 @@ import pytest
 
 pytest.register_assert_rewrite("uq_tracking.testing.runs", "uq_tracking.testing.stores")
 
-from uq_tracking.testing.case import BackendCase, Capabilities  # noqa: E402
+from uq_tracking.testing.case import (  # noqa: E402  # noqa: E402
+    BackendCase,
+    Capabilities,
+    sample_curve,
+    sample_figure,
+    sample_predictions,
+)
 from uq_tracking.testing.runs import RunContract  # noqa: E402
-from uq_tracking.testing.samples import sample_curve, sample_figure, sample_predictions  # noqa: E402
 from uq_tracking.testing.stores import StoreContract  # noqa: E402
 
 __all__ = [

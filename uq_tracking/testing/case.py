@@ -1,4 +1,4 @@
-"""What the suite needs to know about a backend."""
+"""Base of the suite: what a backend declares and provides, and samples to log."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from uq_tracking.curves import Curve
+from uq_tracking.inputs import Predictions
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.health import forget_health
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TagFilter = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a tracker can do. For what it cannot do, its methods must raise BackendError."""
+    """Abilities of a tracker. For what it cannot do, its methods must raise BackendError."""
 
     series: bool = True
     """Scalars keep their value at every step, and ``series`` reads them."""
@@ -28,9 +35,9 @@ class Capabilities:
     where: TagFilter | None = None
     """The filter expression that selects runs by the value of a tag, if the tracker has filters."""
     writers: int = 4
-    """How many threads may write to one run at the same time; 1 if the tracker allows only one."""
+    """Threads that may write to one run at the same time; 1 if the tracker allows only one."""
     listing: int = 1000
-    """How many runs the listing is tested with."""
+    """Number of runs with which the listing is tested."""
     patience: float = 30.0
     """Seconds within which a dead tracker must be given up."""
 
@@ -94,3 +101,44 @@ class BackendCase:
 def run_id_of(run: Run) -> str:
     """The run id: the last part of every run's URI."""
     return run.uri.replace(":", "/").rpartition("/")[2]
+
+
+def sample_predictions(cases: int = 2, side: int = 20, seed: int = 0) -> Predictions:
+    """Predictions of pictures with honest standard deviations and some missing targets.
+
+    Parameters
+    ----------
+    cases, side
+        The arrays have shape (cases, side, side).
+    seed
+        Random seed.
+    """
+    rng = np.random.default_rng(seed)
+    target = rng.normal(size=(cases, side, side))
+    std = rng.uniform(0.1, 1.0, size=target.shape)
+    mean = target + std * rng.standard_normal(target.shape)
+    target[:, 0, :3] = np.nan
+    return Predictions(target, mean, std, unit="m")
+
+
+def sample_curve(values: tuple[float, ...] = (0.0, 0.5, 0.75, 1.0), name: str = "sample") -> Curve:
+    """A curve over 0 ... 100 per cent through the given values."""
+    steps = np.linspace(0, 100, len(values)).round().astype(np.int64)
+    columns = {"expected": steps / 100, "observed": np.asarray(values, dtype=np.float64)}
+    return Curve(
+        name=name,
+        columns=columns,
+        x="expected",
+        main="observed",
+        x_label="expected share",
+        y_label="observed share",
+        title="A sample curve",
+        steps=steps,
+    )
+
+
+def sample_figure(shade: float = 0.5) -> Figure:
+    """A uniformly grey figure."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(1, 1), dpi=40, facecolor=(shade, shade, shade))

@@ -14,8 +14,7 @@ import pytest
 
 from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.report import Report
-from uq_tracking.testing.case import BackendCase
-from uq_tracking.testing.samples import sample_curve, sample_figure, sample_predictions
+from uq_tracking.testing.case import BackendCase, sample_curve, sample_figure, sample_predictions
 from uq_tracking.tracking.backend import Run, RunStore
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.deadline import Budget

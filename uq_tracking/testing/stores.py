@@ -13,9 +13,8 @@ from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.inputs import Predictions
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import read_statistics
-from uq_tracking.testing.case import BackendCase, run_id_of
+from uq_tracking.testing.case import BackendCase, run_id_of, sample_predictions
 from uq_tracking.testing.runs import BAD_FILE_NAMES
-from uq_tracking.testing.samples import sample_predictions
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.log import log

@@ -364,7 +364,7 @@ def _fast_cosine(x: FloatArray) -> FloatArray:
 
 
 homoscedastic = Conditional("homoscedastic", (-1, 1), ((-1, 1),), _cosine, lambda x: np.full(len(x), 0.1))
-"""The same noise everywhere."""
+"""Noise of one size."""
 
 heteroscedastic = Conditional(
     "heteroscedastic", (-1, 1), ((-1, 1),), _cosine, lambda x: 0.4 * np.abs(np.cos(1.5 * np.pi * x))

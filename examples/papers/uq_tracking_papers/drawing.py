@@ -1,4 +1,4 @@
-"""What the papers' figures share: panels, and a color and dashes per method."""
+"""Panels, and a color and dashes per method, for the papers' figures."""
 
 from __future__ import annotations
 

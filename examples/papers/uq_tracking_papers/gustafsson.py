@@ -172,7 +172,7 @@ class Toy:
         return moments(outputs, HIGHEST) if self.apart else (probabilities(outputs),)
 
     def mixed(self, outputs: Outputs) -> tuple[FloatArray, ...]:
-        """The same of the members (members, m, outputs) together."""
+        """Parameters of the members (members, m, outputs) together."""
         if not self.apart:
             return (probabilities(outputs).mean(axis=0),)
         means, stds = self.parameters(outputs)

@@ -41,7 +41,7 @@ def interpolated(terrain: Terrain) -> Heights:
 
 
 def features(heights: Heights, measured: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """What models see of each cell, (rows, columns, 26).
+    """Features of each cell, (rows, columns, 26).
 
     The interpolated heights around it, and the distance to the nearest measurement.
     """

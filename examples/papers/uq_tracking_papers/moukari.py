@@ -1,4 +1,4 @@
-"""What MeRCI (2018) and n-MeRCI (2019) share: the uncertainties that they compare, on the toy and on a map."""
+"""The uncertainties that MeRCI (2018) and n-MeRCI (2019) both compare, on the toy and on a map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained: full batches with Adam at a constant rate, on standardized targets."""
+    """Training of the networks: full batches with Adam at a constant rate, on standardized targets."""
 
     epochs: int = 600
     rate: float = 0.01

@@ -111,7 +111,7 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Training:
-    """How long and how fast networks are trained with Adam."""
+    """Length and rate of a training with Adam."""
 
     epochs: int
     batch: int = 32
@@ -316,7 +316,7 @@ class Energy:
         return np.concatenate(blocks).astype(np.float64)
 
     def summary(self, x: FloatArray, y: FloatArray, points: int = 512) -> dict[str, FloatArray]:
-        """What predictions for targets y need from the density, as `on_grid` returns it."""
+        """Arguments of `Predictions.from_density` for targets y, as `on_grid` returns them."""
         places = np.linspace(self.low, self.high, points)
         return on_grid(y, places, self.log_density(x, places))
 
