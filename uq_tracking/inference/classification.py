@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from uq_tracking.inference import words
 from uq_tracking.inference.enough import too_few_errors, too_few_of
 from uq_tracking.inference.limits import Estimated, Influence, Range, poisson_limits
 from uq_tracking.inference.noise import noise_floors
-from uq_tracking.inference.ranking import gain_influence
+from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibrated, Estimate, Tests, concluded
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
@@ -28,6 +29,8 @@ FEW_ERRORS = 30
 class ClassTests(Tests):
     """Tests of class probabilities."""
 
+    order = Order("entropy", "brier", errors="brier", power=1)
+
     @override
     def too_few_errors(self) -> str | None:
         if self.statistics.groups is not None:
@@ -37,7 +40,22 @@ class ClassTests(Tests):
 
     @override
     def scale(self) -> Estimated:
-        return error_scale(self.statistics, TEST_LEVEL)
+        statistics = self.statistics
+        doubt = statistics.orders["one_minus_confidence"].sum("one_minus_confidence")
+        wrong = statistics.n - statistics.orders["one_minus_confidence"].sum("correct")
+        if doubt <= 0:
+            raise Undefined("every stated probability is 1, which implies no errors")
+        ratio, share = wrong / doubt, groups.effective(statistics)[1]
+        if (rare := _rare_limits(statistics, wrong, TEST_LEVEL)) is not None:
+            return Estimated(ratio, *(end / doubt for end in rare))
+        if groups.count(statistics) is not None:
+            count, own, correct = groups.class_sums(statistics)
+            left = (wrong - (count - correct)) / np.maximum(doubt - own, groups.ZERO_GAP)
+            influence = Influence.left_out(left, groups.freedom(statistics))
+        else:
+            influence = _independent(statistics, lambda wrong, own: (wrong - ratio * own) / (doubt * share))
+        low, high = influence.limits(ratio, TEST_LEVEL)
+        return Estimated(ratio, max(low, 0.0), high, influence.dominance)
 
     @override
     def shape(self) -> float | None:
@@ -58,35 +76,30 @@ class ClassTests(Tests):
 
     @override
     def bias(self) -> Estimated:
-        return confidence_gap(self.statistics, LEVEL)
+        statistics = self.statistics
+        n, by = statistics.n_effective, statistics.orders["one_minus_confidence"]
+        gap = 1 - (by.sum("correct") + by.sum("one_minus_confidence")) / statistics.n
+        if groups.count(statistics) is not None:
+            count, doubt, correct = groups.class_sums(statistics)
+            own = count - doubt - correct
+            left = (own.sum() - own) / (count.sum() - count)
+            influence = Influence.left_out(left, groups.freedom(statistics))
+        elif (known := groups.weighted_rows(statistics)) is not None:
+            rows, weight = known
+            wrong = 1 - rows["correct"] - rows["one_minus_confidence"]
+            influence = Influence.of(weight * (wrong - gap) / weight.sum())
+        else:
+            influence = _independent(statistics, lambda wrong, doubt: (wrong - doubt - gap) / n)
+        low, high = influence.limits(gap, LEVEL, cautious=True)
+        if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), LEVEL)) is not None:
+            doubt = by.sum("one_minus_confidence")
+            few, many = ((end - doubt) / statistics.n for end in rare)
+            low, high = min(low, few), max(high, many)
+        return Estimated(gap, low, high, influence.dominance)
 
     @override
-    def sparsification(self) -> tuple[Sparsification, float]:
-        mean = self.statistics.orders["brier"].sum("brier") / self.statistics.n
-        return sparsification_brier(self.statistics), mean
-
-    @override
-    def gain_influence(self, curve: Sparsification, mean_error: float) -> Influence:
-        return gain_influence(self.statistics, ("entropy", "brier"), curve.model, mean_error, power=1)
-
-
-def error_scale(statistics: Any, level: float) -> Estimated:
-    """Errors of the predicted class over the errors that its probabilities imply."""
-    doubt = statistics.orders["one_minus_confidence"].sum("one_minus_confidence")
-    wrong = statistics.n - statistics.orders["one_minus_confidence"].sum("correct")
-    if doubt <= 0:
-        raise Undefined("every stated probability is 1, which implies no errors")
-    ratio, share = wrong / doubt, groups.effective(statistics)[1]
-    if (rare := _rare_limits(statistics, wrong, level)) is not None:
-        return Estimated(ratio, *(end / doubt for end in rare))
-    if groups.count(statistics) is not None:
-        count, own, correct = groups.class_sums(statistics)
-        left = (wrong - (count - correct)) / np.maximum(doubt - own, groups.ZERO_GAP)
-        influence = Influence.left_out(left, groups.freedom(statistics))
-    else:
-        influence = _binary_influence(statistics, ratio, doubt * share)
-    low, high = influence.limits(ratio, level)
-    return Estimated(ratio, max(low, 0.0), high, influence.dominance)
+    def sparsification(self) -> Sparsification:
+        return sparsification_brier(self.statistics)
 
 
 def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:
@@ -107,49 +120,15 @@ def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:
     return (low, high) if wrong == rare else (n - high, n - low)
 
 
-def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
-    """Contributions ``(wrong - ratio doubt) / sum of doubts`` of samples, with their group's doubts."""
+def _independent(statistics: Any, contribution: Callable[[int, FloatArray], FloatArray]) -> Influence:
+    """Contributions ``contribution(wrong, doubt)`` of samples, with the doubt of those that share it."""
 
     def powers(block: Block) -> FloatArray:
-        own, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
-        hit, miss = -ratio * own / doubt, (1 - ratio * own) / doubt
+        doubt, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
+        hit, miss = contribution(0, doubt), contribution(1, doubt)
         return np.asarray([np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)])
 
-    parts = statistics.orders["one_minus_confidence"].map_blocks(
-        powers, ("one_minus_confidence", "correct"), "free"
-    )
+    order = statistics.orders["one_minus_confidence"]
+    parts = order.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
     n, share = groups.effective(statistics)
     return Influence(n, *(np.sum(parts, axis=0) * share).tolist())
-
-
-def confidence_gap(statistics: Any, level: float) -> Estimated:
-    """Mean confidence minus accuracy."""
-    (n, share), by = groups.effective(statistics), statistics.orders["one_minus_confidence"]
-    gap = (by.sum("correct") + by.sum("one_minus_confidence")) / statistics.n
-    gap = 1 - gap
-    if groups.count(statistics) is not None:
-        count, doubt, correct = groups.class_sums(statistics)
-        own = count - doubt - correct
-        left = (own.sum() - own) / (count.sum() - count)
-        influence = Influence.left_out(left, groups.freedom(statistics))
-    elif (known := groups.weighted_rows(statistics)) is not None:
-        rows, weight = known
-        wrong = 1 - rows["correct"] - rows["one_minus_confidence"]
-        influence = Influence.of(weight * (wrong - gap) / weight.sum())
-    else:
-
-        def powers(block: Block) -> FloatArray:
-            doubt, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
-            hit, miss = (-doubt - gap) / n, (1 - doubt - gap) / n
-            return np.asarray(
-                [np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)]
-            )
-
-        parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
-        influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
-    low, high = influence.limits(gap, level, cautious=True)
-    if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), level)) is not None:
-        doubt = by.sum("one_minus_confidence")
-        few, many = ((end - doubt) / statistics.n for end in rare)
-        low, high = min(low, few), max(high, many)
-    return Estimated(gap, low, high, influence.dominance)

@@ -12,6 +12,7 @@ for errors b (squared errors, or Brier scores) and :math:`K_f` remaining samples
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -28,35 +29,43 @@ FEWEST_CARRYING = 5
 """The groups must be worth this many groups of equal error: if few hold all errors, leaving them out cancels."""
 
 
-def gain_influence(
-    statistics: Any, order: tuple[str, str], model: FloatArray, mean_error: float, *, power: Literal[1, 2]
-) -> Influence:
+@dataclass(frozen=True)
+class Order:
+    """What samples are ordered by, the payload that is their error, and the order that knows its sum.
+
+    Roots of the mean errors make the curve of a regression; ``power`` is 2 there, and 1 otherwise.
+    """
+
+    by: str
+    payload: str
+    errors: str
+    power: Literal[1, 2]
+
+
+def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influence:
     """Compute the contributions of samples, or of groups if there are any, to the area under the random gain.
 
     Parameters
     ----------
     statistics : statistics of the task
-    order : (str, str)
-        What samples are ordered by, and their error.
+    order : Order
     model : array, shape (100,)
         The model's sparsification curve.
-    mean_error : float
-        Mean error of all samples.
-    power : {1, 2}
-        2 if the curve is one of roots.
 
     Raises
     ------
     Undefined
         Too few groups hold most of the errors.
     """
-    by, payload = order
-    mean = mean_error * model**power
-    step = _trapezoid_weights() * model / power
+    mean_error = statistics.orders[order.errors].sum(order.payload) / statistics.n
+    mean = mean_error * model**order.power
+    steps = np.diff(FRACTIONS)
+    trapezoid = np.concatenate([[0.0], steps]) / 2 + np.concatenate([steps, [0.0]]) / 2
+    step = trapezoid * model / order.power
     if groups.count(statistics) is not None:
         kept = groups.positions(statistics, remaining_counts)
-        table = statistics.groups.orders[by]
-        count, error = (groups.sums_below(table, name, kept) for name in ("count", payload))
+        table = statistics.groups.orders[order.by]
+        count, error = (groups.sums_below(table, name, kept) for name in ("count", order.payload))
         worth = size_freedom(error[:, 0]) + 1
         if worth < FEWEST_CARRYING:
             raise Undefined(
@@ -64,15 +73,10 @@ def gain_influence(
             )
         contributions = _contributions(count, error, mean, kept, step)
         return Influence.of(contributions, None, groups.freedom(statistics))
-    of_samples = _of_cells if power == 2 else _of_bounded
+    of_samples = _of_cells if order.power == 2 else _of_bounded
     parts, count = of_samples(statistics, mean, remaining_counts(statistics.n), step)
     share = groups.effective(statistics)[1]
     return Influence.of(parts / share, count * share)
-
-
-def _trapezoid_weights() -> FloatArray:
-    steps = np.diff(FRACTIONS)
-    return np.concatenate([[0.0], steps]) / 2 + np.concatenate([steps, [0.0]]) / 2
 
 
 def _contributions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from uq_tracking.inference.enough import heavy_tails
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor
-from uq_tracking.inference.ranking import gain_influence
+from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibrated, Estimate, Tests, concluded
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv
@@ -46,6 +46,8 @@ LARGEST_LOG = 600.0
 class RegressionTests(Tests):
     """Tests of predictive distributions of a number."""
 
+    order = Order("std", "sq_error", errors="abs_error", power=2)
+
     @override
     def too_little(self) -> str | None:
         few = super().too_little()
@@ -54,12 +56,37 @@ class RegressionTests(Tests):
         return few
 
     @override
-    def heavy_tails(self) -> bool:
-        return heavy_tails(self.statistics)
-
-    @override
     def scale(self) -> Estimated:
-        return std_scale(self.statistics, family_of(self.settings), TEST_LEVEL)
+        found = self._std_scale()
+        return replace(found, dominance=math.inf) if heavy_tails(self.statistics) else found
+
+    def _std_scale(self) -> Estimated:
+        """Root of the mean squared standardized error.
+
+        Errors are standardized by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts
+        equal z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors
+        and of variances, which a few samples of skewed or heavy-tailed ones do not show; so the limits include 1 if
+        those of the Gaussian scores do. Quantiles and intervals have no variance: their std is read off a line, and
+        says nothing about scale. Under families without a fourth moment, z itself has no interval.
+        """
+        statistics, family = self.statistics, family_of(self.settings)
+        if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+            count = statistics.counts["n_zero_std"]
+            are = "deviation is" if count == 1 else "deviations are"
+            raise Undefined(f"{count} standard {are} 0, so errors have no scale; set std_floor")
+        if is_distribution(statistics):
+            return _unless_scores_fit(_ratio_of_sums(statistics, TEST_LEVEL), statistics, TEST_LEVEL)
+        if groups.count(statistics) is not None:
+            if not family.has_variance:
+                raise Undefined("the family has no variance, and nothing else is known about groups")
+            mean, influence = _grouped_square(statistics)
+        else:
+            mean, influence = _independent_square(statistics, family)
+        if mean <= 0 or not math.isfinite(influence.fourth):
+            raise Undefined(
+                "every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers"
+            )
+        return _root(mean, influence, TEST_LEVEL)
 
     @override
     def shape(self) -> float | None:
@@ -88,20 +115,33 @@ class RegressionTests(Tests):
 
     @override
     def bias(self) -> Estimated:
-        return mean_bias(self.statistics, LEVEL)
+        statistics = self.statistics
+        moments = statistics.moments["error"]
+        if groups.count(statistics) is not None:
+            count, mean, _ = groups.moments(statistics, "error")
+            left = ((count * mean).sum() - count * mean) / (count.sum() - count)
+            influence = Influence.left_out(-left, groups.freedom(statistics))
+        elif (
+            known := groups.weighted_rows(statistics)
+        ) is not None:  # errors may be larger where weights are
+            rows, weight = known
+            influence = Influence.of(weight * (moments.mean - rows["error"]) / weight.sum())
+        else:
+            n, share = groups.effective(statistics)
+            spread = moments.m2 * share
+            influence = Influence(n, spread / n**2, 0.0, 3 * spread * spread / n**5)
+        low, high = influence.limits(-moments.mean, LEVEL, cautious=True)
+        if not math.isfinite(low + high):
+            raise Undefined("errors overflow 64-bit numbers")
+        return Estimated(-moments.mean, low, high, influence.dominance)
 
     @override
     def bias_sentence(self, bias: Estimate) -> str:
         return words.of_bias(bias, self.settings)
 
     @override
-    def sparsification(self) -> tuple[Sparsification, float]:
-        mean = self.statistics.orders["abs_error"].sum("sq_error") / self.statistics.n
-        return sparsification(self.statistics, "sq_error"), mean
-
-    @override
-    def gain_influence(self, curve: Sparsification, mean_error: float) -> Influence:
-        return gain_influence(self.statistics, ("std", "sq_error"), curve.model, mean_error, power=2)
+    def sparsification(self) -> Sparsification:
+        return sparsification(self.statistics, "sq_error")
 
     @override
     def of_data(self) -> list[str]:
@@ -144,33 +184,6 @@ class RegressionTests(Tests):
             return metric(self.statistics, self.settings)
         except Undefined:
             return None
-
-
-def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
-    """Root of the mean squared standardized error.
-
-    Errors are standardized by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts equal
-    z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
-    variances, which a few samples of skewed or heavy-tailed ones do not show; so the limits include 1 if those of the
-    Gaussian scores do. Quantiles and intervals have no variance: their std is read off a line, and says nothing about
-    scale. Under families without a fourth moment, z itself has no interval.
-    """
-    if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
-        count = statistics.counts["n_zero_std"]
-        raise Undefined(
-            f"{count} standard deviation{' is' if count == 1 else 's are'} 0, so errors have no scale; set std_floor"
-        )
-    if is_distribution(statistics):
-        return _unless_scores_fit(_ratio_of_sums(statistics, level), statistics, level)
-    if groups.count(statistics) is not None:
-        if not family.has_variance:
-            raise Undefined("the family has no variance, and nothing else is known about groups")
-        mean, influence = _grouped_square(statistics)
-    else:
-        mean, influence = _independent_square(statistics, family)
-    if mean <= 0 or not math.isfinite(influence.fourth):
-        raise Undefined("every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers")
-    return _root(mean, influence, level)
 
 
 @dataclass(frozen=True)
@@ -323,26 +336,6 @@ def _grouped_square(statistics: Any) -> tuple[float, Influence]:
     estimate = float(square.sum() / count.sum())
     left = (square.sum() - square) / (count.sum() - count)
     return estimate, Influence.left_out(left, groups.freedom(statistics))
-
-
-def mean_bias(statistics: Any, level: float) -> Estimated:
-    """Mean of prediction minus truth."""
-    moments = statistics.moments["error"]
-    if groups.count(statistics) is not None:
-        count, mean, _ = groups.moments(statistics, "error")
-        left = ((count * mean).sum() - count * mean) / (count.sum() - count)
-        influence = Influence.left_out(-left, groups.freedom(statistics))
-    elif (known := groups.weighted_rows(statistics)) is not None:  # errors may be larger where weights are
-        rows, weight = known
-        influence = Influence.of(weight * (moments.mean - rows["error"]) / weight.sum())
-    else:
-        n, share = groups.effective(statistics)
-        spread = moments.m2 * share
-        influence = Influence(n, spread / n**2, 0.0, 3 * spread * spread / n**5)
-    low, high = influence.limits(-moments.mean, level, cautious=True)
-    if not math.isfinite(low + high):
-        raise Undefined("errors overflow 64-bit numbers")
-    return Estimated(-moments.mean, low, high, influence.dominance)
 
 
 @dataclass(frozen=True)

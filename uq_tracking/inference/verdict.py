@@ -26,14 +26,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from uq_tracking.inference import words
 from uq_tracking.inference.enough import too_few
-from uq_tracking.inference.limits import DOMINATED, Estimated, Influence
+from uq_tracking.inference.limits import DOMINATED, Estimated
 from uq_tracking.inference.noise import TRUSTED_GROUPS, NoiseFloor
+from uq_tracking.inference.ranking import Order, gain_influence
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification
 from uq_tracking.metrics.registry import Undefined
@@ -162,6 +163,8 @@ class Tests(ABC):
     settings: Settings
     noise: Mapping[str, NoiseFloor]
     caveats: list[str] = field(default_factory=list)
+    order: ClassVar[Order]
+    """What the test of ranking orders, and the errors that it compares."""
 
     @abstractmethod
     def scale(self) -> Estimated:
@@ -180,12 +183,8 @@ class Tests(ABC):
         """Mean of prediction minus truth, with limits at `LEVEL`."""
 
     @abstractmethod
-    def sparsification(self) -> tuple[Sparsification, float]:
-        """Sparsification curves of model and oracle, and the mean error."""
-
-    @abstractmethod
-    def gain_influence(self, curve: Sparsification, mean_error: float) -> Influence:
-        """Contributions of samples or groups to the area under the random gain."""
+    def sparsification(self) -> Sparsification:
+        """Sparsification curves of model and oracle."""
 
     def too_little(self) -> str | None:
         """Say why nothing can be tested, or None."""
@@ -200,10 +199,6 @@ class Tests(ABC):
     def too_few_errors(self) -> str | None:
         """Say why there are too few errors to test shape and ranking, or None."""
         return None
-
-    def heavy_tails(self) -> bool:
-        """Say whether errors have such heavy tails that the largest may be missing."""
-        return False
 
     def of_data(self) -> list[str]:
         """Caveats that follow from the form of the forecasts and the targets alone."""
@@ -232,7 +227,11 @@ class Tests(ABC):
         ranking, recovered = self._ranking()
         if ranking == "useful":
             self.caveats.extend(self.of_ranking())
-        bias = self._bias()
+        try:
+            biased = self.bias()
+            bias: Estimate | None = Estimate(biased.value, biased.low, biased.high, LEVEL)
+        except Undefined:
+            bias = None
         parts = [
             found.sentence or f"Calibration is not judged: {untested}.",
             words.of_ranking(ranking, recovered),
@@ -264,7 +263,7 @@ class Tests(ABC):
             found = self.scale()
         except Undefined as reason:
             return None, False, str(reason)
-        dominated = found.dominance > DOMINATED or self.heavy_tails()
+        dominated = found.dominance > DOMINATED
         if dominated:
             units = "samples" if groups.count(self.statistics) is None else "groups"
             self.caveats.append(
@@ -276,7 +275,7 @@ class Tests(ABC):
     def _ranking(self) -> tuple[Ranking, float | None]:
         """Whether uncertainty sorts errors, and the share of the oracle's gain."""
         try:
-            curve, mean = self.sparsification()
+            curve = self.sparsification()
         except Undefined:
             return "not enough data", None
         gain, best = (float(np.trapezoid(1 - each, FRACTIONS)) for each in (curve.model, curve.oracle))
@@ -288,7 +287,7 @@ class Tests(ABC):
                 raise Undefined(f"that needs {FEWEST_RANKED} independent samples")
             if few := self.too_few_errors():
                 raise Undefined(few)
-            influence = self.gain_influence(curve, mean)
+            influence = gain_influence(self.statistics, self.order, curve.model)
         except Undefined as reason:
             self.caveats.append(f"The ranking is not tested: {reason}.")
             return "not enough data", recovered
@@ -298,13 +297,6 @@ class Tests(ABC):
         return (
             "useful" if low > 0 else "worse than constant" if high < 0 else "no better than constant"
         ), recovered
-
-    def _bias(self) -> Estimate | None:
-        try:
-            found = self.bias()
-        except Undefined:
-            return None
-        return Estimate(found.value, found.low, found.high, LEVEL)
 
 
 def no_verdict(reason: str) -> Verdict:
