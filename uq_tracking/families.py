@@ -59,12 +59,12 @@ class Standard(ABC):
 
     @property
     def has_variance(self) -> bool:
-        """Whether the distribution has a standard deviation, which is then 1."""
+        """Return whether the distribution has a standard deviation, which is then 1."""
         return True
 
     @property
     def has_crps(self) -> bool:
-        """Whether the integral behind the CRPS is finite."""
+        """Return whether the integral behind the CRPS is finite."""
         return True
 
     def central(self, level: npt.ArrayLike) -> FloatArray:

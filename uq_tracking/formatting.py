@@ -1,4 +1,4 @@
-"""How numbers and users' text are formatted, the same in every table, figure, page and message."""
+"""Format of numbers and users' text in every table, figure, page and message."""
 
 from __future__ import annotations
 

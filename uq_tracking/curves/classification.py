@@ -114,7 +114,7 @@ def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
     header={"ause_brier": "AUSE"},
 )
 def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Columns:
-    """How far the Brier score of the samples of lowest entropy lies above the oracle's."""
+    """Distance of the Brier score of the samples of lowest entropy from the oracle's."""
     return sparsification_brier(statistics).gap()
 
 

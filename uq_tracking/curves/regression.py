@@ -67,7 +67,7 @@ of_removal = partial(curve, x="fraction", x_label=REMOVED, steps=percent("fracti
     header={"ause_rmse": "AUSE"},
 )
 def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Columns:
-    """How far the RMSE of the least uncertain samples lies above the oracle's."""
+    """Distance of the RMSE of the least uncertain samples from the oracle's."""
     return sparsification(statistics, "sq_error").gap()
 
 
@@ -140,7 +140,7 @@ of_intervals = partial(
     header={"auce": "AUCE"},
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
-    """How much more the central intervals cover than they promise."""
+    """Coverage of the central intervals minus the promised one."""
     return {"nominal": LEVELS, "error": COVERAGE.observed(statistics, settings)[0]}
 
 
@@ -354,7 +354,7 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     header={"ause_mae": "AUSE"},
 )
 def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Columns:
-    """How far the MAE of the least uncertain samples lies above the oracle's."""
+    """Distance of the MAE of the least uncertain samples from the oracle's."""
     return sparsification(statistics, "abs_error").gap()
 
 

@@ -1,4 +1,4 @@
-"""What a curve is, how one is declared, and how the curves are built."""
+"""Curves: named columns, their declaration, and how they are built."""
 
 from __future__ import annotations
 
@@ -265,6 +265,6 @@ def spec_of(name: str, task: str = "regression") -> CurveSpec | None:
 
 
 def is_overlaid(name: str, task: str = "regression") -> bool:
-    """Whether comparisons overlay the curves of this name; undeclared ones are overlaid."""
+    """Return whether comparisons overlay the curves of this name; undeclared ones are overlaid."""
     spec = spec_of(name, task)
     return spec is None or spec.overlaid

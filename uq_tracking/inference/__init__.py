@@ -1,4 +1,4 @@
-"""How certain a report can be: noise floors, intervals, comparisons, and the verdict in words.
+"""Certainty of a report: noise floors, intervals, comparisons, and the verdict in words.
 
 `limits` is arithmetic, `enough` says when data suffice. `noise`, `intervals` and `bands` judge scores and curves,
 `regression` and `classification` hold the tests behind a `verdict`, which `words` puts into sentences, and `paired`

@@ -1,4 +1,4 @@
-r"""Whether there are enough data to say anything: groups, errors of a classification, and moments of the errors.
+r"""Enough data to say anything: groups, errors of a classification, and moments of the errors.
 
 Squares of errors may have so heavy a tail that their mean is dominated by errors so rare that most samples lack them,
 and no interval holds. Hill's (1975) estimate from the largest share f of the standardized errors is
@@ -37,7 +37,7 @@ HEAVY = 3.5
 
 
 def too_few(tables: GroupTables, what: str = "an interval") -> str | None:
-    """Why so few groups say nothing about their spread, or None."""
+    """Say why so few groups tell nothing about their spread, or None."""
     if len(tables) >= FEWEST_GROUPS:
         return None
     label = tables.labels[0]
@@ -47,7 +47,7 @@ def too_few(tables: GroupTables, what: str = "an interval") -> str | None:
 
 
 def too_few_errors(groups: GroupTables) -> str | None:
-    """Why the groups of a classification do not show how its scores vary, or None.
+    """Say why the groups of a classification do not show how its scores vary, or None.
 
     Of a model that is hardly ever right, the samples that it classifies right are what is rare.
     """
@@ -69,7 +69,7 @@ def too_few_errors(groups: GroupTables) -> str | None:
 
 
 def too_few_of(samples: float, what: str = "misclassified") -> str | None:
-    """Why so few samples are too few, or None."""
+    """Say why so few samples are too few, or None."""
     found = round(samples)
     if found >= FEWEST_ERRORS:
         return None
@@ -99,7 +99,7 @@ def tail_index(z: Order) -> tuple[float, int] | None:
 
 
 def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
-    """Whether the squares of standardized errors have so heavy a tail that their mean has no known variance.
+    """Return whether the squares of standardized errors have so heavy a tail that their mean has no known variance.
 
     ``cautious`` asks whether that cannot be excluded: the index minus its standard error. ``statistics`` may be those
     of groups alone. Draws are not judged: few of them make a noisy std, and so a heavy-tailed z.

@@ -74,7 +74,7 @@ class LeftOut:
     few_errors: str | None = None
 
     def hidden(self, metric: Metric) -> str | None:
-        """Why the groups do not show the spread of a metric, or None; shares have limits of their own."""
+        """Say why the groups do not show the spread of a metric, or None; shares have limits of their own."""
         return None if metric.family == "spread" else self.few_errors
 
     def estimates(self, key: str, exact: float | None = None) -> FloatArray:
@@ -217,17 +217,17 @@ class _Together:
 
     @cached_property
     def heavy(self) -> bool:
-        """Whether squared errors have too heavy a tail."""
+        """Return whether squared errors have too heavy a tail."""
         return heavy_tails(self.statistics, cautious=True)
 
     @cached_property
     def carrying(self) -> float:
-        """How many groups of equal variance these groups are worth: ``(sum v)^2 / sum v^2``."""
+        """Number of groups of equal variance that these groups are worth: ``(sum v)^2 / sum v^2``."""
         return size_freedom(groups.squares(self.statistics)[1]) + 1
 
     @cached_property
     def even(self) -> float:
-        """How many groups of equal mean variance these groups are worth, whatever their sizes."""
+        """Number of groups of equal mean variance that these groups are worth, whatever their sizes."""
         variance = groups.squares(self.statistics)[1]
         return size_freedom(variance / np.maximum(groups.sizes(self.statistics), groups.ZERO_GAP)) + 1
 

@@ -30,7 +30,7 @@ TRUSTED_GROUPS = 20
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """What a calibrated forecast would score on the same amount of data.
+    """Scores of a calibrated forecast on the same amount of data.
 
     Attributes
     ----------

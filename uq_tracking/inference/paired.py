@@ -225,7 +225,7 @@ def relative_change(metric: Metric, mine: float, theirs: float) -> float | None:
 def tied_with_best(
     losses: FloatArray, without: FloatArray, level: float = 0.95, seed: int = 0
 ) -> npt.NDArray[np.bool_]:
-    """Whether each method is indistinguishable from the best.
+    """Find the methods that are indistinguishable from the best.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
 
 @lru_cache(maxsize=8)
 def _resamples(sets: int, seed: int) -> FloatArray:
-    """How many times each set counts in every resample, the same for all metrics."""
+    """Draw how many times each set counts in every resample, the same for all metrics."""
     drawn = np.random.default_rng(seed).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES)
     weights = drawn.astype(np.float64)
     weights.setflags(write=False)

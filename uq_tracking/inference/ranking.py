@@ -1,4 +1,4 @@
-r"""Whether stated uncertainties distinguish large errors from small ones: a test of the area under the random gain.
+r"""Test of the ranking of errors by stated uncertainties: the area under the random gain.
 
 The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean error of the samples remaining
 after the share f of the most uncertain is removed; a random order, and a constant, score 0. Each sample (or group)
@@ -31,7 +31,7 @@ FEWEST_CARRYING = 5
 
 @dataclass(frozen=True)
 class Order:
-    """What samples are ordered by, the payload that is their error, and the order that knows its sum.
+    """Quantity that samples are ordered by, the payload that is their error, and the order that knows its sum.
 
     Roots of the mean errors make the curve of a regression; ``power`` is 2 there, and 1 otherwise.
     """

@@ -281,7 +281,7 @@ def mean_square_scores(low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def _scores_of_groups(statistics: Any) -> tuple[float, Influence] | None:
-    """The same of groups; None where F(y) is known between two values only, as of draws."""
+    """Mean square of the Gaussian scores of groups; None where F(y) is known between two values only, as of draws."""
     table = statistics.groups.orders[LOW]
     if np.any(table.sums["point"].data < table.sums["count"].data):
         return None
@@ -356,7 +356,7 @@ class Inside:
 
     @property
     def misses(self) -> Literal["overconfident", "underconfident"] | None:
-        """What a share that differs from the stated one by more than chance says of the intervals."""
+        """Return what a share that differs from the stated one by more than chance says of the intervals."""
         if self.high < self.stated:
             return "overconfident"
         return "underconfident" if self.least > self.stated else None

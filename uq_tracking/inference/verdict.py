@@ -57,7 +57,7 @@ LEVEL = 0.95
 FEWEST_SAMPLES = 20
 """With fewer independent samples than this, nothing is tested."""
 FEWEST_RANKED = 100
-"""The same for the test of ranking: with 60 samples it calls 12 % of uninformative stds useful or harmful."""
+"""Minimum for the test of ranking: with 60 samples it calls 12 % of uninformative stds useful or harmful."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the data say of a model's uncertainties.
+    """Verdict of the data on a model's uncertainties.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Verdict:
 
     @property
     def knows_little(self) -> bool:
-        """Whether the uncertainty ranks errors, but recovers little of what an oracle would."""
+        """Return whether the uncertainty ranks errors, but recovers little of what an oracle would."""
         return self.ranking == "useful" and words.is_little(self.recovered)
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,12 +139,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """What the tests of calibration conclude, and the sentence that says so, "" if it cannot be judged."""
+    """Conclusion from the tests of calibration, and the sentence that says so, "" if it cannot be judged."""
 
     calibration: Calibration
     sentence: str
     by_scale: bool = True
-    """Whether it rests on the scale, so that a scale that cannot be tested is worth a caveat."""
+    """True if it rests on the scale, so that a scale that cannot be tested is worth a caveat."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Tests(ABC):
     noise: Mapping[str, NoiseFloor]
     caveats: list[str] = field(default_factory=list)
     order: ClassVar[Order]
-    """What the test of ranking orders, and the errors that it compares."""
+    """Order that the test of ranking examines, and the errors that it compares."""
 
     @abstractmethod
     def scale(self) -> Estimated:
@@ -273,7 +273,7 @@ class Tests(ABC):
         return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
 
     def _ranking(self) -> tuple[Ranking, float | None]:
-        """Whether uncertainty sorts errors, and the share of the oracle's gain."""
+        """Test whether uncertainty sorts errors, and find the share of the oracle's gain."""
         try:
             curve = self.sparsification()
         except Undefined:

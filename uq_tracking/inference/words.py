@@ -20,7 +20,7 @@ _SHORT = {"miscalibrated in shape": "wrong shape", "consistent with calibrated":
 
 
 def is_little(recovered: float | None) -> bool:
-    """Whether a useful ranking recovers little of an oracle's gain."""
+    """Return whether a useful ranking recovers little of an oracle's gain."""
     return recovered is not None and recovered < LITTLE
 
 
@@ -116,7 +116,7 @@ def of_probabilities(calibration: str, scale: Estimate | None, shape_p: float | 
 
 
 def _within(scale: Estimate | None) -> str:
-    """How large a scale error is still possible."""
+    """Say how large a scale error is still possible."""
     if scale is None:
         return ""
     value, low, high = format_factors(scale.value, scale.low, scale.high)

@@ -1,4 +1,4 @@
-"""How good the predicted means are, and how large and how varied the uncertainties, regardless of the errors."""
+"""Accuracy of the predicted means, and size and spread of the uncertainties regardless of the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the stated uncertainty holds: coverage, quantiles, bins and standardized errors."""
+"""Calibration: coverage, quantiles, bins and standardized errors."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ TAKES = {
 """Scores defined for some forms only: why other forms lack them, and which forms have them."""
 
 AT_ONCE = 1 << 14
-"""How many positions of the PIT are examined together."""
+"""Number of positions of the PIT that are examined together."""
 
 
 def form_score(statistics: Statistics, key: str) -> float:
@@ -66,7 +66,7 @@ def has_score(statistics: Statistics, settings: Settings, key: str) -> bool:
 
 
 def reason(statistics: Statistics, key: str) -> str:
-    """Why a form does not determine a score."""
+    """Say why a form does not determine a score."""
     form, size = str(statistics.facts["distribution"]), statistics.moments["size"].low
     if key in TAKES and form not in TAKES[key][1]:
         return TAKES[key][0]
@@ -244,12 +244,12 @@ NEEDS_VECTORS = "it needs vectors: Predictions.from_covariance, or Predictions.f
 
 
 def has_vectors(statistics: Statistics, settings: Settings) -> bool:
-    """Whether samples are components of vectors."""
+    """Return whether samples are components of vectors."""
     return bool(statistics.facts.get("vector_length"))
 
 
 def has_distances(statistics: Statistics, settings: Settings) -> bool:
-    """Whether the vectors have a covariance."""
+    """Return whether the vectors have a covariance."""
     return DISTANCE in statistics.orders
 
 

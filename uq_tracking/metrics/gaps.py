@@ -65,7 +65,7 @@ Ends: TypeAlias = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Reduction:
-    """How gaps become a score.
+    """Reduction of gaps to a score.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Reduction:
 
     @property
     def is_largest(self) -> bool:
-        """Whether it is a largest gap rather than a mean."""
+        """Return whether it is a largest gap rather than a mean."""
         return self.norm in ("largest", "supremum")
 
     @property

@@ -1,4 +1,4 @@
-"""Whether the uncertainty distinguishes large errors from small ones, whatever its scale."""
+"""Ranking: large errors told from small ones by the uncertainty, whatever its scale."""
 
 from __future__ import annotations
 

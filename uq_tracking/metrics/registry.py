@@ -1,4 +1,4 @@
-"""What a metric is, how one is declared, and how metrics are computed, at once or when first accessed."""
+"""Metrics: their declaration, and their computation at once or when first accessed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FAMILIES: dict[str, str] = {
     "ranking": "Ranking of errors",
     "spread": "Spread",
 }
-"""What metrics judge, in the order of reports, with the heading of each."""
+"""Subjects of metrics in the order of reports, with their headings."""
 
 
 class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the caller)
@@ -53,7 +53,7 @@ class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the calle
 
 
 INFINITE = "infinite: "
-"""How the reason of a score begins that is infinitely bad."""
+"""Beginning of the reason of a score that is infinitely bad."""
 
 
 class Infinite(Undefined):
@@ -64,7 +64,7 @@ class Infinite(Undefined):
 
 
 def is_infinite(reason: str) -> bool:
-    """Whether a score has no finite value because it is infinitely bad."""
+    """Return whether a score has no finite value because it is infinitely bad."""
     return reason.startswith(INFINITE)
 
 
@@ -73,12 +73,12 @@ NEEDS = {
     "reference": "a distribution to compare with (reference=)",
     "seed": "a seed (uq_tracking.evaluate has one)",
 }
-"""What a metric may need besides statistics, and what error messages call it."""
+"""Inputs that a metric may need besides statistics, with their names in error messages."""
 
 
 @dataclass(frozen=True, eq=False)
 class MetricInputs:
-    """What a metric with ``needs`` receives instead of statistics alone.
+    """Inputs of a metric with ``needs``, instead of statistics alone.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class MetricInputs:
 
 @dataclass(frozen=True)
 class NeedsGroups:
-    """How many equal groups the groups behind an interval must be worth, for a score that a few of them may carry.
+    """Number of equal groups that the groups behind an interval must be worth, if a few of them may carry the score.
 
     Attributes
     ----------
@@ -297,15 +297,15 @@ class Metric:
 
     @cached_property
     def is_built_in(self) -> bool:
-        """Whether this package declares it."""
+        """Return whether this package declares it."""
         return self.function.__module__.partition(".")[0] == __name__.partition(".")[0]
 
     def better(self, one: float, other: float) -> bool:
-        """Whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""
+        """Return whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""
         return self.direction is not None and self.loss(one) < self.loss(other)
 
     def below_oracle(self, scores: Mapping[str, float]) -> bool:
-        """Whether it is better than its oracle, which is no merit, so that it does not rank methods."""
+        """Return whether it is better than its oracle, which is no merit, so that it does not rank methods."""
         return bool(self.on_scale) and scores.get(self.on_scale, 0.0) < 0
 
     def loss(self, value: float) -> float:
@@ -327,7 +327,7 @@ def every_metric() -> tuple[Metric, ...]:
 
 
 def find(keys: Iterable[str], task: TaskName = "regression") -> list[Metric]:
-    """The metrics with these keys; UnknownMetricError names those that do not exist."""
+    """Return the metrics with these keys; UnknownMetricError names those that do not exist."""
     known = plugins.metrics(task)
     wanted = as_names("metrics", keys)
     unknown = [key for key in wanted if key not in known]
@@ -340,7 +340,7 @@ def find(keys: Iterable[str], task: TaskName = "regression") -> list[Metric]:
 
 
 def select(task: TaskName, keys: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[Metric]:
-    """The metrics of a task to compute: those named, or the default ones whose needs are ``given``."""
+    """Return the metrics of a task to compute: those named, or the default ones whose needs are ``given``."""
     if keys is not None:
         return [replace(each, when=None) for each in find(keys, task)]
     have = set(given)
@@ -348,12 +348,12 @@ def select(task: TaskName, keys: Iterable[str] | None = None, *, given: Iterable
 
 
 def in_curves(task: TaskName) -> list[Metric]:
-    """The metrics that curves over members, sample sizes and strata show by default."""
+    """Return the metrics that curves over members, sample sizes and strata show by default."""
     return [metric for metric in plugins.metrics(task).values() if metric.in_curves]
 
 
 def headline_or_all(task: TaskName, keys: Iterable[str]) -> list[str]:
-    """Those of the keys that are in the headline; all of them if none is."""
+    """Return those of the keys that are in the headline; all of them if none is."""
     known, keys = plugins.metrics(task), list(keys)
     return [key for key in keys if key in known and known[key].headline] or keys
 
@@ -394,7 +394,7 @@ def compute(
 
 
 def has_failed(key: str, reason: str) -> bool:
-    """Whether a metric is undefined because its function failed, not because it has no value."""
+    """Return whether a metric is undefined because its function failed, not because it has no value."""
     return reason.startswith(f"metric {key!r} of ")
 
 
@@ -418,7 +418,7 @@ def called(what: str, function: Callable[..., Any], *given: Any, result: Callabl
 
 
 def input_for(needs: Iterable[str], statistics: Any, inputs: MetricInputs | None) -> Any:
-    """The argument for a function with these needs: statistics, or all inputs; Undefined names what is missing."""
+    """Return statistics, or all inputs if a function needs more; Undefined names what is missing."""
     if not needs:
         return statistics
     have = frozenset() if inputs is None else inputs.given
@@ -510,7 +510,7 @@ class LaterScores:
         return self.of(self._metrics)
 
     def undefined(self) -> dict[str, str]:
-        """Why each undefined score has no value."""
+        """Return why each undefined score has no value."""
         self.of(self._metrics)
         return {key: self._undefined[key] for key in self._metrics if key in self._undefined}
 

@@ -162,12 +162,12 @@ def _nll_of(family: Standard, statistics: Statistics) -> float:
 
 
 def _beside_another(statistics: Statistics, settings: Settings) -> bool:
-    """Whether a Gaussian prior differs from the predicted distribution."""
+    """Return whether a Gaussian prior differs from the predicted distribution."""
     return is_distribution(statistics) or family_of(settings) is not GAUSSIAN
 
 
 def _averages_squares(statistics: Any, settings: Settings) -> bool:
-    """Whether the log score is that of Gaussian distributions."""
+    """Return whether the log score is that of Gaussian distributions."""
     return settings.family == "gaussian" and not is_distribution(statistics)
 
 
