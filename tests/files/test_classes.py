@@ -10,6 +10,7 @@ import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.errors import SettingsError
 from uq_tracking.files import read_predictions
+from uq_tracking.runs.read import logged_runs
 
 RNG = np.random.default_rng(0)
 LABELS, PROBS = RNG.integers(0, 12, 60), RNG.dirichlet(np.ones(12), 60)
@@ -70,3 +71,13 @@ def test_classes_of_many_files_are_joined(tmp_path):
     assert found == uq.evaluate(LABELS, probs=PROBS, mask=LABELS == 0)
     events = uq.evaluate(read_predictions(tmp_path / "event*.npz"))
     assert events == uq.evaluate(LABELS > 5, probs=PROBS[:, 0])
+
+
+def test_the_command_line_streams_classes(tmp_path):
+    path = table(tmp_path / "t.csv", "probs_", "labels")
+    where = f"dir:{tmp_path}/runs"
+    done = CliRunner().invoke(app, ["log", str(path), "--to", where, "--no-figures", "--stream"])
+    assert done.exit_code == 0, done.output
+    (run,) = logged_runs(where)
+    assert run.report().counts["n"] == 60
+    assert run.report().scores["accuracy"] == uq.evaluate(LABELS, probs=PROBS).scores["accuracy"]

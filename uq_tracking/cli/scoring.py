@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,7 +78,6 @@ def _read(
 ) -> tuple[Any, dict[str, Any]]:
     """Predictions and the options left for scoring: none for an accumulator, which has counted with its own."""
     from uq_tracking.files import read_blocks, read_predictions
-    from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.settings import EXACT_LIMIT
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.streams.blocks import count_blocks
@@ -87,13 +85,10 @@ def _read(
     on_invalid: Any = of_input["on_invalid"]
     found = read_blocks(files, columns, on_invalid=on_invalid) if stream is not False else None
     if found is not None and (stream or (found.total or 0) > EXACT_LIMIT):
-        first = next(found.blocks)
-        if not isinstance(first, ClassPredictions):  # those are read whole
-            with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
-                task = bar.add_task("scoring", total=found.total)
-                counted = Accumulator(**of_input, **scoring)
-                blocks = chain([first], found.blocks)
-                return count_blocks(counted, blocks, progress=lambda n: bar.advance(task, n)), {}
+        with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
+            task = bar.add_task("scoring", total=found.total)
+            counted = Accumulator(**of_input, **scoring)
+            return count_blocks(counted, found.blocks, progress=lambda n: bar.advance(task, n)), {}
     with messages.status(f"reading {files}"):
         return read_predictions(files, columns=columns, **of_input), scoring
 
