@@ -119,13 +119,12 @@ class GroupCells:
 
     def weighted(self, weights: FloatArray) -> dict[str, FloatArray]:
         """Every sum by resample and bucket, shape (resamples, buckets); ``weights`` has shape (resamples, groups)."""
-        step = max(1, DENSE // max(len(self), 1))
-        starts = range(0, len(self.bucket), step)
-        made = {}
-        for name, matrix in self.sums.items():
-            columns = matrix.tocsc()
-            parts = [weighted_sums(weights, columns[:, start : start + step].toarray()) for start in starts]
-            made[name] = np.concatenate([np.empty((len(weights), 0)), *parts], axis=1)
+        step = max(1, DENSE // max(len(self.bucket), 1))
+        made = {name: np.zeros((len(weights), len(self.bucket))) for name in self.sums}
+        for start in range(0, len(self), step):  # dense, because most cells of many samples are in use
+            part = slice(start, start + step)
+            for name, matrix in self.sums.items():
+                made[name] += weighted_sums(weights[:, part], matrix[part].toarray())
         return made
 
     def to_arrays(self, *, full: bool = False) -> Arrays:
