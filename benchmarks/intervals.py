@@ -25,7 +25,7 @@ import uq_tracking as uq
 from uq_tracking.inference.intervals import LeftOut, interval_table
 from uq_tracking.inference.limits import Influence, sets_of
 from uq_tracking.inference.paired import diebold_mariano, paired_limits, tied_with_best
-from uq_tracking.inputs.time_blocks import Series, time_blocks
+from uq_tracking.inputs.labels import Series, time_blocks
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings

@@ -64,7 +64,7 @@ def cost_of_log(n: int = 10**6) -> dict[str, float]:
                 spec.draw(report)
 
     found = {
-        "input checks": seconds(lambda: uq.Predictions(data.target, data.mean, data.std)),
+        "input checks": seconds(lambda: uq.Predictions(data.truth, data.mean, data.std)),
         "statistics": seconds(lambda: build_statistics(REGRESSION, data)),
         "scores and curves": seconds(lambda: score(build_statistics(REGRESSION, data), Settings())),
         "figures": seconds(draw),

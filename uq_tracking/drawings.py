@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.curves.spec import CurveSpec
-    from uq_tracking.inputs.base import Case
+    from uq_tracking.inputs.predictions import Case
 
 OVERVIEW = "overview"
 """Name of the figure that shows the most important ones on one sheet."""

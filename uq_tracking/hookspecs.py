@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from uq_tracking.curves.spec import CurveSpec
     from uq_tracking.drawings import FigureSpec, MapSpec
+    from uq_tracking.inputs.forms.form import Form
     from uq_tracking.metrics.registry import Metric
     from uq_tracking.recalibration import Recalibration
+    from uq_tracking.tasks.task import Task
     from uq_tracking.tracking.backend import Backend
 
 GROUP = "uq_tracking"
@@ -36,6 +38,18 @@ def uq_metrics() -> list[Metric]:
 @hookspec
 def uq_curves() -> list[CurveSpec]:
     """Curves to build, besides those the plugin's module declares with ``@curve``."""
+    raise NotImplementedError
+
+
+@hookspec
+def uq_forms() -> list[type[Form]]:
+    """Forms in which a forecast may come."""
+    raise NotImplementedError
+
+
+@hookspec
+def uq_tasks() -> list[Task]:
+    """Tasks by which forms are scored."""
     raise NotImplementedError
 
 

@@ -22,13 +22,17 @@ from uq_tracking.hookspecs import GROUP
 if TYPE_CHECKING:
     from uq_tracking.curves.spec import CurveSpec
     from uq_tracking.drawings import FigureSpec, MapSpec
+    from uq_tracking.inputs.forms.form import Form
     from uq_tracking.metrics.registry import Metric
     from uq_tracking.recalibration import Recalibration
+    from uq_tracking.tasks.task import Task
     from uq_tracking.tracking.backend import Backend
 
 PIN_VARIABLE = "UQ_TRACKING_PLUGINS"
 
 BUILT_IN = (
+    "uq_tracking.inputs.forms",
+    "uq_tracking.tasks",
     "uq_tracking.metrics.accuracy",
     "uq_tracking.metrics.scoring",
     "uq_tracking.metrics.calibration",
@@ -185,6 +189,18 @@ def maps(task: str = "regression") -> dict[str, MapSpec]:
 
 
 @lru_cache
+def forms() -> dict[str, type[Form]]:
+    """Forms of a forecast, by name."""
+    return collect("uq_forms", lambda form: form.name)
+
+
+@lru_cache
+def tasks() -> dict[str, Task]:
+    """Tasks by name."""
+    return collect("uq_tasks", lambda task: task.name)
+
+
+@lru_cache
 def recalibrators() -> dict[str, type[Recalibration]]:
     """Recalibration methods by name."""
     return collect("uq_recalibrators", lambda method: method.method)
@@ -202,7 +218,7 @@ def commands() -> dict[str, Callable[..., Any]]:
     return collect("uq_commands", lambda command: command.__name__.replace("_", "-"))
 
 
-LOOKUPS = (metrics, curves, figures, maps, recalibrators, backends, commands)
+LOOKUPS = (forms, tasks, metrics, curves, figures, maps, recalibrators, backends, commands)
 
 
 def forget() -> None:

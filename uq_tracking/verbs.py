@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
+from uq_tracking import plugins
 from uq_tracking.checks import listing
 from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.base import PredictionsBase
-from uq_tracking.inputs.classification import ClassPredictions
-from uq_tracking.inputs.lazy import is_lazy
-from uq_tracking.inputs.time_blocks import groups_of
+from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.labels import groups_of
 from uq_tracking.report import Report, Reports
 from uq_tracking.settings import SCORE_OPTIONS, Family, ScoreOptions
 from uq_tracking.streams.dask_arrays import count_dask
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION, TASKS, Task, task_of_arrays
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,7 +33,7 @@ class EvaluateOptions(TypedDict, total=False):
     on_invalid: Literal["raise", "drop"]
     std_floor: float | None
     logits: bool
-    class_axis: int
+    class_axis: int | None
     members_axis: int | None
     ignore_label: int | None
     class_names: Sequence[str] | None
@@ -80,7 +79,7 @@ def evaluate(
 ) -> Reports: ...
 
 
-@listing(Predictions, ClassPredictions, ScoreOptions, order=None)
+@listing(Predictions, Predictions.from_probs, ScoreOptions, order=None)
 def evaluate(
     y_true: Any = None,
     y_pred: Any = None,
@@ -143,13 +142,13 @@ def evaluate(
     >>> round(report.scores["accuracy"], 3), round(report.scores["brier"], 3)
     (0.667, 0.46)
     """
-    call = read_call(evaluate, y_true, y_pred, y_std, probs, options)
-    plan, arrays = call.plan, call.arrays
-    if outputs is not None and not is_lazy(arrays[0]):
-        parts = plan.split(arrays, outputs, call.given)
+    forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, **form_arrays(options)})
+    plan, given = planned(evaluate, task_of(forecast.kind), options)
+    if outputs is not None and not forecast.is_lazy:
+        parts = plan.split(forecast, outputs, given)
         return Reports({name: own.report(data) for name, (own, data) in parts.items()})
-    if not is_lazy(arrays[0]):
-        return plan.report(plan.task.read(*arrays, **call.given))
+    if not forecast.is_lazy:
+        return plan.report(forecast.predictions(**given))
     asked = {
         "outputs": outputs,
         "reference": plan.options.reference,
@@ -159,45 +158,33 @@ def evaluate(
     refused = [name for name, value in asked.items() if value is not None]
     if refused:
         raise SettingsError(f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory")
-    return count_dask(plan.task, arrays, plan=plan, **call.given).report(plan)
+    return count_dask(plan, forecast, **given).report(plan)
 
 
-class Call(NamedTuple):
-    """The checked arguments of a verb: how to score, the arrays, and the options of the predictions."""
-
-    plan: Plan
-    arrays: tuple[Any, ...]
-    given: dict[str, Any]
+def form_arrays(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the arrays of a plugin's form out of the options."""
+    names = {name for form in plugins.forms().values() for name in form.takes}
+    return {name: options.pop(name) for name in names & options.keys()}
 
 
-def read_call(
-    verb: Callable[..., Any], y_true: Any, y_pred: Any, y_std: Any, probs: Any, options: Mapping[str, Any]
-) -> Call:
-    """Check what a verb was given, before anything is read or any tracker is contacted.
+def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+    """Check what a verb was given, before anything is read; return the plan, and the options of the predictions.
 
     Raises
     ------
     UnknownOptionError
         The verb has no such option; the message names the one that was probably meant.
     SettingsError
-        An option is out of range or belongs to another kind of forecast, or ``probs=`` was probably meant.
+        An option is out of range or belongs to another kind of forecast.
     """
-    task = task_of_arrays(y_true, y_pred, y_std, probs)
-    given = {name: value for name, value in options.items() if name not in SCORE_OPTIONS}
     check_options(verb, task, options)
-    plan = Plan.of(task, ScoreOptions(**{name: options[name] for name in options if name not in given}))
-    if "unit" in options and "unit" in task.inputs:
+    scoring = {name: value for name, value in options.items() if name in SCORE_OPTIONS}
+    given = {name: value for name, value in options.items() if name not in scoring}
+    if "unit" in options and "unit" not in task.without:
         given["unit"] = options["unit"]
     if "order" in given:
         given["groups"] = groups_of(given.get("groups"), given.pop("order"))
-    arrays = (y_true, probs) if task is CLASSIFICATION else (y_true, y_pred, y_std)
-    if task is CLASSIFICATION and isinstance(y_true, PredictionsBase):
-        arrays = (y_true, _first(probs, y_pred, y_std))
-    return Call(plan, arrays, given)
-
-
-def _first(*arrays: Any) -> Any:
-    return next((array for array in arrays if array is not None), None)
+    return Plan.of(task, ScoreOptions(**scoring)), given
 
 
 _PARTS = ("aleatoric", "epistemic")
@@ -233,14 +220,16 @@ MEANT: dict[str, str] = {
 
 def check_options(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) -> None:
     """Refuse options that the verb does not have, and those of another kind of forecast."""
-    known = inspect.signature(verb).parameters.keys()
-    unknown = options.keys() - known
+    known = {*inspect.signature(verb).parameters}
+    unknown = options.keys() - known - task.options
     if unknown:
         parts = task is REGRESSION and any(part in name for name in unknown for part in _PARTS)
         meant = next((MEANT[name] for name in sorted(unknown) if name in MEANT), "")
         raise UnknownOptionError(verb.__name__, unknown, known, _CURE_OF_PARTS if parts else meant)
     for name, value in options.items():
         if value is not None and name not in task.options:
-            owners = " or ".join(other.forecast for other in TASKS.values() if name in other.options)
+            owners = " or ".join(
+                other.forecast for other in plugins.tasks().values() if name in other.options
+            )
             cure = "omit it" if task is CLASSIFICATION else "pass those as probs=, or omit it"
             raise SettingsError(f"{name}= is an option of {owners}, not of {task.forecast}; {cure}")

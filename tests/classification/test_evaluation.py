@@ -87,7 +87,7 @@ def test_ignored_pixels_are_as_if_they_were_not_there():
 def test_an_impossible_label_makes_the_log_score_undefined():
     report = uq.evaluate([0, 1], probs=[[1.0, 0.0], [1.0, 0.0]])
     assert report.undefined["nll"] == "infinite: 0.5 of the true classes have probability 0"
-    logits = uq.evaluate([0, 1], probs=[[900.0, 0.0], [900.0, 0.0]], logits=True)
+    logits = uq.evaluate([0, 1], probs=[[900.0, 0.0], [900.0, 0.0]], logits=True, class_axis=1)
     assert logits.scores["nll"] == 450.0
 
 

@@ -14,7 +14,7 @@ from uq_tracking.errors import (
     ShapeError,
 )
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.probabilities import places
+from uq_tracking.inputs.forms.probabilities import places
 
 from .made import pixels, samples, softmax
 
@@ -22,8 +22,14 @@ HALVES = [[0.5, 0.5], [0.25, 0.75]]
 MAPS = np.full((2, 3, 5, 6), 1 / 3)
 
 
+def known(data, place, keep):
+    """Labels and probabilities of a piece's samples that count."""
+    labels = data.truth[place].reshape(-1)
+    return data.form.known((labels if keep is None else labels[keep]).astype(np.int64), place, keep)
+
+
 def all_rows(data):
-    rows = [data.probabilities(place) for place in data.places()]
+    rows = [known(data, place, keep) for place, keep in data.pieces()]
     return np.concatenate([r.labels for r in rows]), np.concatenate([r.probs for r in rows])
 
 
@@ -47,11 +53,11 @@ def test_pieces_cover_every_sample_once_in_order():
 def test_input_is_viewed_and_stays_writable():
     labels, probs = pixels()
     data = Predictions.from_probs(labels, probs)
-    assert np.shares_memory(data.scores.values, probs)
-    assert np.shares_memory(data.labels, labels)
+    assert np.shares_memory(data.form.values, probs)
+    assert np.shares_memory(data.truth, labels)
     assert probs.flags.writeable
     with pytest.raises(ValueError, match="read-only"):
-        data.scores.values[0] = 0
+        data.form.values[0] = 0
 
 
 def test_a_number_per_sample_is_the_probability_of_class_1():
@@ -76,9 +82,9 @@ def test_a_logit_of_minus_infinity_rules_a_class_out():
 
 def test_logits_far_apart_keep_a_finite_log_probability():
     (row,) = [
-        data.probabilities(p)
+        known(data, p, keep)
         for data in [Predictions.from_probs([1], [[2000.0, 0.0]], logits=True)]
-        for p in data.places()
+        for p, keep in data.pieces()
     ]
     assert row.probs[0, 1] == 0
     assert row.log_chosen[0] == -2000.0
@@ -90,7 +96,7 @@ def test_members_are_averaged_as_probabilities():
     mean = np.mean([softmax(z) for z in members], axis=0)
     for logits, arrays in ((True, members), (False, [softmax(z) for z in members])):
         data = Predictions.from_probs(labels, arrays, logits=logits, members_axis=0)
-        assert data.n_members == 3
+        assert data.form.n_members == 3
         np.testing.assert_allclose(all_rows(data)[1], mean, rtol=1e-13)
         stacked = Predictions.from_probs(
             labels, np.stack(arrays, axis=2), logits=logits, members_axis=2, class_axis=1
@@ -107,11 +113,11 @@ def test_torch_and_its_small_floats():
     labels, z = samples(64)
     tensor = torch.from_numpy(z).requires_grad_()
     np.testing.assert_array_equal(
-        Predictions.from_probs(torch.from_numpy(labels), tensor, logits=True).scores.values[0], z
+        Predictions.from_probs(torch.from_numpy(labels), tensor, logits=True).form.values[0], z
     )
     for kind in (torch.bfloat16, torch.float16):
         probs = torch.softmax(torch.from_numpy(z), dim=1).to(kind)
-        assert Predictions.from_probs(labels, probs).scores.values.dtype == np.float32
+        assert Predictions.from_probs(labels, probs).form.values.dtype == np.float32
 
 
 def test_labels_of_any_integer_type_and_bool():
@@ -157,6 +163,7 @@ def test_sums_are_checked_as_the_type_allows(kind, off, fine):
 
 
 LABELS = np.zeros((2, 5, 6), dtype=int)
+LAST = {"logits": True, "class_axis": -1}
 
 
 @pytest.mark.parametrize(
@@ -171,14 +178,14 @@ LABELS = np.zeros((2, 5, 6), dtype=int)
         ([0, 1], [[0.5, 0.5], [-2.0, 3.0]], {}, InvalidValueError, "are negative.*pass logits=True"),
         ([0, 1], [0.5, 1.5], {}, InvalidValueError, r"exceed 1 \(first at index \(1,\): 1.5\); pass logits=True"),
         ([0, 1], [0.5, np.nan], {}, InvalidValueError, "non-finite.*on_invalid='drop'"),
-        ([0, 1], [[1.0, np.nan], [0, 0]], {"logits": True}, InvalidValueError, "logits of 1 sample are non-finite"),
-        ([0, 1], [[-np.inf] * 2, [0, 0]], {"logits": True}, InvalidValueError, "logits of 1 sample are non-finite"),
+        ([0, 1], [[1.0, np.nan], [0, 0]], LAST, InvalidValueError, "logits of 1 sample are non-finite"),
+        ([0, 1], [[-np.inf] * 2, [0, 0]], LAST, InvalidValueError, "logits of 1 sample are non-finite"),
         ([[1, 0], [0, 1]], HALVES, {}, InvalidValueError, r"look one-hot; pass .*labels.argmax\(axis=-1\)"),
         ([[1, 0], [0, 1]], HALVES, {"logits": True}, InvalidValueError, "look one-hot"),
         ([0.0, 1.0], HALVES, {}, InputTypeError, r"dtype float64, not integers; convert them with .astype\(int\)"),
         (["a", "b"], HALVES, {}, InputTypeError, r"numpy.unique\(labels, return_inverse=True\)"),
         ([0, 1], [["x", "y"], ["z", "w"]], {}, InputTypeError, "probs has dtype"),
-        (LABELS, MAPS, {}, ShapeError, "if axis 1 holds the classes, pass class_axis=1"),
+        (LABELS, MAPS, {"class_axis": -1}, ShapeError, "if axis 1 holds the classes, pass class_axis=1"),
         (LABELS, np.full((4, 2, 5, 6, 3), 1 / 3), {}, ShapeError, "pass members_axis="),
         (LABELS[..., None], np.full((2, 5, 6, 3), 1 / 3), {}, ShapeError, r"labels\[..., 0\]"),
         ([0, 1], [[1.0], [1.0]], {}, ShapeError, r"single class; for a binary classifier, .*probs\[..., 0\]"),
@@ -189,7 +196,7 @@ LABELS = np.zeros((2, 5, 6), dtype=int)
         (LABELS, [MAPS] * 4, {"class_axis": 1, "members_axis": 0}, ShapeError, "class_axis=2, which counts the ax"),
         ([0, 1], HALVES, {"class_axis": 2}, ShapeError, "no axis 2 for classes"),
         ([0, 1], [HALVES], {"members_axis": 5}, ShapeError, "no axis 5 for members"),
-        ([0, 1], [HALVES], {"members_axis": -1}, SettingsError, "are both axis 2"),
+        ([0, 1], [HALVES], {"members_axis": -1, "class_axis": -1}, SettingsError, "are both axis 2"),
         ([0, 1], HALVES, {"mask": [True]}, ShapeError, "mask"),
         ([0, 1], HALVES, {"mask": [True, True]}, EmptyInputError, "2 masked; mask=True excludes a sample"),
         ([9, 9], HALVES, {"ignore_label": 9}, EmptyInputError, "none of 2 samples is left: 2 ignored"),
@@ -229,12 +236,12 @@ def test_a_file_holds_everything(tmp_path):
         class_names=list("abcd"),
     )
     read = Predictions.load(data.save(tmp_path / "p.npz"))
-    for name in ("labels", "valid"):
+    for name in ("truth", "valid"):
         np.testing.assert_array_equal(getattr(read, name), getattr(data, name))
-    np.testing.assert_array_equal(read.scores.values, data.scores.values)
-    assert read.scores.values.dtype == np.float32
-    assert (read.counts, read.ignore_label, read.class_names) == (data.counts, 255, tuple("abcd"))
-    assert (read.axes, repr(read), read.digest()) == (data.axes, repr(data), data.digest())
+    np.testing.assert_array_equal(read.form.values, data.form.values)
+    assert read.form.values.dtype == np.float32
+    assert (read.counts, read.form.ignore_label, read.form.class_names) == (data.counts, 255, tuple("abcd"))
+    assert (read.form.axes, repr(read), read.digest()) == (data.form.axes, repr(data), data.digest())
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
@@ -245,7 +252,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     with pytest.raises(FileFormatError, match="damaged: values and counts disagree"):
         Predictions.load(tmp_path / "q.npz")
     np.savez(tmp_path / "q.npz", **{**arrays, "labels": np.array([0, 1, 1])})
-    with pytest.raises(FileFormatError, match="damaged: the shapes differ"):
+    with pytest.raises(FileFormatError, match=r"damaged: labels of shape \(2,\) must be integers"):
         Predictions.load(tmp_path / "q.npz")
     np.savez(tmp_path / "q.npz", labels=[0])
     with pytest.raises(FileFormatError, match=r"was not written by Predictions\.save"):

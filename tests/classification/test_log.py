@@ -70,7 +70,7 @@ def test_pixels_to_a_folder_and_back(folder):
     data = run.predictions("classification")
     again = uq.evaluate(data)
     assert again.scores == report.scores
-    assert data.scores.values.dtype == np.float32
+    assert data.form.values.dtype == np.float32
 
 
 def test_without_a_run_it_goes_to_a_folder_of_its_own(folder, caplog):

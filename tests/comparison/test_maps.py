@@ -56,7 +56,7 @@ def test_errors_of_all_methods_share_one_scale(store):
         data = uq.Predictions.load(
             store.fetch(runs[panel.method].run_id, "uq/predictions.npz", store.path / "x")
         )
-        errors.append(np.abs(data.mean - data.target))
+        errors.append(np.abs(data.mean - data.truth))
         assert_allclose(panel.mean_error, errors[-1].mean(), rtol=1e-12)
     limits = case.scales["error"].low, case.scales["error"].high
     assert_allclose(limits, (0, np.percentile(errors, 99)), rtol=1e-12)

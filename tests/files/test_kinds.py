@@ -76,7 +76,7 @@ def test_plain_matrix_of_more_columns_is_addressed_by_number(tmp_path):
     matrix = np.random.default_rng(0).uniform(1, 2, (5, 4))
     np.save(tmp_path / "p.npy", matrix)
     data = read_predictions(tmp_path / "p.npy", {"target": "3", "mean": "0", "std": "1"})
-    assert_array_equal(data.target, matrix[:, 3])
+    assert_array_equal(data.truth, matrix[:, 3])
     with pytest.raises(
         SettingsError, match=r"no column looks like target, mean, std; the file has columns 0, 1, 2, 3"
     ):
@@ -155,7 +155,7 @@ def test_packed_zarr_of_xarray_is_decoded(tmp_path, zarr_format):
     dataset["target"].encoding = {"dtype": "int16", "scale_factor": 0.1, "_FillValue": -9999}
     dataset.to_zarr(tmp_path / "p.zarr", zarr_format=zarr_format, consolidated=False)
     data = read_predictions(tmp_path / "p.zarr")
-    assert_allclose(data.target, [0.5, NAN, 1.5], rtol=1e-15)
+    assert_allclose(data.truth, [0.5, NAN, 1.5], rtol=1e-15)
     assert data.counts["n_missing"] == 1
     assert data.unit == "m"
 

@@ -20,7 +20,7 @@ def test_own_file_brings_everything_back(tmp_path):
     data = read_predictions(saved.save(tmp_path / "p.npz"))
     assert data.digest() == saved.digest()
     assert data.counts == saved.counts
-    assert_array_equal(data.samples, saved.samples)
+    assert_array_equal(data.form.samples, saved.form.samples)
     assert data.unit == "K"
 
 
@@ -49,7 +49,7 @@ def test_maps_of_one_size_become_a_stack(tmp_path):
         np.savez(tmp_path / f"{k}.npz", target=maps, mean=maps, std=maps, groups=[f"{k}a", f"{k}b"])
     data = read_predictions(str(tmp_path / "*.npz"))
     assert data.shape == (3, 2, 4)
-    assert_array_equal(data.target[:, 0, 0], [1, 2, 3])
+    assert_array_equal(data.truth[:, 0, 0], [1, 2, 3])
     assert_array_equal(data.groups[2], [["2a"] * 4, ["2b"] * 4])
 
 

@@ -34,7 +34,7 @@ def test_usual_names_are_found(tmp_path, names):
 
 def test_coordinate_y_does_not_compete_with_a_better_name(tmp_path):
     data = read_predictions(npz(tmp_path, x=ONE, y=ONE * 9, target=ONE, mean=ONE, std=ONE))
-    assert_array_equal(data.target, ONE)
+    assert_array_equal(data.truth, ONE)
 
 
 @pytest.mark.parametrize("role", ["variance", "log_variance"])
@@ -113,8 +113,8 @@ def test_samples_along_the_first_or_last_axis(tmp_path, axis):
     samples = np.random.default_rng(0).normal(size=(5, 2))
     data = read_predictions(npz(tmp_path, target=ONE, samples=np.moveaxis(samples, 0, axis)))
     assert_allclose(data.std, np.sqrt(1.2 * samples.var(axis=0, ddof=1)), rtol=1e-14)
-    assert data.scored.form == "draws"
-    assert_array_equal(data.samples, samples)
+    assert data.form.name == "draws"
+    assert_array_equal(data.form.samples, samples)
 
 
 def test_square_samples_are_not_guessed(tmp_path):
@@ -129,7 +129,7 @@ def test_pattern_of_columns_as_members(tmp_path):
     table.to_csv(tmp_path / "p.csv", index=False)
     data = read_predictions(tmp_path / "p.csv", {"samples": "mu_*", "member_std": "s_*"})
     assert_allclose(data.std**2, [2.0, 1.0], rtol=1e-14)
-    assert_allclose(data.epistemic, [1.0, 0.0], rtol=1e-14)
+    assert_allclose(data.form.epistemic, [1.0, 0.0], rtol=1e-14)
 
 
 def test_missing_roles_name_the_columns_and_the_cure(tmp_path):
@@ -229,4 +229,4 @@ def test_errors_of_the_values_name_the_file(tmp_path):
 def test_options_reach_the_predictions(tmp_path):
     path = npz(tmp_path, target=ONE, mean=ONE, std=np.array([-1.0, 0.1]), groups=np.array([1, 2]))
     data = read_predictions(path, on_invalid="drop", std_floor=0.5, unit="m", groups=["a", "b"], columns=None)
-    assert (data.n, data.unit, data.std_floor, list(data.groups)) == (1, "m", 0.5, ["a", "b"])
+    assert (data.n, data.unit, data.form.std_floor, list(data.groups)) == (1, "m", 0.5, ["a", "b"])

@@ -11,9 +11,9 @@ import torch
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
+import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, ShapeError
-from uq_tracking.inputs.forms.distribution import score_distribution
-from uq_tracking.inputs.forms.quadrature import crps_by_quadrature
+from uq_tracking.inputs.forms.distribution import crps_by_quadrature, score_distribution
 
 Y = np.array([-1.5, 0.0, 0.2, 0.9, 2.7, 8.0])
 SCALE = np.array([0.5, 1.0, 2.0, 0.7, 1.3, 3.0])
@@ -186,7 +186,7 @@ def test_mixtures_of_torch_are_exact():
         torch.distributions.Normal(torch.tensor(m), torch.tensor(s)),
     )
     found = score_distribution(Y, dist)
-    assert found.form == "mixture"
+    assert uq.Predictions.from_distribution(Y, dist).form.name == "mixture"
     assert_allclose(found.columns["nll"], -dist.log_prob(torch.tensor(Y)).numpy(), rtol=1e-9)
     assert_allclose(found.columns["crps"], scoringrules.crps_mixnorm(Y, m, s, w), rtol=1e-9)
 

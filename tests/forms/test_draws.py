@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uq_tracking.inputs.forms.draws import draw_columns, draw_quantiles, score_draws
-from uq_tracking.inputs.forms.scored import EVERY_LEVEL
+from uq_tracking.inputs.forms.form import EVERY_LEVEL
 
 
 def made(n=40, members=12, seed=0):
@@ -91,7 +91,7 @@ def test_a_single_draw_has_no_std():
 def test_blocks_change_nothing(monkeypatch):
     y, draws = made(n=300, members=45)
     whole = score_draws(y.reshape(20, 15), draws.reshape(45, 20, 15)).columns
-    monkeypatch.setattr("uq_tracking.inputs.forms.scored.BLOCK", 128)
+    monkeypatch.setattr("uq_tracking.inputs.forms.form.BLOCK", 128)
     parts = score_draws(y.reshape(20, 15), draws.reshape(45, 20, 15)).columns
     for name, column in whole.items():
         assert column.shape == (20, 15)

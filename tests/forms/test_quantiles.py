@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import mean_pinball_loss
 
+import uq_tracking as uq
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.forms.distribution import score_distribution
 from uq_tracking.inputs.forms.quantiles import quantile_columns, score_quantiles
@@ -112,8 +113,8 @@ def test_mean_and_std_of_normal_quantiles_are_those_of_the_normal():
 def test_an_interval_is_two_quantiles():
     y = np.array([0.0, 1.0, 2.5])
     low, high = np.array([-1.0, 1.0, 0.0]), np.array([1.0, 3.0, 2.0])
-    found = score_quantiles(y, np.stack([low, high]), np.array([0.1, 0.9]), form="interval")
-    assert found.form == "interval"
+    found = score_quantiles(y, np.stack([low, high]), np.array([0.1, 0.9]))
+    assert uq.Predictions.from_interval(y, low, high, 0.8).form.name == "interval"
     assert_array_equal(found.columns["inside_widest"], [1, 1, 0])
     assert_allclose(found.columns["width_widest"], [2, 2, 2])
     assert_allclose(found.columns["mean"], (low + high) / 2)

@@ -50,7 +50,7 @@ def literal_below(low, high, p):
 class TestEveryForm:
     def test_scores_are_means_of_the_columns(self, form):
         data = make(form)
-        report, columns = uq.evaluate(data), data.scored.columns
+        report, columns = uq.evaluate(data), data.form.columns
         for key in ("nll", "crps", "crps_ensemble", "pinball", "interval_score", "wis", "quadratic_score"):
             if key in columns:
                 assert_allclose(report.scores[key], columns[key].mean(), rtol=1e-12)
@@ -61,12 +61,12 @@ class TestEveryForm:
         named = {"interval_coverage": "inside_widest", "interval_width": "width_widest"}
         for key, name in named.items():
             assert (key in report.scores) is (name in columns)
-        assert report.settings["distribution"] == data.scored.form
+        assert report.settings["distribution"] == data.form.name
         assert report.counts["n_crossed"] == 0
 
     def test_the_pit_is_spread_as_written_out(self, form):
         data = make(form, n=150)
-        low, high = (data.scored.columns[name] for name in ("pit_low", "pit_high"))
+        low, high = (data.form.columns[name] for name in ("pit_low", "pit_high"))
         report = uq.evaluate(data)
         levels = np.arange(1, 100) / 100
         below = [literal_below(low, high, p) for p in levels]
@@ -90,7 +90,7 @@ class TestEveryForm:
     def test_a_sketch_scores_alike(self, form):
         data = make(form, n=4000)
         exact, sketch = uq.evaluate(data), uq.evaluate(data, statistics="sketch")
-        sums = [key for key in data.scored.columns if key in exact.scores]
+        sums = [key for key in data.form.columns if key in exact.scores]
         assert_same(exact, sketch, **SKETCHED)
         for key in sums:
             assert_allclose(sketch.scores[key], exact.scores[key], rtol=1e-12)

@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inference.paired import diebold_mariano
-from uq_tracking.inputs.time_blocks import Series, time_blocks
+from uq_tracking.inputs.labels import Series, time_blocks
 from uq_tracking.metrics.registry import Undefined
 
 

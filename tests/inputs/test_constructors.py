@@ -41,20 +41,20 @@ def test_draws(ddof):
     data = Predictions.from_ensemble(truth, samples, ddof=ddof)
     assert_allclose(data.mean, samples.mean(axis=0), rtol=1e-14)
     assert_allclose(data.std, samples.std(axis=0, ddof=ddof), rtol=1e-14)
-    assert data.aleatoric is None
-    assert data.epistemic is None
-    assert data.member_std is None
-    assert np.shares_memory(data.samples, samples)
+    assert data.form.aleatoric is None
+    assert data.form.epistemic is None
+    assert data.form.member_std is None
+    assert np.shares_memory(data.form.samples, samples)
 
 
 def test_mixture_of_members_with_their_own_std():
     truth, means, stds = _ensemble()
     data = Predictions.from_ensemble(truth, means, stds)
     assert_allclose(data.mean, means.mean(axis=0), rtol=1e-14)
-    assert_allclose(data.aleatoric**2, (stds**2).mean(axis=0), rtol=1e-13)
-    assert_allclose(data.epistemic**2, means.var(axis=0), rtol=1e-13)
-    assert_allclose(data.std**2, data.aleatoric**2 + data.epistemic**2, rtol=1e-13)
-    assert_array_equal(data.member_std, stds)
+    assert_allclose(data.form.aleatoric**2, (stds**2).mean(axis=0), rtol=1e-13)
+    assert_allclose(data.form.epistemic**2, means.var(axis=0), rtol=1e-13)
+    assert_allclose(data.std**2, data.form.aleatoric**2 + data.form.epistemic**2, rtol=1e-13)
+    assert_array_equal(data.form.member_std, stds)
 
 
 def test_moments_are_those_of_the_mixture_by_quadrature():
@@ -74,7 +74,7 @@ def test_members_along_any_axis(axis):
     data = Predictions.from_ensemble(truth, *moved, axis=axis)
     expected = Predictions.from_ensemble(truth, means, stds)
     assert data.digest() == expected.digest()
-    assert_array_equal(data.samples, means)
+    assert_array_equal(data.form.samples, means)
 
 
 def test_list_of_tensors_as_members():
@@ -108,7 +108,7 @@ def test_single_member_without_std_is_refused_saying_why():
 
 def test_single_member_with_std_is_that_member():
     data = Predictions.from_ensemble([1.0], [[2.0]], [[0.5]])
-    assert (data.mean[0], data.std[0], data.epistemic[0]) == (2.0, 0.5, 0.0)
+    assert (data.mean[0], data.std[0], data.form.epistemic[0]) == (2.0, 0.5, 0.0)
 
 
 def test_no_members():
@@ -125,8 +125,10 @@ def test_ddof_out_of_range(ddof):
 
 def test_wrong_member_axis_says_so():
     truth, samples, _ = _ensemble()
-    with pytest.raises(ShapeError, match=r"means has shape \(3, 4, 5\), but y_true has \(3, 4\).*axis=-1"):
-        Predictions.from_ensemble(truth, np.moveaxis(samples, 0, -1))
+    with pytest.raises(
+        ShapeError, match=r"means has shape \(4, 3, 5\), but y_true has \(3, 4\): each member"
+    ):
+        Predictions.from_ensemble(truth, np.zeros((4, 3, 5)))
     with pytest.raises(ShapeError, match=r"no members axis 3"):
         Predictions.from_ensemble(truth, samples, axis=3)
 
@@ -172,9 +174,9 @@ def test_sample_masked_in_one_member_is_left_out():
 
 
 def test_samples_may_be_bad_where_truth_is_missing():
-    data = Predictions.from_ensemble([1.0, NAN], [[1.0, NAN], [2.0, NAN]])
+    data = Predictions.from_ensemble([1.0, NAN], [[1.0, NAN], [2.0, NAN]], axis=0)
     assert_array_equal(data.flat()[1], [1.5])
-    assert_array_equal(data.samples[:, data.valid], [[1.0], [2.0]])
+    assert_array_equal(data.form.samples[:, data.valid], [[1.0], [2.0]])
 
 
 def test_options_reach_every_constructor():
@@ -182,7 +184,7 @@ def test_options_reach_every_constructor():
     data = Predictions.from_ensemble(
         truth, samples, mask=truth > 1, std_floor=100.0, groups=[1, 2, 3], by=["a", "b", "b"], unit="K"
     )
-    assert (data.std_floor, data.unit, data.n) == (100.0, "K", np.count_nonzero(truth <= 1))
+    assert (data.form.std_floor, data.unit, data.n) == (100.0, "K", np.count_nonzero(truth <= 1))
     assert_array_equal(data.flat()[2], np.full(data.n, 100.0))
     with pytest.raises(TypeError, match="floor"):
         Predictions.from_ensemble(truth, samples, floor=1.0)
@@ -276,9 +278,9 @@ def test_evidential_moments():
     alpha, beta = rng.uniform(1.1, 5, 50), rng.uniform(0.1, 5, 50)
     data = Predictions.from_evidential(np.zeros(50), gamma, nu, alpha, beta)
     assert_array_equal(data.mean, gamma)
-    assert_allclose(data.aleatoric**2, beta / (alpha - 1), rtol=1e-13)
-    assert_allclose(data.epistemic**2, beta / (nu * (alpha - 1)), rtol=1e-13)
-    assert_allclose(data.std**2, data.aleatoric**2 + data.epistemic**2, rtol=1e-13)
+    assert_allclose(data.form.aleatoric**2, beta / (alpha - 1), rtol=1e-13)
+    assert_allclose(data.form.epistemic**2, beta / (nu * (alpha - 1)), rtol=1e-13)
+    assert_allclose(data.std**2, data.form.aleatoric**2 + data.form.epistemic**2, rtol=1e-13)
 
 
 def test_evidential_std_is_that_of_its_student_t():

@@ -23,7 +23,7 @@ def test_each_output_is_a_view_of_its_column():
     assert list(split) == NAMES
     for k, data in enumerate(split.values()):
         assert data.shape == (5,)
-        for array, whole in ((data.target, target), (data.mean, mean), (data.std, std)):
+        for array, whole in ((data.truth, target), (data.mean, mean), (data.std, std)):
             assert_array_equal(array, whole[:, k])
             assert np.shares_memory(array, whole)
 

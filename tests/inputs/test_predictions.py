@@ -26,8 +26,8 @@ def _images(dtype=np.float32):
 def test_shape_and_dtype_are_kept():
     target, mean, std = _images()
     data = Predictions(target, mean.astype(np.float64), std)
-    assert data.shape == data.target.shape == data.mean.shape == data.std.shape == (3, 2, 4)
-    assert (data.target.dtype, data.mean.dtype, data.std.dtype) == (np.float32, np.float64, np.float32)
+    assert data.shape == data.truth.shape == data.mean.shape == data.std.shape == (3, 2, 4)
+    assert (data.truth.dtype, data.mean.dtype, data.std.dtype) == (np.float32, np.float64, np.float32)
 
 
 def test_flat_is_a_view_when_everything_counts():
@@ -61,7 +61,7 @@ def test_blocks_of_clean_input_are_read_only_views():
 
 def test_repr_is_short_and_names_what_is_left_out():
     assert repr(Predictions([1, NAN], [1, 1], [0, 1])) == (
-        "Predictions(n=1, shape=(2,), dtype=float64, n_missing=1, n_zero_std=1)"
+        "Predictions(mean_std, n=1, shape=(2,), n_missing=1, n_zero_std=1)"
     )
 
 

@@ -13,17 +13,17 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs import Predictions
 
 NAN = float("nan")
-ARRAYS = ("target", "mean", "std", "valid", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
+ARRAYS = ("truth", "mean", "std", "valid", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
 
 
 def _assert_equal(one, other):
     for name in ARRAYS:
-        mine, theirs = getattr(one, name), getattr(other, name)
+        mine, theirs = (getattr(each, name, getattr(each.form, name, None)) for each in (one, other))
         assert (mine is None) == (theirs is None), name
         if mine is not None:
             assert mine.dtype == theirs.dtype, name
             assert_array_equal(mine, theirs)
-    assert (one.counts, one.std_floor, one.unit) == (other.counts, other.std_floor, other.unit)
+    assert (one.counts, one.form.std_floor, one.unit) == (other.counts, other.form.std_floor, other.unit)
 
 
 def _rich(dtype=np.float32):
@@ -49,7 +49,7 @@ def test_everything_reads_back_equal(tmp_path, dtype):
     again = Predictions.load(tmp_path / "predictions.npz")
     _assert_equal(again, data)
     assert again.digest() == data.digest()
-    assert not again.target.flags.writeable
+    assert not again.truth.flags.writeable
 
 
 def test_plain_predictions_with_dropped_samples(tmp_path):
@@ -126,7 +126,10 @@ def _resave(path, **changes):
             {"about": np.array('{"format": "uq_tracking.predictions", "version": 2}')},
             r"format version 2, .* upgrade",
         ),
-        ({"about": np.array('{"format": "uq_tracking.predictions", "version": 1}')}, r"is damaged"),
+        (
+            {"about": np.array('{"format": "uq_tracking.predictions", "version": 1}')},
+            r"holds None, a form that no installed package brings",
+        ),
         ({"std": np.ones(2)}, r"is damaged: shapes differ"),
         ({"std": np.ones(3, int)}, r"must be float32 or float64"),
         ({"std": -np.ones(3)}, r"values and counts disagree"),

@@ -126,7 +126,7 @@ def test_floor_raises_and_is_recorded_after_counting():
     data = Predictions([1, 2, 3], [1, 2, 3], np.float32([0, 0.05, 2]), std_floor=0.1)
     assert_array_equal(data.std, np.float32([0.1, 0.1, 2]))
     assert data.std.dtype == np.float32
-    assert (data.counts["n_zero_std"], data.std_floor) == (1, 0.1)
+    assert (data.counts["n_zero_std"], data.form.std_floor) == (1, 0.1)
 
 
 def test_floor_below_everything_copies_nothing():

@@ -320,7 +320,7 @@ def test_refusals_of_temperature(classified):
         ((logits.argmax(-1), logits), RecalibrationError, "tends to 0: every label already"),
         ((logits.argmin(-1), logits), RecalibrationError, "tends to infinity"),
         ((labels[:5], logits), ShapeError, "classes along the last axis"),
-        ((labels,), RecalibrationError, r"on ClassPredictions or \(labels, logits\)"),
+        ((labels,), RecalibrationError, r"on Predictions.from_probs\(...\) or \(labels, logits\)"),
     ]
     for source, error, message in refused:
         with pytest.raises(error, match=message):

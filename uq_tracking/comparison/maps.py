@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.inputs.base import Case, PredictionsBase, case_count, case_place
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION, task_of
+from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose_cases
 from uq_tracking.tracking.names import MAPS_FILE, PREDICTIONS_FILE
 
@@ -277,10 +277,10 @@ def _completed(
     return common if maps is True or isinstance(maps, str) else common[: int(maps)]
 
 
-def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, PredictionsBase] | None:
+def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, Predictions] | None:
     """Read the predictions of the first run of a method that has them."""
     for run in runs:
-        data = _read(run, PREDICTIONS_FILE, task_of(run.report).predictions.load, problems)
+        data = _read(run, PREDICTIONS_FILE, Predictions.load, problems)
         if data is not None:
             return run, data
     return None

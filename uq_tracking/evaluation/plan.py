@@ -12,6 +12,7 @@ from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.bands import with_chance
 from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
 from uq_tracking.report import Report
@@ -35,11 +36,11 @@ class Plan:
         return cls(task, options, wanted)
 
     def split(
-        self, arrays: Sequence[Any], outputs: Sequence[str], given: Mapping[str, Any]
+        self, forecast: Forecast, outputs: Sequence[str], given: Mapping[str, Any]
     ) -> dict[str, tuple[Plan, Any]]:
         """Split into the plan and the predictions of each output."""
         shared = {"calibration": self.options.calibration, "reference": self.options.reference}
-        parts = self.task.split(arrays, outputs, {**given, **shared})
+        parts = self.task.split(forecast, outputs, {**given, **shared})
         return {
             name: (replace(self, options=replace(self.options, **own)), data)
             for name, (data, own) in parts.items()
@@ -48,7 +49,7 @@ class Plan:
     def report(self, data: Any, *, later: bool = False) -> Report:
         """Return the report of predictions in memory; with ``later``, scores are computed when first accessed."""
         task, options, settings = self.task, self.options, self.options.settings
-        if settings.unit is None and getattr(data, "unit", None) is not None:
+        if settings.unit is None and data.unit is not None:
             settings = replace(settings, unit=data.unit)
         check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)

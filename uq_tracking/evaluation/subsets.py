@@ -15,14 +15,13 @@ from uq_tracking.curves.spec import Curve
 from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.formatting import axis_label, format_number
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.metrics.registry import Metric, MetricInputs, compute, find, in_curves, select
 from uq_tracking.settings import Settings, check_seed
 from uq_tracking.statistics.collecting import How, build_statistics
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics, resampled
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
+from uq_tracking.tasks import Task, task_of
 
 SUBSETS = 10
 """Number of random subsets of members of each size, or all if there are fewer."""
@@ -111,7 +110,7 @@ def by_members(
     ----------
     .. [1] Gustafsson et al., 2020, fig. 5, 6 and 8.
     """
-    known = task.members(data)
+    known = data.form.members
     if known is None:
         raise SettingsError(
             "by_members needs the members of an ensemble; make the predictions with Predictions.from_ensemble, or "
@@ -124,7 +123,7 @@ def by_members(
         metrics = [*metrics, *(metric for metric in comparing if "reference" in metric.needs)]
 
     def scores_of(chosen: Sequence[int]) -> Scores:
-        part = task.member_subset(data, chosen)
+        part = data.form.of_members(data, chosen)
         statistics = build_statistics(task.layout_of(part), part, how)
         return compute(statistics, settings, metrics, MetricInputs(statistics, part, reference, inputs.seed))[
             0
@@ -303,7 +302,7 @@ def iid_stability(
     Parameters
     ----------
     draw : callable
-        ``draw(n, rng)`` returns the predictions of ``n`` new samples: ``Predictions``, ``ClassPredictions``, or the
+        ``draw(n, rng)`` returns the predictions of ``n`` new samples: ``Predictions``, or the
         arguments of ``Predictions``, ``(y_true, y_pred, y_std)``.
     metrics : iterable of str, optional
         Keys; by default six of different kinds.
@@ -359,7 +358,8 @@ def iid_stability(
     for size in sizes:
         rows = found[float(size)] = []
         for _ in range(repeats):
-            task, data = _read(draw(size, rng))
+            data = _read(draw(size, rng))
+            task = task_of(data)
             chosen = chosen or _metrics(metrics, task)
             with np.errstate(all="ignore"):
                 statistics = build_statistics(task.layout_of(data), data, "exact")
@@ -368,16 +368,14 @@ def iid_stability(
     return {str(curve.score): curve for curve in curves}
 
 
-def _read(drawn: Any) -> tuple[Task, Any]:
-    if isinstance(drawn, ClassPredictions):
-        return CLASSIFICATION, drawn
-    if isinstance(drawn, tuple | list) and len(drawn) == len(Predictions.arguments):
-        return REGRESSION, REGRESSION.read(*drawn)
+def _read(drawn: Any) -> Predictions:
+    if isinstance(drawn, tuple | list) and len(drawn) == 3:
+        return Predictions(*drawn)
     if not isinstance(drawn, Predictions):
         raise InputTypeError(
             f"draw returned {value_text(drawn)}; it must return (y_true, y_pred, y_std) or predictions"
         )
-    return REGRESSION, drawn
+    return drawn
 
 
 def _metrics(names: str | Iterable[str] | None, task: Task) -> list[Metric]:

@@ -25,10 +25,8 @@ from uq_tracking.errors import (
 from uq_tracking.files.columns import NUMERIC, SEVERAL, Chosen, choose
 from uq_tracking.files.formats import ColumnFile, in_memory, open_table, reading
 from uq_tracking.inputs import Options, Predictions
-from uq_tracking.inputs.class_storage import is_own
-from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.labels import spread
-from uq_tracking.inputs.storage import ABOUT, REQUIRED
+from uq_tracking.inputs.predictions import ABOUT, is_own
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,7 +43,7 @@ _LABELS = ("mask", "weights", "groups", "by")
 
 def read_predictions(
     path: str | Path | Sequence[Path], columns: Mapping[str, str] | None = None, **options: Unpack[Options]
-) -> Predictions | ClassPredictions:
+) -> Predictions:
     """Read predictions from npz, npy, csv (also tsv, gzipped), parquet, zarr, or a table in JSON (split orientation).
 
     Parameters
@@ -65,11 +63,11 @@ def read_predictions(
         weights; columns numbered by class have to start at 0. The columns of a plain npy matrix are numbered from
         "0"; three columns are target, mean and std.
     **options
-        As for `Predictions` or `ClassPredictions`; arrays given here override those in the file.
+        As for `Predictions`; arrays given here override those in the file.
 
     Returns
     -------
-    Predictions or ClassPredictions
+    Predictions
         For a single file from their ``save``, everything that was saved.
 
     Raises
@@ -86,8 +84,6 @@ def read_predictions(
         The columns cannot be scored.
     """
     tables = _open(path)
-    if len(tables) == 1 and _holds_saved_classes(tables[0]):
-        return _saved_classes(tables[0].path, columns, options)
     if len(tables) == 1 and not columns and _is_own(tables[0]):
         return _saved(tables[0].path, options)
     found = [_values(table, columns) for table in tables]
@@ -105,7 +101,7 @@ class FileBlocks:
 
     total: int | None
     """Samples in all files; None if a file must be read to find out."""
-    blocks: Iterator[Predictions | ClassPredictions | dict[str, Any]]
+    blocks: Iterator[Predictions | dict[str, Any]]
     """Input for ``Accumulator.update`` and `evaluate_blocks`."""
 
 
@@ -133,7 +129,7 @@ def read_blocks(
     sliced = [_sliced(table, columns) for table in tables]
     sizes = [prod(arrays["target"].shape) for arrays in sliced if arrays is not None]
 
-    def blocks() -> Iterator[Predictions | ClassPredictions | dict[str, Any]]:
+    def blocks() -> Iterator[Predictions | dict[str, Any]]:
         for table, arrays in zip(tables, sliced, strict=True):
             if arrays is None:
                 yield _predictions(_values(table, columns), options)
@@ -185,20 +181,10 @@ def _arguments(part: dict[str, Any]) -> dict[str, Any]:
     return {names.get(role, role): array for role, array in part.items()}
 
 
-def _holds_saved_classes(table: ColumnFile) -> bool:
-    """True for a file written by `ClassPredictions.save`."""
+def _is_own(table: ColumnFile) -> bool:
+    """Return True for a file written by `Predictions.save`."""
     is_archive = table.path.suffix.lower() == ".npz" and ABOUT in table.names
     return is_archive and is_own(table.load([ABOUT]))
-
-
-def _saved_classes(path: Path, columns: Mapping[str, str] | None, options: Options) -> ClassPredictions:
-    if columns or any(value is not None for name, value in options.items() if name != "on_invalid"):
-        raise SettingsError(f"{path} was written by ClassPredictions.save, which needs no further options")
-    return ClassPredictions.load(path)
-
-
-def _is_own(table: ColumnFile) -> bool:
-    return table.path.suffix.lower() == ".npz" and {ABOUT, *REQUIRED} <= set(table.names)
 
 
 def _saved(path: Path, options: Options) -> Predictions:
@@ -278,14 +264,14 @@ def _number(text: str) -> float:
         raise SettingsError(f"level={text!r} is not a number; write, for example, level=0.9") from None
 
 
-def _predictions(values: Values, options: Options) -> Predictions | ClassPredictions:
+def _predictions(values: Values, options: Options) -> Predictions:
     """Construct predictions; the file's mask and labels serve unless the options have them."""
     own: Any = {name: values[name] for name in _LABELS if name in values}
     own |= {name: value for name, value in options.items() if value is not None}
     target, mean = values["target"], values.get("mean")
     for role in _LAST:
         if role in values:
-            return ClassPredictions(target, values[role], logits=role == "logits", **own)
+            return Predictions.from_probs(target, values[role], logits=role == "logits", **own)
     if "quantiles" in values:
         return Predictions.from_quantiles(target, values["quantiles"], values["levels"], mean, axis=0, **own)
     if "samples" in values:

@@ -1,7 +1,7 @@
-"""A digest of samples that is independent of their order, batching, dtype, and of who counted them.
+"""Digests of samples: in their order, whatever their dtype, and independent of order and batches.
 
-Every sample is hashed to 64 bits and the hashes are added modulo 2 ** 64, so digests of parts add up to that of the
-whole. It distinguishes data sets that differ by accident; it is no protection against deliberate collisions.
+The latter hashes every sample to 64 bits and adds modulo 2 ** 64, so digests of parts add up to that of the whole.
+Both distinguish data sets that differ by accident; they are no protection against deliberate collisions.
 """
 
 from __future__ import annotations
@@ -12,8 +12,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
 from uq_tracking.parallel import BLOCK
+
+
+def digest(blocks: Iterable[npt.NDArray[Any]], about: str = "") -> str:
+    """Sixteen hexadecimal digits: XXH3 of ``about`` and of the values, read as float64 in C order.
+
+    It distinguishes data sets that differ by accident; it is no protection against deliberate collisions.
+    """
+    state = xxhash.xxh3_64(about.encode())
+    for values in blocks:
+        numbers = np.add(values, 0.0, dtype=np.float64)  # adding zero turns -0.0 into 0.0
+        state.update(np.ascontiguousarray(numbers, dtype="<f8").data)
+    return state.hexdigest()
+
 
 MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Odd constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), one per column."""

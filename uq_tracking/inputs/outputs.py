@@ -9,11 +9,10 @@ import numpy as np
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, SettingsError, ShapeError
-from uq_tracking.inputs.alignment import check_alignment, check_units
 from uq_tracking.inputs.constructors import Options, read_equal
-from uq_tracking.inputs.convert import Source, read, read_mask
+from uq_tracking.inputs.convert import Source, check_alignment, check_units, read, read_mask
+from uq_tracking.inputs.labels import read_weights, zero_where_left_out
 from uq_tracking.inputs.predictions import Predictions
-from uq_tracking.inputs.weights import read_weights, zero_where_left_out
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,39 +1,104 @@
-"""Predictions: truth, predictive mean and standard deviation, checked once."""
+"""Predictions: a truth and a forecast in any form, checked once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from numbers import Real
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from uq_tracking.checks import path_of
-from uq_tracking.inputs import class_storage, storage
-from uq_tracking.inputs.assemble import assemble, read_only
-from uq_tracking.inputs.base import Case, PredictionsBase, Rows
-from uq_tracking.inputs.classification import ClassOptions, ClassPredictions
-from uq_tracking.inputs.constructors import Constructors, Options, read_equal
-from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, read_floats
-from uq_tracking.inputs.fingerprint import Fingerprint
-from uq_tracking.inputs.forms.scored import Scored
-from uq_tracking.inputs.validation import BLOCK, Wording, blocks
-from uq_tracking.npz import read_arrays
-from uq_tracking.typed import override
+from uq_tracking import plugins
+from uq_tracking.checks import check_choice, path_of
+from uq_tracking.errors import (
+    EmptyInputError,
+    FileFormatError,
+    InvalidValueError,
+    SettingsError,
+    ShapeError,
+)
+from uq_tracking.inputs.constructors import Constructors
+from uq_tracking.inputs.convert import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    Source,
+    check_alignment,
+    check_units,
+    read_mask,
+)
+from uq_tracking.inputs.fingerprint import Fingerprint, digest
+from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked, places
+from uq_tracking.inputs.forms.numbers import MeanStd, Numbers
+from uq_tracking.inputs.labels import (
+    Series,
+    check_no_gaps,
+    check_weights,
+    read_labels,
+    read_weights,
+    spread,
+)
+from uq_tracking.inputs.validation import BLOCK, blocks, check_shapes
+from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.parallel import map_threads, worker_count
+from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
-PIT = ("pit_low", "pit_high", "joint_pit")
-DIGESTED = ("target", "mean", "std", "weight", *PIT)
-"""The columns of the rows that the digest covers, in this order."""
+FORMAT = "uq_tracking.predictions"
+VERSION = 1
+ABOUT = "about"
+"""Entry of the npz file that holds format, version, form, counts and settings as JSON."""
+BESIDE = ("valid", "weights", "groups", "by")
+
+DIGEST_BLOCK = 1 << 18
+"""Samples hashed at a time: many, because the statistics computed in parallel wait at every hand-over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One 2-D case of spatial predictions.
+
+    Attributes
+    ----------
+    arrays : dict of arrays, shape (height, width, ...)
+        In the order that map panels expect: ``target`` (NaN for samples that do not count), ``mean``, ``std``; or
+        ``labels`` (-1 for samples that do not count) and ``probs``.
+    image : array or None
+        The input image.
+    parts : dict of arrays, shape (height, width)
+        ``epistemic`` and ``aleatoric`` std, if known.
+    """
+
+    arrays: Mapping[str, Any]
+    image: Any = None
+    parts: Mapping[str, Any] = field(default_factory=dict)
+
+    def copy(self) -> Case:
+        """Return a copy of the case in its own memory."""
+        arrays, parts = (
+            {name: np.array(array) for name, array in each.items()} for each in (self.arrays, self.parts)
+        )
+        return Case(arrays, self.image, parts)
+
+
+def case_count(shape: tuple[int, ...]) -> int:
+    """Number of 2-D cases in spatial predictions of this shape."""
+    return math.prod(shape[:-2])
+
+
+def case_place(number: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Index of a numbered case into all axes but the last two."""
+    return np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Predictions(Constructors, PredictionsBase):
-    """The truth, the predictions, and how uncertain they were.
+class Predictions(Constructors):
+    """The truth, the forecast in its form, and which samples count.
 
     Arrays may be numpy arrays (masked ones too), lists, torch tensors (any device, with or without gradient), xarray
     or pandas objects, or anything with ``__array__``. Their shapes must be equal: nothing is broadcast, and labelled
@@ -93,38 +158,20 @@ class Predictions(Constructors, PredictionsBase):
     array([0.5, 0. ])
     """
 
-    task: ClassVar[str] = "regression"
-    arguments: ClassVar[tuple[str, ...]] = ("y_true", "y_pred", "y_std")
-    made_by: ClassVar[str] = "Predictions"
-
-    target: FloatArray
-    """Truth, in the input's shape."""
-    mean: FloatArray
-    """Predictive mean."""
-    std: FloatArray
-    """Predictive standard deviation, raised to ``std_floor`` if that was given."""
+    truth: AnyArray
+    """Targets, or labels of classes, in the input's shape."""
+    form: Form
+    """The forecast, without truth, weights and labels: `MeanStd`, `Draws`, `Probabilities` ..."""
     valid: BoolArray | None
     """Which samples count; None when all do."""
+    counts: dict[str, int]
+    """``n`` samples count; those that do not are counted by reason."""
     weights: FloatArray | None
     """How much each sample counts, in the input's shape; None when all count the same."""
-    counts: dict[str, int]
-    """``n`` samples count; ``n_missing``, ``n_masked``, ``n_invalid`` do not; ``n_zero_std`` of the ``n``."""
     groups: AnyArray | None
-    """Labels of the target's shape, one per entry of the first axis, or with axes of length 1."""
+    """Labels of the truth's shape, one per entry of the first axis, or with axes of length 1."""
     by: AnyArray | None
     """Labels like ``groups``."""
-    aleatoric: FloatArray | None
-    """Standard deviation due to noise in the data, if the constructor can separate it."""
-    epistemic: FloatArray | None
-    """Standard deviation due to the model's ignorance, if the constructor can separate it."""
-    samples: FloatArray | None
-    """(M, ...) draws from the predictive distribution; the members' means if ``member_std`` is set."""
-    member_std: FloatArray | None
-    """(M, ...) standard deviations of the members."""
-    scored: Scored | None
-    """What a distribution in another form says about each sample, such as its PIT and CRPS."""
-    std_floor: float | None
-    """The floor that was applied."""
     unit: str | None
     """Unit of the target."""
 
@@ -142,96 +189,228 @@ class Predictions(Constructors, PredictionsBase):
         by: Any = None,
         unit: str | None = None,
     ) -> None:
-        if isinstance(y_std, Real) and not isinstance(y_std, bool):
-            like = read_floats(y_pred, "y_pred").values
-            y_std = np.full(like.shape, y_std, dtype=like.dtype)
-        sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
-        options = Options(
+        truth = MeanStd.read_truth(y_true)
+        form, sources = MeanStd.read(truth, y_pred=y_pred, y_std=y_std, std_floor=std_floor)
+        made = self.made(
+            (truth, *sources),
+            form,
             mask=mask,
             weights=weights,
             on_invalid=on_invalid,
-            std_floor=std_floor,
             groups=groups,
             by=by,
             unit=unit,
         )
-        self._fill(assemble(sources, sources[1].values, sources[2].values, Wording(), **options))
+        self._fill(vars(made))
+
+    def _fill(self, values: Mapping[str, Any]) -> Self:
+        """Set the attributes of a new object; a frozen dataclass allows no other way."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        return self
+
+    @classmethod
+    def made(
+        cls,
+        sources: Sequence[Source],
+        form: Form,
+        *,
+        mask: Any = None,
+        weights: Any = None,
+        on_invalid: str = "raise",
+        groups: Any = None,
+        by: Any = None,
+        unit: str | None = None,
+    ) -> Self:
+        """Join a form to a truth and check them; the one route of every constructor.
+
+        Parameters
+        ----------
+        sources : sequence of Source
+            The arrays the user passed, truth first: their masks, labelled axes and units apply.
+        form : Form
+            What they hold, in the truth's shape.
+        mask, weights, on_invalid, groups, by, unit
+            As for `Predictions`.
+        """
+        check_choice("on_invalid", on_invalid, ("raise", "drop"))
+        truth = sources[0]
+        beside = [] if mask is None else [_read_mask(mask, truth)]
+        check_alignment([(source.name, source.axes) for source in (*sources, *beside)])
+        if unit is None and form.in_unit:
+            check_units((source.name, source.unit) for source in sources)
+        given = None if weights is None else read_weights(weights, truth)
+        beside += [] if given is None else [given]
+        hidden = [source.left_out for source in (*sources, *beside) if source.left_out is not None]
+        left_out = np.logical_or.reduce(hidden) if hidden else None
+        form, valid, counts = form.checked(truth.values, left_out, on_invalid)
+        if given is not None:
+            check_weights(given.values, valid)
+        unit = truth.unit if unit is None and form.in_unit else unit
+        data = object.__new__(cls)._fill(
+            {
+                "truth": read_only(truth.values),
+                "form": frozen(form),
+                "valid": read_only(valid),
+                "counts": counts,
+                "weights": None if given is None else read_only(given.values),
+                "groups": read_only(_labels(groups, "groups", truth, valid)),
+                "by": read_only(_labels(by, "by", truth, valid)),
+                "unit": unit,
+            }
+        )
+        if isinstance(groups, Series):
+            found = list(data.row_blocks(codes=spread(groups.times, data.shape)))
+            times = np.concatenate([rows["codes"] for rows in found])
+            losses = zip(*(form.losses(rows) for rows in found), strict=True)
+            labels = groups.labels(times, [np.concatenate(parts) for parts in losses])
+            data._fill({"groups": read_only(labels)})
+        return data
+
+    @classmethod
+    def of(cls, kind: type[Form], y_true: Any, arrays: Mapping[str, Any], **options: Any) -> Self:
+        """Read a truth and the arrays that a form ``takes``, with the options of the form and of all predictions."""
+        own = {name: options.pop(name) for name in kind.options if name in options}
+        truth = kind.read_truth(y_true)
+        form, sources = kind.read(truth, **arrays, **own)
+        return cls.made((truth, *sources), form, **options)
+
+    def with_form(self, form: Form) -> Self:
+        """Return the same samples with another form of the same shape."""
+        return object.__new__(type(self))._fill({**vars(self), "form": form})
+
+    def with_vectors(
+        self, function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int
+    ) -> Self:
+        """Add what ``function`` says about vectors along the target's last axis."""
+        from uq_tracking.inputs.forms.joint import spread_over_vectors
+
+        whole = np.ones(self.shape[:-1], dtype=bool) if self.valid is None else self.valid.all(axis=-1)
+        columns = spread_over_vectors(function, np.asarray(whole), arrays, cost)
+        return self.with_form(self.numbers.with_vectors(columns, self.shape[-1]))
+
+    @property
+    def task(self) -> str:
+        """Name of the task that scores them."""
+        return self.form.task
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the input."""
-        return self.target.shape
+        """Shape of the truth."""
+        return self.truth.shape
 
     @property
-    @override
+    def n(self) -> int:
+        """Number of samples that count."""
+        return self.counts["n"]
+
+    @property
+    def numbers(self) -> Numbers:
+        """The form of a forecast of numbers; SettingsError for other forms."""
+        if not isinstance(self.form, Numbers):
+            raise SettingsError(f"{self.form.name} have no mean and std")
+        return self.form
+
+    @property
+    def mean(self) -> FloatArray:
+        """Predictive mean."""
+        return self.numbers.mean
+
+    @property
+    def std(self) -> FloatArray:
+        """Predictive standard deviation, raised to ``std_floor`` if that was given."""
+        return self.numbers.std
+
+    @property
     def facts(self) -> dict[str, Any]:
-        weighted = {} if self.weights is None else {"weighted": True}
-        scored = {} if self.scored is None else self.scored.settings
-        return {"std_floor": self.std_floor, **weighted, **scored}
+        """What must agree for statistics of two sets to be merged."""
+        return {**self.form.facts, **({} if self.weights is None else {"weighted": True})}
 
     @property
-    @override
     def about(self) -> dict[str, Any]:
-        return self.facts
+        """Facts about the input, for the settings of a report."""
+        return {**self.facts, **self.form.about}
 
     @property
-    @override
+    def input_options(self) -> dict[str, Any]:
+        """Options that make other predictions of the same samples."""
+        return {
+            "mask": None if self.valid is None else ~self.valid,
+            "weights": self.weights,
+            "std_floor": self.numbers.std_floor,
+        }
+
+    @property
     def nbytes(self) -> int:
-        columns = {} if self.scored is None else self.scored.columns
-        values = (*vars(self).values(), *columns.values())
-        return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+        """Size in bytes of the arrays that ``save`` writes."""
+        return sum(array.nbytes for array in self._stored().values())
 
     def __repr__(self) -> str:
-        return f"Predictions(n={self.n}, shape={self.shape}, dtype={self.std.dtype}{self._left_out()})"
+        left_out = "".join(
+            f", {name}={count}" for name, count in self.counts.items() if count and name != "n"
+        )
+        return f"Predictions({self.form.name}, n={self.n}, shape={self.shape}{left_out})"
 
-    @override
-    def rows(self) -> Rows:
-        rows = dict(zip(("target", "mean", "std"), self.flat(), strict=True))
-        if self.weights is not None:
-            rows["weight"] = self.select(self.weights).astype(np.float64)
-        if self.scored is not None:
-            rows |= {
-                name: self.select(column)
-                for name, column in self.scored.columns.items()
-                if name not in ("mean", "std")
-            }
-        return rows
+    def pieces(self) -> Iterator[tuple[Place, BoolArray | None]]:
+        """Indices of the pieces in which the form is read, and which samples of each count."""
+        for place in self.form.places(self.shape):
+            yield place, None if self.valid is None else self.valid[place].reshape(-1)
 
-    @override
     def row_blocks(self, share: int = 0, of: int = 1, codes: AnyArray | None = None) -> Iterator[Rows]:
-        rows = dict(self.rows())
-        if codes is not None:
-            rows["codes"] = self.select(codes)
-        part = slice(self.n * share // of, self.n * (share + 1) // of)
-        yield {name: column[part] for name, column in rows.items()}
+        """Columns of the samples that count, block by block, for one of several nearly equal shares.
 
-    @override
-    def fingerprint(self) -> Fingerprint:
-        columns = self.flat()
-        return Fingerprint.of(*columns if self.weights is None else (*columns, self.select(self.weights)))
+        With ``codes``, in the shape of the predictions, each block gets its samples' codes as the column ``codes``.
+        """
+        pieces = list(self.pieces())
+        beside = {"weight": self.weights, "codes": codes}
+        alone = len(pieces) == 1
+        for place, keep in (
+            pieces if alone else pieces[len(pieces) * share // of : len(pieces) * (share + 1) // of]
+        ):
+            columns = self.form.rows(self.truth, place, keep)
+            for name, array in beside.items():
+                if array is not None:
+                    columns[name] = picked(array, place, keep, self.truth.ndim)
+            if "weight" in columns:
+                columns["weight"] = columns["weight"].astype(np.float64)
+            part = slice(self.n * share // of, self.n * (share + 1) // of) if alone else slice(None)
+            yield {name: column[part] for name, column in columns.items()}
 
-    @override
-    def part(self, keep: BoolArray) -> Predictions:
-        valid = keep if self.valid is None else keep & self.valid
-        counts = {
-            **self.counts,
-            "n": int(np.count_nonzero(valid)),
-            "n_zero_std": int(np.count_nonzero(self.std[valid] == 0)),
+    def rows(self) -> Rows:
+        """Columns of all samples that count, in C order, as the task's statistics expect them."""
+        pieces = sum(1 for _ in self.form.places(self.shape))
+        if pieces == 1:
+            return next(self.row_blocks())
+        workers = max(min(worker_count(), pieces), 1)
+        parts = map_threads(lambda share: list(self.row_blocks(share, workers)), range(workers))
+        found = [rows for part in parts for rows in part]
+        types = self.form.row_types(self.n)
+        return {
+            name: np.concatenate([rows[name] for rows in found], dtype=types.get(name)) for name in found[0]
         }
-        return self._new({**vars(self), "valid": read_only(valid), "counts": counts})
 
-    @override
+    def part(self, keep: BoolArray) -> Self:
+        """Return the same predictions with only the samples in ``keep``, an array of the truth's shape."""
+        valid = keep if self.valid is None else keep & self.valid
+        counts = {**self.counts, "n": int(np.count_nonzero(valid))}
+        if "n_zero_std" in counts:
+            counts["n_zero_std"] = int(np.count_nonzero(self.std[valid] == 0))
+        return object.__new__(type(self))._fill({**vars(self), "valid": read_only(valid), "counts": counts})
+
     def case(self, place: tuple[Any, ...], image: Any = None) -> Case:
-        target = self.target[place]
-        if self.valid is not None:
-            target = np.where(self.valid[place], target, np.nan)
-        known = {"epistemic": self.epistemic, "aleatoric": self.aleatoric}
-        parts = {name: part[place] for name, part in known.items() if part is not None}
-        return Case({"target": target, "mean": self.mean[place], "std": self.std[place]}, image, parts)
+        """Return the 2-D case at an index into all axes but the last two."""
+        arrays, parts = self.form.case(self.truth, self.valid, place)
+        return Case(arrays, image, parts)
+
+    def select(self, array: AnyArray) -> AnyArray:
+        """Pick the samples that count from an array of the truth's shape: 1-D, in C order."""
+        if array.shape != self.shape:
+            raise ShapeError(f"the array has shape {array.shape}, but the predictions have {self.shape}")
+        return array.reshape(-1) if self.valid is None else array[self.valid]
 
     def flat(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(target, mean, std) of the samples that count, 1-D; views if all count and memory is in C order."""
-        return self.select(self.target), self.select(self.mean), self.select(self.std)
+        return self.select(self.truth), self.select(self.mean), self.select(self.std)
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """(target, mean, std) of the samples that count, in 1-D blocks of at most ``size`` samples.
@@ -240,11 +419,31 @@ class Predictions(Constructors, PredictionsBase):
         until the next one is requested.
         """
         if self.valid is None:
-            yield from blocks(self.target, self.mean, self.std, size=size)
+            yield from blocks(self.truth, self.mean, self.std, size=size)
             return
-        for target, mean, std, valid in blocks(self.target, self.mean, self.std, self.valid, size=size):
+        for target, mean, std, valid in blocks(self.truth, self.mean, self.std, self.valid, size=size):
             if valid.any():
                 yield target[valid], mean[valid], std[valid]
+
+    def flat_labels(self, name: Literal["groups", "by"]) -> AnyArray:
+        """Label of each sample that counts, 1-D; SettingsError if there are no such labels."""
+        return self.select(spread(self._labels_of(name), self.shape))
+
+    def label_codes(self, name: Literal["groups", "by"]) -> tuple[AnyArray, AnyArray]:
+        """Distinct labels, sorted, and the position of each sample's label among them, in the shape of the truth.
+
+        Uses less memory than `flat_labels` if the labels are text. The distinct labels include those of left-out
+        samples.
+        """
+        labels = self._labels_of(name)
+        distinct, codes = np.unique(labels, return_inverse=True)
+        return distinct, spread(codes.reshape(labels.shape), self.shape)
+
+    def _labels_of(self, name: Literal["groups", "by"]) -> AnyArray:
+        labels = self.groups if name == "groups" else self.by
+        if labels is None:
+            raise SettingsError(f"these predictions have no {name}; pass {name}= when making them")
+        return labels
 
     def replace(
         self,
@@ -256,63 +455,88 @@ class Predictions(Constructors, PredictionsBase):
         by: Any = None,
         unit: str | None = None,
     ) -> Predictions:
-        """The same truth and samples with the given arguments replaced, such as a recalibrated std.
+        """Return the same truth and samples with the given arguments replaced, such as a recalibrated std.
 
         The parts and samples behind mean and std are kept only if neither is replaced.
         """
+        numbers = self.numbers
+        options = {**self.input_options, "std_floor": numbers.std_floor if std_floor is None else std_floor}
         new = Predictions(
-            self.target,
-            self.mean if mean is None else mean,
-            self.std if std is None else std,
-            mask=None if self.valid is None else ~self.valid,
-            weights=self.weights,
-            std_floor=self.std_floor if std_floor is None else std_floor,
+            self.truth,
+            numbers.mean if mean is None else mean,
+            numbers.std if std is None else std,
             groups=self.groups if groups is None else groups,
             by=self.by if by is None else by,
             unit=self.unit if unit is None else unit,
+            **options,
         )
+        if mean is None and std is None:
+            new = new.with_form(replace(numbers, std=new.std, std_floor=options["std_floor"]))
         zeros = self.counts["n_zero_std"] if std is None else new.counts["n_zero_std"]
-        changes = {"counts": {**self.counts, "n_zero_std": zeros}}
-        kept = vars(self) if mean is None and std is None else {}
-        parts = {
-            name: kept.get(name) for name in ("aleatoric", "epistemic", "samples", "member_std", "scored")
-        }
-        return new._fill({**vars(new), **parts, **changes})
+        return new._fill({"counts": {**self.counts, "n_zero_std": zeros}})
+
+    def fingerprint(self) -> Fingerprint:
+        """Digest that is independent of order, batches and dtype."""
+        found = Fingerprint()
+        for place, keep in self.pieces():
+            weight = None
+            if self.weights is not None:
+                weight = picked(self.weights, place, keep, self.truth.ndim).astype(np.float64)
+            found += self.form.fingerprint(self.truth, place, keep, weight)
+        return found
 
     def target_digest(self) -> str:
         """Sixteen hexadecimal digits, equal for two runs scored on the same truth.
 
-        The digest covers the targets that count, in C order, as float64: so it is independent of the dtype (a float32
-        array and its float64 copy agree), the array library and the shape, but depends on the order of the samples
-        and on which of them count.
+        The digest covers the truth of samples that count, in C order, as float64: so it is independent of the dtype
+        (a float32 array and its float64 copy agree), the array library and the shape, but depends on the order of the
+        samples and on which of them count.
         """
-        return storage.digest([self.target], self.valid)
+        return self._digest([self.truth], "")
 
     def digest(self) -> str:
-        """Sixteen hexadecimal digits of targets, means, stds, weights and PIT values, like `target_digest`."""
-        weights = [] if self.weights is None else [self.weights]
-        return storage.digest([self.target, self.mean, self.std, *weights, *self._pit], self.valid)
+        """Sixteen hexadecimal digits of truth, forecast and weights, like `target_digest`."""
+        arrays, about = self.form.digested([] if self.weights is None else [self.weights])
+        return self._digest([self.truth, *arrays], about)
 
-    @override
     def digest_of(self, rows: Rows) -> Callable[[], str]:
-        columns = [rows[name] for name in DIGESTED if name in rows]
-        return lambda: storage.digest(columns, None)
+        """Return a function that gives the digest, if possible from ``rows`` of these predictions when called."""
+        names = self.form.digested_rows
+        if not names:
+            found = self.digest()
+            return lambda: found
+        columns = [rows[name] for name in names if name in rows]
+        return lambda: digest(columns)
 
-    @property
-    def _pit(self) -> list[FloatArray]:
-        columns = {} if self.scored is None else self.scored.columns
-        return [columns[name] for name in PIT if name in columns]
+    def _digest(self, arrays: Sequence[AnyArray], about: str) -> str:
+        def parts() -> Iterator[AnyArray]:
+            for array in arrays:
+                extra = math.prod(array.shape[self.truth.ndim :])
+                for place in places(self.shape, max(DIGEST_BLOCK // max(extra, 1), 1)):
+                    yield array[place] if self.valid is None else array[place][self.valid[place]]
+
+        return digest(parts(), about)
+
+    def _stored(self) -> dict[str, AnyArray]:
+        beside = {name: getattr(self, name) for name in BESIDE}
+        return {
+            self.form.truth_name: self.truth,
+            **self.form.arrays(),
+            **{name: array for name, array in beside.items() if array is not None},
+        }
 
     def save(self, path: str | Path) -> Path:
         """Write an npz file, without pickles, that `load` reads back with equal values, dtypes and shapes."""
-        storage.write(path_of(path), {item.name: getattr(self, item.name) for item in fields(self)})
+        about = {
+            "format": FORMAT,
+            "version": VERSION,
+            "form": self.form.name,
+            "facts": self.form.stored_facts,
+            "counts": self.counts,
+            "unit": self.unit,
+        }
+        write_arrays(path_of(path), {**self._stored(), ABOUT: np.asarray(json.dumps(about))})
         return Path(path)
-
-    @classmethod
-    def from_probs(cls, labels: Any, probs: Any, **options: Unpack[ClassOptions]) -> Self:
-        """Class probabilities, or logits, of samples or pixels; see `ClassPredictions`."""
-        made: Any = ClassPredictions(labels, probs, **options)
-        return made  # type: ignore[no-any-return]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -323,14 +547,107 @@ class Predictions(Constructors, PredictionsBase):
         FileNotFoundError
             There is no such file.
         FileFormatError
-            The file is damaged, foreign or too new.
+            The file is damaged, foreign, too new, or of a form that no installed package brings.
         """
-        arrays_ = read_arrays(path_of(path))
-        if class_storage.is_own(arrays_):
-            loaded: Any = ClassPredictions.load(path)
-            return loaded  # type: ignore[no-any-return]
-        values = storage.read(path_of(path))
-        arrays = (*storage.REQUIRED, *storage.OPTIONAL)
-        return cls._new(
-            {name: read_only(value) if name in arrays else value for name, value in values.items()}
+        path = path_of(path)
+        arrays = {name: read_only(array) for name, array in read_arrays(path).items()}
+        about = _read_about(path, arrays)
+        kind = plugins.forms().get(str(about.get("form")))
+        if kind is None:
+            raise FileFormatError(
+                f"{path} holds {about.get('form')!r}, a form that no installed package brings"
+            )
+        try:
+            return cls._loaded(kind, about, arrays)
+        except KeyError as error:
+            raise FileFormatError(f"{path} is damaged: no {error.args[0]}") from error
+        except DAMAGE as error:
+            raise FileFormatError(f"{path} is damaged: {error}") from error
+
+    @classmethod
+    def _loaded(cls, kind: type[Form], about: Mapping[str, Any], arrays: dict[str, Any]) -> Self:
+        """Reject a file whose parts do not fit together."""
+        truth = arrays.pop(kind.truth_name)
+        beside = {name: arrays.pop(name, None) for name in BESIDE}
+        valid, weights = beside["valid"], beside["weights"]
+        form = kind.from_stored(arrays, about["facts"])
+        if valid is not None and (valid.dtype != bool or valid.shape != truth.shape):
+            raise ValueError("valid must be bool and have the shape of the truth")
+        if weights is not None:
+            check_shapes(("truth", truth.shape), ("weights", weights.shape))
+            check_weights(weights, valid)
+        for name in ("groups", "by"):
+            if beside[name] is not None:
+                spread(beside[name], truth.shape)
+        try:
+            _, _, counts = form.checked(truth, None if valid is None else ~valid, "raise")
+        except (EmptyInputError, InvalidValueError) as error:
+            raise ValueError(f"values and counts disagree ({error})") from error
+        if counts["n"] != about["counts"]["n"]:
+            raise ValueError("values and counts disagree")
+        values = {"truth": truth, "form": form, "counts": about["counts"], "unit": about["unit"], **beside}
+        return object.__new__(cls)._fill(values)
+
+
+def is_own(arrays: Mapping[str, AnyArray]) -> bool:
+    """Return True for the arrays of a file that `Predictions.save` wrote."""
+    about = arrays.get(ABOUT)
+    return about is not None and about.dtype.kind == "U" and FORMAT in str(about)
+
+
+def _read_about(path: Path, arrays: dict[str, AnyArray]) -> dict[str, Any]:
+    if ABOUT not in arrays:
+        raise FileFormatError(
+            f"{path} was not written by Predictions.save (no {ABOUT}); "
+            "read other files with uq_tracking.files.read_predictions"
         )
+    try:
+        about = json.loads(str(arrays.pop(ABOUT)))
+        found, version = about["format"], int(about["version"])
+    except DAMAGE as error:
+        raise FileFormatError(f"{path}: the entry {ABOUT!r} is damaged: {error}") from error
+    if found != FORMAT:
+        raise FileFormatError(f"{path} holds {found!r}, not {FORMAT!r}")
+    if version > VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version}, but this package reads up to {VERSION}; upgrade it"
+        )
+    return dict(about)
+
+
+def read_only(array: Any) -> Any:
+    """Return a read-only view; the user's own array stays writable."""
+    if array is None:
+        return None
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def frozen(form: Form) -> Form:
+    """Return the form with read-only views of its arrays."""
+    kept = {item.name: getattr(form, item.name) for item in fields(form)}  # type: ignore[arg-type]
+    views = {name: read_only(value) for name, value in kept.items() if isinstance(value, np.ndarray)}
+    columns = {
+        name: {key: read_only(column) for key, column in value.items()}
+        for name, value in kept.items()
+        if isinstance(value, Mapping)
+        and value
+        and all(isinstance(each, np.ndarray) for each in value.values())
+    }
+    return replace(form, **views, **columns)  # type: ignore[type-var]
+
+
+def _read_mask(mask: Any, truth: Source) -> Source:
+    source = read_mask(mask, "mask")
+    check_shapes((truth.name, truth.values.shape), ("mask", source.values.shape))
+    hidden = source.values if source.left_out is None else source.values | source.left_out
+    return source._replace(left_out=hidden)
+
+
+def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
+    if value is None:
+        return None
+    labels = read_labels(value, name, truth.values.shape, truth.axes, truth.name)
+    check_no_gaps(labels, name, valid)
+    return labels

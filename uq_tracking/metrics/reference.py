@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read_floats
+from uq_tracking.inputs.forms.form import picked
+from uq_tracking.inputs.forms.probabilities import probabilities_of
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.gaps import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import Infinite, MetricInputs, Undefined, metric
@@ -115,12 +116,13 @@ def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     >>> example_score("kl_to_reference", "classification")
     0.0176385
     """
-    predictions: ClassPredictions = given.predictions
+    predictions: Predictions = given.predictions
+    form, other = probabilities_of(predictions), probabilities_of(given.reference)
     total = mass = 0.0
     weights = predictions.weights
-    for place in predictions.places():
-        probs = predictions.probabilities(place).probs
-        reference = given.reference.probabilities(place).probs
+    for place, keep in predictions.pieces():
+        labels = picked(predictions.truth, place, keep, predictions.truth.ndim).astype(np.int64)
+        probs, reference = (each.known(labels, place, keep).probs for each in (form, other))
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(probs > 0, probs * np.log(probs / reference), 0.0)
         if np.isinf(terms).any():
@@ -128,7 +130,7 @@ def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
                 "the reference gives probability 0 to a class that the predictions consider possible"
             )
         if weights is not None:
-            weight = predictions.pick(weights, place)
+            weight = picked(weights, place, keep, weights.ndim)
             terms, mass = terms.sum(axis=-1) * weight, mass + float(weight.sum())
         total += float(terms.sum())
     return total / (predictions.n if weights is None else mass)

@@ -83,9 +83,9 @@ class MetricInputs:
     Attributes
     ----------
     statistics : Statistics
-    predictions : Predictions, ClassPredictions or None
+    predictions : Predictions or None
         The samples one by one.
-    reference : (mean, std), ClassPredictions or None
+    reference : (mean, std), Predictions or None
         What to compare with: arrays of the predictions' shape, or probabilities.
     seed : int
         Random seed, for metrics that draw at random.

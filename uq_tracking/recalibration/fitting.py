@@ -8,7 +8,7 @@ from typing import Any
 from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError, SettingsError, closest
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.inputs.forms.probabilities import probabilities_of
 from uq_tracking.recalibration.base import FittedOn, Recalibration
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import build_statistics
@@ -36,8 +36,9 @@ def recalibrate(
     ----------
     source : Report, Statistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, as does a
-        stored run, so the predictions are not needed again. For ``method="temperature"``, ``ClassPredictions``, which
-        take classes on any axis, masks and members, or ``(labels, logits)`` with classes on the last axis.
+        stored run, so the predictions are not needed again. For ``method="temperature"``, those of
+        `Predictions.from_probs`, which take classes on any axis, masks and members, or ``(labels, logits)`` with
+        classes on the last axis.
     method : str
         ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``,
         ``temperature``, or a plugin's.
@@ -133,30 +134,28 @@ def fit_groups(
         source = source.replace(by=by)
     if source.by is None:
         raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
-    fitted_on = FittedOn(source.n, "arrays", split, source.digest(), source.std_floor)
+    fitted_on = FittedOn(source.n, "arrays", split, source.digest(), source.numbers.std_floor)
     return method.fit_groups(source.rows(), source.flat_labels("by"), settings, fitted_on)
 
 
-def fit_classes(
-    method: type[Recalibration], source: ClassPredictions, split: str | None = None
-) -> Recalibration:
+def fit_classes(method: type[Recalibration], source: Predictions, split: str | None = None) -> Recalibration:
     """Fit a method for classifications to the log probabilities of predictions."""
     weights = None if source.weights is None else source.select(source.weights)
     fitted_on = FittedOn(source.n, "arrays", split, source.digest())
-    return method.fit(*source.logarithms(), fitted_on, weights=weights)
+    return method.fit(*probabilities_of(source).logits_of(source), fitted_on, weights=weights)
 
 
 def _fit_arrays(
     method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
-    if isinstance(source, ClassPredictions):
+    if isinstance(source, Predictions) and source.task == "classification":
         if ignore_label is not None or weights is not None:
-            raise SettingsError("ClassPredictions hold their own weights and ignore_label; pass them there")
+            raise SettingsError("Predictions hold their own weights and ignore_label; pass them there")
         return fit_classes(method, source, split)
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
-            f"{method.method} is fitted on ClassPredictions or (labels, logits), not on a {type(source).__name__}; "
-            "statistics do not hold the logits"
+            f"{method.method} is fitted on Predictions.from_probs(...) or (labels, logits), not on a "
+            f"{type(source).__name__}; statistics do not hold the logits"
         )
     return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, weights)
 
@@ -165,7 +164,7 @@ def statistics_of(source: Any) -> tuple[Statistics, str | None, Mapping[str, Any
     """Return the regression statistics of anything that has them, with its digest and settings if known."""
     if isinstance(source, tuple | list):
         source = _predictions(source)
-    if isinstance(source, Predictions):
+    if isinstance(source, Predictions) and source.task == "regression":
         return build_statistics(REGRESSION, source), source.digest(), {}
     statistics = source if isinstance(source, Statistics) else getattr(source, "statistics", None)
     if not isinstance(statistics, Statistics) or statistics.task != "regression":

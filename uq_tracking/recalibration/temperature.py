@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from uq_tracking.errors import RecalibrationError, ShapeError
 from uq_tracking.inputs.convert import read, read_floats
-from uq_tracking.inputs.probabilities import log_softmax
-from uq_tracking.inputs.weights import check_weights, read_weights, zero_where_left_out
+from uq_tracking.inputs.forms.probabilities import log_softmax
+from uq_tracking.inputs.labels import check_weights, read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
     FittedOn,

@@ -18,12 +18,12 @@ from uq_tracking.errors import (
     SettingsError,
     UQTrackingError,
 )
+from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations, recalibrate
 from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics
-from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import RunStore, StoredRun
 from uq_tracking.tracking.names import (
     METHOD_TAG,
@@ -111,7 +111,7 @@ class LoggedRun:
 
     def predictions(self, task: str = "regression") -> Any:
         """Read the stored predictions of a task."""
-        return self.read(PREDICTIONS_FILE, task_of(task).predictions.load)
+        return self.read(PREDICTIONS_FILE, Predictions.load)
 
     def scored(self) -> Report:
         """Read the stored report together with its statistics, if stored."""

@@ -16,7 +16,7 @@ from uq_tracking.evaluation.recalibrated import AT_RANDOM, BY_GROUPS, add_recali
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.forms.numbers import Numbers
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
@@ -42,7 +42,7 @@ class Source:
     """Statistics or predictions from which a run is scored."""
 
     statistics: Statistics | None = None
-    predictions: PredictionsBase | None = None
+    predictions: Predictions | None = None
     digest: str | None = None
     """Digest of the predictions as stored, which a std floor does not change."""
 
@@ -182,11 +182,16 @@ def _predictions(run: LoggedRun, request: Request, old: Report | None) -> Source
 def _floored(predictions: Any, request: Request, old: Report | None) -> Any:
     """Apply the requested std floor, else the report's."""
     floor = request.changes.get("std_floor", None if old is None else old.settings.get("std_floor"))
-    if floor is None or not isinstance(predictions, Predictions) or (floor or None) == predictions.std_floor:
+    if (
+        floor is None
+        or not isinstance(predictions.form, Numbers)
+        or (floor or None) == predictions.form.std_floor
+    ):
         return predictions
-    if predictions.std_floor is not None and floor < predictions.std_floor:
+    known = predictions.form.std_floor
+    if known is not None and floor < known:
         raise SettingsError(
-            f"std was raised to {predictions.std_floor:g} before it was stored; a floor of {floor:g} needs the "
+            f"std was raised to {known:g} before it was stored; a floor of {floor:g} needs the "
             "model's original predictions"
         )
     return predictions.replace(std_floor=floor)

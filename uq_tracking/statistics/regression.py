@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.inputs.forms.scored import JOINT, SCORES
+from uq_tracking.inputs.forms.form import JOINT, SCORES
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.exact import (
     LARGE,

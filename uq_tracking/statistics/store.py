@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
-from uq_tracking.inputs.forms.scored import SCORES
+from uq_tracking.inputs.forms.form import SCORES
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.statistics.classification import CLASSIFICATION
 from uq_tracking.statistics.layout import Layout

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from uq_tracking import plugins
 from uq_tracking.checks import as_names, check_choice, listing, path_of
 from uq_tracking.errors import (
     EmptyInputError,
@@ -22,8 +23,10 @@ from uq_tracking.evaluation.parts import strata_extras
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.inputs.assemble import check_policy
-from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.forms.numbers import Numbers, check_floor
+from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.metrics.registry import find, select
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.report import Report
@@ -33,7 +36,7 @@ from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
 from uq_tracking.streams.state import State, from_bytes, packed, settings_of, to_bytes
-from uq_tracking.tasks import TASKS, Task, task_of_arrays
+from uq_tracking.tasks import Task, task_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -55,7 +58,7 @@ class AccumulatorOptions(TypedDict, total=False):
     std_floor: float | None
     on_invalid: Literal["raise", "drop"]
     logits: bool
-    class_axis: int
+    class_axis: int | None
     members_axis: int | None
     ignore_label: int | None
     class_names: Sequence[str] | None
@@ -115,7 +118,7 @@ class Accumulator:
         std_floor=None,
         on_invalid="raise",
         logits=False,
-        class_axis=-1,
+        class_axis=None,
         members_axis=None,
         ignore_label=None,
         class_names=None,
@@ -140,7 +143,8 @@ class Accumulator:
         for name in ("metrics", "class_names"):
             if given.get(name) is not None:
                 given[name] = list(as_names(name, given[name]))
-        check_policy(given.get("on_invalid", "raise"), given.get("std_floor"))
+        check_choice("on_invalid", given.get("on_invalid", "raise"), ("raise", "drop"))
+        check_floor(given.get("std_floor"))
         self._given = given
         """Options that were passed by name: plain values, ready for JSON."""
         self.settings: dict[str, Any] = {
@@ -153,9 +157,11 @@ class Accumulator:
         }
         """All options by name: plain values, ready for JSON."""
         MapSamples(self.settings["maps"])  # checks them
+        self._axes: dict[str, int] = {}
+        """Axis of the classes, as the first batch had it."""
         self._state: State | None = None
         """What was counted; None until the first batch, which decides the task."""
-        self._check_fits(list(TASKS.values()))
+        self._check_fits(list(plugins.tasks().values()))
 
     def _check_fits(self, tasks: Sequence[Task]) -> None:
         """Raise SettingsError if no task has all given options and metrics."""
@@ -196,6 +202,7 @@ class Accumulator:
         groups: Any = None,
         by: Any = None,
         images: Any = None,
+        **arrays: Any,
     ) -> None:
         """Count a batch; if this raises, nothing of it is counted.
 
@@ -214,6 +221,8 @@ class Accumulator:
             must be given for all.
         images : array, shape (cases, h, w) or (cases, h, w, channels), optional
             Input images of spatial batches; those of the kept cases are kept.
+        **arrays
+            Arrays of a plugin's form, by the names that it takes.
 
         Raises
         ------
@@ -222,16 +231,16 @@ class Accumulator:
         IncompatibleStatisticsError
             Earlier batches were of another task, or had another number of classes.
         """
-        task = task_of_arrays(y_true, y_pred, y_std, probs)
-        arrays = (y_true, probs) if task.name == "classification" else (y_true, y_pred, y_std)
-        state = self._opened(task)
-        if weights is None and groups is None and by is None and self._goes_to_device(arrays):
-            state.add_on_device(arrays, mask, images)
+        _check_takes(arrays)
+        forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, **arrays})
+        state = self._opened(task_of(forecast.kind))
+        if weights is None and groups is None and by is None and self._goes_to_device(y_true, y_pred, y_std):
+            state.add_on_device((y_true, y_pred, y_std), mask, images)
             self._state = state
             return
         options = {"mask": mask, "weights": weights, "groups": groups, "by": by}
         try:
-            data = self._read(task, arrays, **options)
+            data = self._read(forecast, **options)
         except EmptyInputError as error:
             counts = error.counts
             state.add_nothing(counts, y_true)
@@ -239,9 +248,9 @@ class Accumulator:
             counts = data.counts
             state.add(data, images)
         self._state = state
-        if counts.get("n_invalid") and not state.defect and not isinstance(y_true, PredictionsBase):
+        if counts.get("n_invalid") and not state.defect and not isinstance(y_true, Predictions):
             try:  # read again, without leaving samples out, to say what is bad
-                self._read(task, arrays, **options, on_invalid="raise")
+                self._read(forecast, **options, on_invalid="raise")
             except InvalidValueError as error:
                 state.defect = f"in batch {state.batches - 1}, {error}"
 
@@ -261,23 +270,32 @@ class Accumulator:
             )
         return self._state
 
-    def _goes_to_device(self, arrays: Sequence[Any]) -> bool:
-        """Return True for torch tensors of a regression, to be counted where they are."""
+    def _goes_to_device(self, y_true: Any, y_pred: Any, y_std: Any) -> bool:
+        """Return True for torch tensors of means and stds, to be counted where they are."""
         if self.settings["statistics"] == "exact":
             return False
         from uq_tracking.streams.device import countable
 
-        return countable(tuple(arrays), on_device=self.settings["on_device"])
+        return countable((y_true, y_pred, y_std), on_device=self.settings["on_device"])
 
-    def _read(self, task: Task, arrays: Sequence[Any], **options: Any) -> Any:
-        if not isinstance(arrays[0], PredictionsBase):
-            own = {name: self.settings[name] for name in task.inputs if name in self.settings}
-            return task.read(*arrays, **{**own, **options})
-        data = task.read(*arrays, **options)
+    def _read(self, forecast: Forecast, **options: Any) -> Predictions:
+        if not isinstance(forecast.y_true, Predictions):
+            form_options = (
+                "on_invalid",
+                *forecast.kind.options,
+                *(["unit"] if forecast.kind.in_unit else []),
+            )
+            own = {name: self.settings[name] for name in form_options if name in self.settings}
+            data = forecast.predictions(**{**own, **self._axes, **options})
+            if isinstance(data.form, Probabilities):  # a later batch may be as long as there are classes
+                self._axes = {"class_axis": data.form.axes[0]}
+            return data
+        data = forecast.predictions(**options)
         floor = self.settings["std_floor"]
-        if getattr(data, "std_floor", None) != floor:
+        if isinstance(data.form, Numbers) and data.form.std_floor != floor:
             raise SettingsError(
-                f"std_floor is {data.std_floor} for the Predictions but {floor} for the Accumulator; use the same"
+                f"std_floor is {data.form.std_floor} for the Predictions but {floor} for the Accumulator; "
+                "use the same"
             )
         return data
 
@@ -376,7 +394,7 @@ class Accumulator:
         try:
             made = cls(**settings)
             if task is not None:
-                made._state = State(TASKS[task], made.settings)
+                made._state = State(task_of(task), made.settings)
                 made._state.load(arrays)
         except Exception as error:  # damaged values fail wherever they are first used
             raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
@@ -520,3 +538,11 @@ class Accumulator:
             metrics = find(plan.wanted.metrics, state.kind.name)
             report = strata_extras(strata, settings, metrics, chosen, tables).added_to(report)
         return plan.recalibrated(report, settings, chosen)
+
+
+def _check_takes(arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays that no form takes."""
+    known = {name for kind in plugins.forms().values() for name in kind.takes}
+    if unknown := arrays.keys() - known:
+        own = inspect.signature(Accumulator.update).parameters.keys() - {"self", "arrays"}
+        raise UnknownOptionError("update", unknown, own | known)

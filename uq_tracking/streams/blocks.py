@@ -10,8 +10,8 @@ import numpy as np
 
 from uq_tracking.checks import check_callable, value_text
 from uq_tracking.errors import InputTypeError
-from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.inputs.labels import label_shape
+from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
@@ -83,9 +83,11 @@ def arguments_of(batch: Any, what: str) -> dict[str, Any]:
     InputTypeError
         It is something else, or the names in the dict are not those of the arguments.
     """
-    if isinstance(batch, PredictionsBase):
+    if isinstance(batch, Predictions):
         return {"y_true": batch}
-    known = [name for name in inspect.signature(Accumulator.update).parameters if name != "self"]
+    known = [
+        name for name in inspect.signature(Accumulator.update).parameters if name not in ("self", "arrays")
+    ]
     if isinstance(batch, Mapping):
         if batch.keys() - {*known} or "y_true" not in batch:
             raise InputTypeError(

@@ -16,11 +16,16 @@ import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.alignment import check_alignment, check_units, xarray_axes, xarray_unit
-from uq_tracking.inputs.base import case_place
+from uq_tracking.inputs.convert import (
+    LazyPredictions,
+    check_alignment,
+    check_units,
+    xarray_axes,
+    xarray_unit,
+)
+from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.labels import label_shape
-from uq_tracking.inputs.lazy import LazyPredictions
-from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.inputs.predictions import Predictions, case_place
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
@@ -83,10 +88,9 @@ BY_CHUNK = "chunk"
 
 
 def count_dask(
-    task: Task,
-    arrays: Sequence[Any],
-    *,
     plan: Plan,
+    forecast: Forecast,
+    *,
     mask: Any = None,
     weights: Any = None,
     groups: Any = None,
@@ -100,12 +104,12 @@ def count_dask(
 
     Parameters
     ----------
-    task : Task
-    arrays : dask arrays, or xarray DataArrays on some
-        Truth and predictions. The truth's chunks are the units of work; the other arrays are rechunked to match.
     plan : Plan
         How to score; "auto" statistics are exact up to ten million samples, which are gathered at the root of the
         tree.
+    forecast : Forecast
+        Truth and predictions, dask arrays or xarray DataArrays on some. The truth's chunks are the units of work; the
+        other arrays are rechunked to match.
     mask, weights, groups, by
         As for `evaluate`, lazy or not; ``groups="chunk"`` makes each chunk a group.
     cases, images
@@ -124,14 +128,15 @@ def count_dask(
     """
     dask: Any = import_module("dask")
 
-    if isinstance(arrays[0], LazyPredictions):
-        beside = dict(zip(task.predictions.arguments[1:], arrays[1:], strict=False))
-        asked = {**beside, "mask": mask, "weights": weights, "groups": groups, "by": by, **given}
-        form, named, given = read_form(arrays[0], asked)
+    task = plan.task
+    if isinstance(forecast.y_true, LazyPredictions):
+        asked = {**forecast.arrays, "mask": mask, "weights": weights, "groups": groups, "by": by, **given}
+        form, named, given = read_form(forecast.y_true, asked)
         mask, weights, groups, by = (given.pop(name, None) for name in ("mask", "weights", "groups", "by"))
         lazy = _arrays(task, named, mask, weights)
     else:
-        form, named = None, _named(task, arrays)
+        forecast.check_whole({})
+        form, named = None, {"y_true": forecast.y_true, **forecast.arrays}
         lazy, given = task.lazy(_arrays(task, named, mask, weights), given)
     truth = lazy["y_true"]
     shape, chunks = truth.shape, truth.chunks
@@ -156,15 +161,6 @@ def count_dask(
     counted: Accumulator = dask.compute(parts[0])[0]
     _keep(counted, task, lazy, given, cases, images, form)
     return counted
-
-
-def _named(task: Task, arrays: Sequence[Any]) -> dict[str, Any]:
-    """The arrays by the function's argument names."""
-    names = task.predictions.arguments
-    missing = [name for name, array in zip(names, arrays, strict=True) if array is None]
-    if missing:
-        raise SettingsError(f"{' and '.join(missing)} missing; pass {', '.join(names)}")
-    return dict(zip(names, arrays, strict=True))
 
 
 def _arrays(task: Task, named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]:
@@ -320,8 +316,7 @@ def _keep(
     """Read the cases wanted for maps."""
     dask: Any = import_module("dask")
 
-    names = task.predictions.arguments
-    shape = arrays[names[0]].shape
+    shape = arrays["y_true"].shape
     for number in cases:
         place = case_place(number, shape)
         wanted = {}
@@ -333,11 +328,11 @@ def _keep(
         more = {name: found[name] for name in ("mask", "weights") if name in found}
         try:
             options = {**given, **more}
-            data = (
-                form.predictions(found, options)
-                if form
-                else task.read(*(found[name] for name in names), **options)
-            )
+            if form is not None:
+                data = form.predictions(found, options)
+            else:
+                kind_arrays = {name: array for name, array in found.items() if name not in ("y_true", *more)}
+                data = Forecast.of(found["y_true"], kind_arrays).predictions(**options)
         except EmptyInputError:
             continue  # a picture without any ground truth
         image = case_image(images, place, shape)

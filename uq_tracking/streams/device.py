@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from uq_tracking.errors import InputTypeError, SettingsError
-from uq_tracking.inputs.base import Case
 from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.predictions import Case
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.streams.map_samples import case_image

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
-from uq_tracking.inputs.base import Case, case_count, case_place
+from uq_tracking.inputs.predictions import Case, case_count, case_place
 
 WantedMaps = Literal["auto"] | int | Sequence[int] | bool
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InputError, RecalibrationError, SettingsError, ShapeError
-from uq_tracking.inputs.base import Case, PredictionsBase
-from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read, read_floats
+from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.forms.probabilities import Probabilities, class_axis_of, probabilities_of
+from uq_tracking.inputs.labels import read_weights, zero_where_left_out
 from uq_tracking.inputs.outputs import check_names, entry_of
-from uq_tracking.inputs.weights import read_weights, zero_where_left_out
+from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
     Recalibration,
@@ -26,22 +27,10 @@ from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
 from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.tasks.task import Fit, Samples, Task
+from uq_tracking.tasks.task import INPUT_OPTIONS, Fit, Samples, Task
 from uq_tracking.typed import override
 
-INPUT = (
-    "logits",
-    "class_axis",
-    "members_axis",
-    "ignore_label",
-    "mask",
-    "weights",
-    "on_invalid",
-    "groups",
-    "order",
-    "by",
-    "class_names",
-)
+INPUT = (*INPUT_OPTIONS, *Probabilities.options)
 
 
 class Classification(Task):
@@ -49,9 +38,7 @@ class Classification(Task):
 
     name = "classification"
     layout: ClassVar[Layout] = LAYOUT
-    predictions: ClassVar[type[PredictionsBase]] = ClassPredictions
     settings = ("n_bins",)
-    inputs = INPUT
     without = ("alpha", "family", "dof", "unit", "by_target")
     forecast = "class probabilities"
     recalibration = "temperature"
@@ -65,11 +52,11 @@ class Classification(Task):
     }
 
     def split(
-        self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
+        self, forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
         """Labels have the outputs along their last axis; probabilities along the corresponding axis."""
-        labels, probs = arrays
-        if isinstance(labels, ClassPredictions) or probs is None:
+        labels, probs = forecast.y_true, forecast.arrays.get("probs")
+        if probs is None:
             raise SettingsError("outputs= splits arrays along their last axis; pass labels and probs")
         check_names(outputs)
         truth, given = read(labels, "labels").values, read_floats(probs, "probs").values
@@ -84,8 +71,8 @@ class Classification(Task):
         found = {}
         for k, name in enumerate(outputs):
             try:
-                arguments = _one_output(truth, given, k, own)
-                data = ClassPredictions(*arguments[:2], **arguments[2])
+                *arrays, given_options = _one_output(truth, given, k, own)
+                data = Predictions.from_probs(*arrays, **given_options)
                 found[name] = (data, {key: entry_of(value, key, name) for key, value in rest.items()})
             except InputError as error:
                 raise type(error)(f"output {name!r}: {error}") from error
@@ -96,7 +83,9 @@ class Classification(Task):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Members come first, classes last."""
         labels, probs = arrays["y_true"], arrays["probs"]
-        members, classes = options.get("members_axis"), options.get("class_axis", -1)
+        members, classes = options.get("members_axis"), options.get("class_axis")
+        if classes is None:
+            classes = class_axis_of(labels.shape, probs.shape, members)
         binary = probs.ndim == labels.ndim + (members is not None)
         front = [] if members is None else [members % probs.ndim]
         back = [] if binary else [classes % probs.ndim]
@@ -118,24 +107,18 @@ class Classification(Task):
         """Members come before the samples' axes, classes after them."""
         return spare - 1
 
-    def reference(self, reference: Any, data: ClassPredictions) -> Any:
+    def reference(self, reference: Any, data: Predictions) -> Any:
         """Probabilities in the same form as the scored ones, or without their members axis."""
         if reference is None:
             return None
-        members_axis = data.axes[1]
+        form = probabilities_of(data)
+        members_axis = form.axes[1]
         if members_axis is not None:
             given = read(reference, "reference").values
-            whole = data.labels.ndim + (0 if data.scores.binary else 1)
+            whole = data.truth.ndim + (0 if form.binary else 1)
             reference = np.expand_dims(given, members_axis) if given.ndim == whole else given
-        return data.like(data.labels, reference, mask=None if data.valid is None else ~data.valid)
-
-    @override
-    def members(self, data: ClassPredictions) -> tuple[int, int] | None:
-        return (data.n_members, 1) if data.n_members > 1 else None
-
-    @override
-    def member_subset(self, data: ClassPredictions, chosen: Sequence[int]) -> ClassPredictions:
-        return data.of_members(chosen)
+        mask = None if data.valid is None else ~data.valid
+        return Predictions.from_probs(data.truth, reference, mask=mask, **form.input_options)
 
     def targets(self, statistics: Statistics) -> dict[str, float]:
         """Moments of the true classes."""
@@ -166,8 +149,8 @@ class Classification(Task):
     @override
     def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
         if isinstance(calibration, tuple) and len(calibration) == 2 and data is not None:
-            calibration = data.like(*calibration)
-        if not isinstance(calibration, ClassPredictions):
+            calibration = Predictions.from_probs(*calibration, **probabilities_of(data).input_options)
+        if not (isinstance(calibration, Predictions) and calibration.task == self.name):
             given = repr(calibration) if isinstance(calibration, str) else f"a {type(calibration).__name__}"
             raise SettingsError(
                 f"calibration is {given}; pass a second set (labels, probs), Predictions.from_probs(...), a fitted "
@@ -180,7 +163,7 @@ class Classification(Task):
 class ClassSamples(Samples):
     """Labels and probabilities of samples."""
 
-    data: ClassPredictions
+    data: Predictions
 
     @property
     @override
@@ -222,13 +205,14 @@ class ClassSamples(Samples):
             raise SettingsError(
                 f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of probabilities"
             )
-        n_logits = 1 if self.data.scores.binary else self.data.n_classes
+        form = probabilities_of(self.data)
+        n_logits = 1 if form.binary else form.n_classes
         if fitted.n_logits != n_logits:
             raise SettingsError(
                 f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, but these predictions have "
                 f"{n_logits}; fit it to predictions of the same model"
             )
-        yield from self.data.transformed(fitted.new_logarithms).row_blocks()
+        yield from self.data.with_form(replace(form, transform=fitted.new_logarithms)).row_blocks()
 
 
 def _one_output(
@@ -236,7 +220,10 @@ def _one_output(
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Labels, probabilities and options of output k."""
     options = dict(own)
-    members, classes = options.get("members_axis"), options.get("class_axis", -1)
+    members, classes = options.get("members_axis"), options.get("class_axis")
+    if classes is None:
+        classes = class_axis_of(truth.shape, given.shape, members, None if options.get("logits") else given)
+        options["class_axis"] = classes
     binary = given.ndim == truth.ndim + (members is not None)
     special = {axis % given.ndim for axis in (members, None if binary else classes) if axis is not None}
     plain = [axis for axis in range(given.ndim) if axis not in special]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.families import family_of
-from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.convert import read
+from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.outputs import entry_of, split_outputs
+from uq_tracking.inputs.predictions import Case
 from uq_tracking.metrics.reference import as_reference
 from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
 from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
@@ -26,10 +26,10 @@ from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.regression import layout_for
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
-from uq_tracking.tasks.task import Fit, Samples, Task
+from uq_tracking.tasks.task import INPUT_OPTIONS, Fit, Samples, Task
 from uq_tracking.typed import override
 
-INPUT = ("mask", "weights", "groups", "order", "by", "std_floor", "on_invalid", "unit")
+INPUT = (*INPUT_OPTIONS, "std_floor", "unit")
 
 AT_ONCE = 1 << 22
 """Samples recalibrated at a time."""
@@ -40,15 +40,9 @@ class Regression(Task):
 
     name = "regression"
     layout: ClassVar[Layout] = LAYOUT
-    predictions: ClassVar[type[PredictionsBase]] = Predictions
     settings = ("alpha", "n_bins", "family", "dof", "unit")
-    inputs = INPUT
     without = ()
     forecast = "a forecast of numbers"
-    constructors = (
-        f" (made by {', '.join(name for name in dir(Predictions) if name.startswith('from_'))}); for class "
-        "probabilities, labels and probs="
-    )
     recalibration = "std_scaling"
     curves = ("scale_sweep", "by_members", "stability")
     case_score = "RMSE"
@@ -71,41 +65,18 @@ class Regression(Task):
 
     @override
     def split(
-        self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
+        self, forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        if isinstance(arrays[0], Predictions) or any(array is None for array in arrays):
+        if forecast.arrays.keys() != {"y_pred", "y_std"}:
             raise SettingsError("outputs= splits arrays along their last axis; pass y_true, y_pred and y_std")
         own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
-        parts = split_outputs(arrays[0], arrays[1], arrays[2], outputs, **own)
+        parts = split_outputs(forecast.y_true, **forecast.arrays, outputs=outputs, **own)
         rest = {name: value for name, value in options.items() if name not in INPUT}
         return {name: (part, _cut(rest, name, k, outputs)) for k, (name, part) in enumerate(parts.items())}
 
     @override
     def reference(self, reference: Any, data: Any) -> Any:
         return as_reference(reference, data)
-
-    @override
-    def members(self, data: Predictions) -> tuple[int, int] | None:
-        if data.samples is None:
-            return None
-        return len(data.samples), 2 if data.member_std is None else 1
-
-    @override
-    def member_subset(self, data: Predictions, chosen: Sequence[int]) -> Predictions:
-        if data.samples is None:
-            raise SettingsError("these predictions have no members")
-        options: Any = {
-            "mask": None if data.valid is None else ~data.valid,
-            "weights": data.weights,
-            "std_floor": data.std_floor,
-        }
-        samples = data.samples[list(chosen)]
-        if data.scored is not None and data.scored.form == "draws":
-            joint = "vector_length" in data.facts
-            return Predictions.from_samples(data.target, samples, joint=joint, **options)
-        noise = None if data.member_std is None else data.member_std[list(chosen)]
-        combine: Literal["gaussian", "mixture"] = "gaussian" if data.scored is None else "mixture"
-        return Predictions.from_ensemble(data.target, samples, noise, combine=combine, **options)
 
     @override
     def targets(self, statistics: Statistics) -> dict[str, float]:

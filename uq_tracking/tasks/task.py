@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import SettingsError
-from uq_tracking.inputs.base import Case, PredictionsBase
-from uq_tracking.inputs.time_blocks import Series
+from uq_tracking import plugins
+from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.predictions import Case
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import Recalibration
 from uq_tracking.settings import SCORE_OPTIONS, Settings
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
+
+INPUT_OPTIONS = ("mask", "weights", "groups", "order", "by", "on_invalid")
+"""Options of the input that every form has."""
 
 Fit = Callable[[type[Recalibration]], Recalibration]
 
@@ -69,12 +72,8 @@ class Task(ABC):
     name : str
     layout : Layout
         What its statistics consist of.
-    predictions : type
-        Class of its predictions.
     settings : tuple of str
         Names of the `Settings` that affect its numbers; a report states them.
-    inputs : tuple of str
-        Names of the options of its predictions.
     without : tuple of str
         Names of the `ScoreOptions` that have no meaning for it.
     forecast : str
@@ -91,12 +90,9 @@ class Task(ABC):
 
     name: ClassVar[str]
     layout: ClassVar[Layout]
-    predictions: ClassVar[type[PredictionsBase]]
     settings: ClassVar[tuple[str, ...]]
-    inputs: ClassVar[tuple[str, ...]]
     without: ClassVar[tuple[str, ...]]
     forecast: ClassVar[str]
-    constructors: ClassVar[str] = ""
     recalibration: ClassVar[str]
     curves: ClassVar[tuple[str, ...]]
     case_score: ClassVar[str]
@@ -105,39 +101,9 @@ class Task(ABC):
     @property
     def options(self) -> frozenset[str]:
         """Names of all options of a forecast of this task."""
-        return (SCORE_OPTIONS - {*self.without}) | {*self.inputs}
-
-    def read(self, *arrays: Any, **options: Any) -> Any:
-        """The arguments as predictions of this task: arrays with options, or predictions alone.
-
-        Options that are None, or equal to the predictions' defaults, count as not given.
-        """
-        if isinstance(arrays[0], self.predictions):
-            self._refuse_spare(arrays[1:], options)
-            return arrays[0]
-        missing = [
-            name for name, array in zip(self.predictions.arguments, arrays, strict=False) if array is None
-        ]
-        if missing:
-            names, kind = ", ".join(self.predictions.arguments), self.predictions.made_by
-            verb = "are" if len(missing) > 1 else "is"
-            raise SettingsError(
-                f"{' and '.join(missing)} {verb} missing; pass {names}, or one {kind}{self.constructors}"
-            )
-        return self.predictions(*arrays, **{name: v for name, v in options.items() if v is not None})
-
-    def _refuse_spare(self, arrays: Sequence[Any], options: Mapping[str, Any]) -> None:
-        given = [name for name, value in options.items() if value is not None and name != "unit"]
-        names = self.predictions.arguments[1:]
-        given += [name for name, array in zip(names, arrays, strict=False) if array is not None]
-        kind = self.predictions.made_by
-        if isinstance(options.get("groups"), Series):
-            raise SettingsError(
-                f"order= is for arrays; make the {kind} with groups=Series(order), from "
-                "uq_tracking.inputs.time_blocks"
-            )
-        if given:
-            raise SettingsError(f"pass {', '.join(given)} to {kind} instead, which already holds the input")
+        forms = [form for form in plugins.forms().values() if form.task == self.name]
+        own = {name for form in forms for name in form.options}
+        return (SCORE_OPTIONS - {*self.without}) | own | {*INPUT_OPTIONS}
 
     def layout_of(self, data: Any) -> Layout:
         """What the statistics of these predictions consist of."""
@@ -149,7 +115,7 @@ class Task(ABC):
 
     @abstractmethod
     def split(
-        self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
+        self, forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
         """Predictions of each output along the last axis of the truth, and the other options split to match."""
 
@@ -167,14 +133,6 @@ class Task(ABC):
     @abstractmethod
     def reference(self, reference: Any, data: Any) -> Any:
         """Check what ``kl_to_reference`` compares with."""
-
-    @abstractmethod
-    def members(self, data: Any) -> tuple[int, int] | None:
-        """Number of members of an ensemble, and the fewest that can be scored; None if there are none."""
-
-    @abstractmethod
-    def member_subset(self, data: Any, chosen: Sequence[int]) -> Any:
-        """The same truth predicted by some of the members."""
 
     @abstractmethod
     def targets(self, statistics: Statistics) -> dict[str, float]:

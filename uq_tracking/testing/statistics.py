@@ -41,5 +41,5 @@ def sketch_statistics(
 def classification_statistics(
     labels: npt.ArrayLike, probs: npt.ArrayLike, *, statistics: How = "exact", **options: Any
 ) -> Statistics:
-    """Statistics of labels, shape (n,), and probabilities, shape (n, C); options as for `ClassPredictions`."""
+    """Statistics of labels, shape (n,), and probabilities, shape (n, C); options as for `Predictions.from_probs`."""
     return build_statistics(CLASSIFICATION, Predictions.from_probs(labels, probs, **options), statistics)

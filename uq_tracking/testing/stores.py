@@ -88,7 +88,7 @@ class StoreContract(BackendCase):
         statistics = read_statistics(store.fetch(run_id, "uq/test/statistics.npz", folder))
         assert statistics.counts == report.counts
         stored_predictions = Predictions.load(store.fetch(run_id, "uq/test/predictions.npz", folder))
-        np.testing.assert_array_equal(stored_predictions.target, predictions.target)
+        np.testing.assert_array_equal(stored_predictions.truth, predictions.truth)
         np.testing.assert_array_equal(stored_predictions.std, predictions.std)
 
     def test_a_missing_file_is_named(self, store: RunStore, run_id: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, SettingsError
-from uq_tracking.inputs.base import Case, case_count, case_place
+from uq_tracking.inputs.predictions import Case, case_count, case_place
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.streams.map_samples import AUTO_CASES, case_arrays, cases_of, looks_spatial, unknown_maps
 from uq_tracking.tasks import Task

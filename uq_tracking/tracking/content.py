@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from uq_tracking import plugins
-from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.report import Report
 from uq_tracking.tracking.cases import Limits
 from uq_tracking.tracking.names import parameter_name, recalibrated_name, scalar_name
@@ -28,7 +28,7 @@ class Content:
     """
 
     report: Report
-    predictions: PredictionsBase | None = None
+    predictions: Predictions | None = None
     scores: Scores = "headline"
     shown: Collection[str] = ()
     split: str | None = None

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from uq_tracking.checks import listing
 from uq_tracking.errors import BackendError, InputTypeError, SettingsError, UnknownOptionError, redact, warn
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.lazy import is_lazy
+from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
+from uq_tracking.tasks import task_of
 from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.cases import Maps, choose
@@ -28,7 +29,7 @@ from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.resolve import Target, is_rank_zero, targets_of, tell_once
 from uq_tracking.tracking.writer import RunWriter, Safety
-from uq_tracking.verbs import Call, EvaluateOptions, evaluate, read_call
+from uq_tracking.verbs import EvaluateOptions, evaluate, form_arrays, planned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -154,24 +155,35 @@ def log(
     if isinstance(y_true, Report | Accumulator):
         _check_alone(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, "outputs": outputs})
         _check_options(y_true, options, about)
-        call = None
+        planned_call = None
     else:
-        call = read_call(log, y_true, y_pred, y_std, probs, options)
+        arrays = {"y_pred": y_pred, "y_std": y_std, "probs": probs, **form_arrays(options)}
+        forecast = Forecast.of(y_true, arrays)
+        planned_call = planned(log, task_of(forecast.kind), options)
     targets = targets_of(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
-    if call is None:
+    if planned_call is None:
         content = [_collected(y_true, options, about)]
-    elif outputs is not None:
-        parts = call.plan.split(call.arrays, outputs, call.given)
+        return _sent(content, None, targets, about)
+    plan, given = planned_call
+    if outputs is not None:
+        parts = plan.split(forecast, outputs, given)
         content = [
             _scored(own, data, about, output_split(about.split, output))
             for output, (own, data) in parts.items()
         ]
-    elif is_lazy(call.arrays[0]):
-        content = [_counted(call, about)]
+    elif forecast.is_lazy:
+        content = [_counted(plan, forecast, given, about)]
     else:
-        content = [_scored(call.plan, call.plan.task.read(*call.arrays, **call.given), about, about.split)]
+        content = [_scored(plan, forecast.predictions(**given), about, about.split)]
+    return _sent(content, outputs, targets, about)
+
+
+def _sent(
+    content: Sequence[Content], outputs: Sequence[str] | None, targets: list[Target], about: LogOptions
+) -> Report | Reports:
+    """Send the content, and return its report or reports."""
     _send(replace(content[0], also=content[1:]), targets, about)
     reports = [item.report for item in content]
     return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
@@ -237,14 +249,12 @@ def _scored(plan: Plan, data: Any, about: LogOptions, split: str | None) -> Cont
     return _labelled(content, about, split)
 
 
-def _counted(call: Call, about: LogOptions) -> Content:
+def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: LogOptions) -> Content:
     """What to log of lazy arrays."""
-    plan, shape = call.plan, tuple(call.arrays[0].shape)
+    shape = tuple(forecast.y_true.shape)
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
-    stream = count_dask(
-        plan.task, call.arrays, plan=plan, cases=chosen.numbers, images=about.images, **call.given
-    )
+    stream = count_dask(plan, forecast, cases=chosen.numbers, images=about.images, **given)
     report = stream.report(plan)
     return _labelled(
         Content(report, kept=stream.cases, notes=chosen.notes, limits=chosen.limits), about, about.split

@@ -16,7 +16,7 @@ from uq_tracking import plugins
 from uq_tracking.drawings import MapSpec, pictured
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.formatting import axis_label
-from uq_tracking.inputs.base import Case, case_place
+from uq_tracking.inputs.predictions import Case, case_place
 from uq_tracking.parallel import begin
 from uq_tracking.report import stratum_scores
 from uq_tracking.statistics.store import write_statistics

@@ -82,7 +82,7 @@ def test_moments_of_the_nll_in_closed_form(data, mean, variance):
 
 def test_moments_of_the_mixtures_nll_by_simulation():
     sample = multimodal(200_000, 0, quantile_scores=False)
-    nll = sample.truth.scored.columns["nll"]
+    nll = sample.truth.form.columns["nll"]
     error = nll.std() / np.sqrt(len(nll))
     assert nll_moments(multimodal) == pytest.approx((nll.mean(), nll.std()), abs=4 * error)
 

@@ -442,7 +442,7 @@ def growing_set(study: Study, draw: Draw, sizes: Sequence[int]) -> dict[str, npt
     """Scores of the first samples of one test set."""
     whole = draw(sizes[-1], study.rng("growing"))
     _, mean, std = whole.flat()
-    y = whole.target.reshape(-1)
+    y = whole.truth.reshape(-1)
     rows = [uq.evaluate(y[:n], mean[:n], std[:n], metrics=STABLE).scores for n in sizes]
     return {"samples": sizes, **{key: [row.get(key, np.nan) for row in rows] for key in STABLE}}
 

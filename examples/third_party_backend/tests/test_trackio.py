@@ -77,7 +77,7 @@ def test_tags_set_while_the_first_row_is_under_way_survive_it(live: Any, project
 
 def test_runs_are_compared_rescored_and_copied(project: str, tmp_path: Path) -> None:
     predictions = sample_predictions()
-    wide = uq.Predictions(predictions.target, predictions.mean, 2 * predictions.std, unit="m")
+    wide = uq.Predictions(predictions.truth, predictions.mean, 2 * predictions.std, unit="m")
     uq.log(predictions, run=f"trackio:{project}", method="one", figures=False, strict=True)
     uq.log(wide, run=f"trackio:{project}", method="two", strict=True)
     table = str(uq.compare(f"trackio:{project}"))

@@ -67,7 +67,7 @@ def test_runs_are_compared_rescored_and_copied(folder, tmp_path):
         writer.add_scalar("loss", 0.5, 0)
         uq.log(predictions, run=writer, method="one", step=4, figures=False, strict=True)
         uq.log(predictions, run=writer, method="one", figures=False, strict=True)
-    wide = uq.Predictions(predictions.target, predictions.mean, 2 * predictions.std)
+    wide = uq.Predictions(predictions.truth, predictions.mean, 2 * predictions.std)
     uq.log(wide, run=f"tensorboard:{folder}", method="two", strict=True)
     assert "one" in str(uq.compare(f"tensorboard:{folder}"))
 

@@ -1,5 +1,23 @@
-"""The forms of a predictive distribution other than mean and standard deviation, each scored as it is.
+"""The forms in which a forecast may come, one file each; a form of a plugin comes by the same hook."""
 
-A form turns arrays into columns of one value per sample: mean, std, the interval over which the truth's probability
-integral transform is spread, and every proper score that the form determines.
-"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uq_tracking.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from uq_tracking.inputs.forms.form import Form
+
+
+@hookimpl
+def uq_forms() -> list[type[Form]]:
+    """Forms of this package."""
+    from uq_tracking.inputs.forms.distribution import Distribution
+    from uq_tracking.inputs.forms.draws import Draws
+    from uq_tracking.inputs.forms.mixture import Mixture
+    from uq_tracking.inputs.forms.numbers import Density, MeanStd
+    from uq_tracking.inputs.forms.probabilities import Probabilities
+    from uq_tracking.inputs.forms.quantiles import Interval, Quantiles
+
+    return [MeanStd, Draws, Mixture, Quantiles, Interval, Distribution, Density, Probabilities]

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
 import numpy as np
 
 from uq_tracking.inputs.convert import FloatArray
-from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
+from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
+from uq_tracking.inputs.forms.numbers import Numbers
+from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from uq_tracking.inputs.predictions import Predictions
 
 FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}
 """Number of draws needed for a score's outermost quantile to lie between draws: level 1/(M + 1) or above."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Draws(Numbers):
+    """Exchangeable draws from the predictive distribution."""
+
+    name: ClassVar[str] = "draws"
+    takes: ClassVar[tuple[str, ...]] = ()
+    std_caveat: ClassVar[str] = "the std of draws is an estimate"
+
+    @override
+    def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:
+        samples, joint = self.samples, "vector_length" in self.known
+        kept = None if samples is None else samples[chosen]
+        return type(data).from_samples(data.truth, kept, axis=0, joint=joint, **data.input_options)
+
+    @classmethod
+    @override
+    def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
+        if key in FEWEST_DRAWS:
+            return (
+                f"{key} needs {FEWEST_DRAWS[key]} draws per sample, to contain its outermost quantiles; "
+                f"the fewest here are {size:.0f}"
+            )
+        return "draws have no density; crps scores them"
 
 
 def score_draws(target: FloatArray, draws: FloatArray) -> Scored:
@@ -21,7 +55,7 @@ def score_draws(target: FloatArray, draws: FloatArray) -> Scored:
         NaN draws are left out; a sample with fewer than two has a NaN std.
     """
     quantiles = len(EVERY_LEVEL) if len(draws) >= min(FEWEST_DRAWS.values()) else 0
-    return Scored("draws", in_blocks(draw_columns, target, draws, cost=3 * (len(draws) + quantiles)))
+    return Scored(in_blocks(draw_columns, target, draws, cost=3 * (len(draws) + quantiles)))
 
 
 def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:

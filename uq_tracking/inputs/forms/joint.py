@@ -10,7 +10,7 @@ from scipy import special
 
 from uq_tracking.errors import InvalidValueError
 from uq_tracking.inputs.convert import BoolArray, FloatArray
-from uq_tracking.inputs.forms.scored import Columns
+from uq_tracking.inputs.forms.form import Columns
 from uq_tracking.inputs.validation import BLOCK
 
 STEP, FIRST, LAST = 0.25, -18.0, 27.0

@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from uq_tracking.inputs.convert import FloatArray
-from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
+from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
+from uq_tracking.inputs.forms.numbers import Numbers, of_distribution
+from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from uq_tracking.inputs.predictions import Predictions
 
 MOST_STEPS = 200
 """Maximum number of steps in a quantile search; each at least halves the bracket or the step before it."""
 TOLERANCE = 1e-13
 """Of a quantile, relative to its size and the width of the first bracket."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mixture(Numbers):
+    """A mixture of normal distributions."""
+
+    name: ClassVar[str] = "mixture"
+    takes: ClassVar[tuple[str, ...]] = ()
+
+    @override
+    def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:
+        return super().combined(data, chosen, combine="mixture", **options)
+
+    @classmethod
+    @override
+    def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
+        return of_distribution(key)
 
 
 def score_mixture(
@@ -47,7 +72,7 @@ def score_mixture(
             made |= quantile_scores(y, mixture_quantiles(EVERY_LEVEL, m, s, share))
         return made
 
-    return Scored("mixture", in_blocks(columns, target, *members, cost=size * (800 if quantiles else 4)))
+    return Scored(in_blocks(columns, target, *members, cost=size * (800 if quantiles else 4)))
 
 
 def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, weights: FloatArray) -> Columns:

@@ -2,16 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 from scipy import special
 
 from uq_tracking.errors import SettingsError
+from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.convert import FloatArray
-from uq_tracking.inputs.forms.scored import Columns, Scored, in_blocks
+from uq_tracking.inputs.forms.form import Columns, Scored, in_blocks
+from uq_tracking.inputs.forms.numbers import Numbers
+from uq_tracking.typed import override
 
 CENTRAL = {"inside_50": 0.5, "inside_90": 0.9, "inside_95": 0.95}
 CLOSE = 1e-9
 """Levels this close count as equal."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quantiles(Numbers):
+    """Predictive quantiles at any levels."""
+
+    name: ClassVar[str] = "quantiles"
+    takes: ClassVar[tuple[str, ...]] = ()
+    std_caveat: ClassVar[str] = "the std of quantiles is an approximation"
+    is_interval: ClassVar[bool] = True
+
+    @classmethod
+    @override
+    def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
+        levels = format_levels(facts["levels"] or ())
+        if key in ("wis", "inside_widest", "width_widest"):
+            return f"quantiles at {levels} are not those of central intervals and a median"
+        if key.startswith(("inside_", "interval_width")):
+            inner = int(key.rsplit("_", 1)[1]) / 100
+            low, high = (1 - inner) / 2, (1 + inner) / 2
+            return f"it needs quantiles at {low:g} and {high:g}, but those given are at {levels}"
+        if key == "interval_score":
+            return f"quantiles at {levels} do not determine it; pinball is the mean over these levels"
+        return f"quantiles at {levels} have no density"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Interval(Quantiles):
+    """A central interval: two quantiles."""
+
+    name: ClassVar[str] = "interval"
+    std_caveat: ClassVar[str] = "the std of an interval is an approximation"
+
+    @classmethod
+    @override
+    def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
+        if key == "crps":
+            return "an interval alone does not determine it; pass quantiles at more levels"
+        return super().why_not(key, facts, size)
 
 
 def score_quantiles(
@@ -19,8 +65,6 @@ def score_quantiles(
     quantiles: FloatArray,
     levels: FloatArray,
     y_pred: FloatArray | None = None,
-    *,
-    form: str = "quantiles",
 ) -> Scored:
     """Score quantiles.
 
@@ -33,8 +77,6 @@ def score_quantiles(
         Between 0 and 1.
     y_pred : array of the target's shape, optional
         The user's own point prediction.
-    form : {"quantiles", "interval"}
-        Name of the form in reports.
 
     Raises
     ------
@@ -55,9 +97,7 @@ def score_quantiles(
     made = in_blocks(columns, target, quantiles, cost=6 * len(levels))
     if y_pred is not None:
         made["mean"] = np.asarray(y_pred, dtype=np.float64)
-    if form == "interval":
-        del made["crps"]  # a trapezoid over two levels says next to nothing about it
-    return Scored(form, made, {"levels": [float(level) for level in levels]})
+    return Scored(made, {"levels": [float(level) for level in levels]})
 
 
 def quantile_columns(target: FloatArray, quantiles: FloatArray, levels: FloatArray) -> Columns:

@@ -1,0 +1,294 @@
+"""The contract of a form: in which shape a forecast comes, and what it says about each sample."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
+from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.validation import BLOCK
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from uq_tracking.inputs.predictions import Predictions
+
+Rows = Mapping[str, AnyArray]
+"""Columns of samples, each of shape (n,)."""
+Place = tuple[Any, ...]
+"""An index of slices and integers that selects a piece of an array of the samples' shape."""
+
+PIECE = 1 << 18
+"""Numbers of a form read at a time, where it is read in pieces."""
+
+
+class Form(ABC):
+    """What was predicted for each sample: arrays only, without truth, weights or labels.
+
+    A plugin brings a form with the hook ``uq_forms``; `Predictions.of` joins it to a truth, and the keyword arguments
+    that it ``takes`` are arguments of `evaluate`, `log` and ``Accumulator.update``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the form in files and, unless it is a mean and a std, in reports.
+    task : str
+        Name of the task that scores it.
+    takes : tuple of str
+        Names of the keyword arguments that hold its arrays.
+    options : tuple of str
+        Names of the options of the input that only such forms have.
+    truth_name : str
+        Name of the truth in files.
+    std_caveat : str
+        Why its standard deviation, if it has one, is not exact; empty if it is.
+    """
+
+    name: ClassVar[str]
+    task: ClassVar[str]
+    takes: ClassVar[tuple[str, ...]]
+    options: ClassVar[tuple[str, ...]] = ()
+    truth_name: ClassVar[str] = "target"
+    made_by: ClassVar[str] = "Predictions"
+    """Name of the constructor in error messages."""
+    in_unit: ClassVar[bool] = False
+    """Whether truth and forecast have a unit."""
+    std_caveat: ClassVar[str] = ""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, truth: Source, *args: Any, **arrays: Any) -> tuple[Self, Sequence[Source]]:
+        """Read the arrays that it ``takes`` and its ``options``, by name.
+
+        Return the form, and the arrays whose masks and labelled axes count.
+        """
+
+    @classmethod
+    def read_truth(cls, y_true: Any) -> Source:
+        """Read the truth."""
+        return read_floats(y_true, "y_true")
+
+    @abstractmethod
+    def arrays(self) -> dict[str, AnyArray]:
+        """Arrays to store, by name; by default each has the truth's shape, or that and more axes at the end."""
+
+    @property
+    def stored_facts(self) -> dict[str, Any]:
+        """What ``from_stored`` needs besides the arrays: plain values."""
+        return {}
+
+    @classmethod
+    def from_stored(cls, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> Self:
+        """Make the form of the arrays that ``arrays`` and the ``stored_facts``."""
+        return cls(**arrays)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Facts that must agree for statistics of two sets to be merged."""
+        return {}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Further facts about the input, for the settings of a report; plain values."""
+        return {}
+
+    @abstractmethod
+    def checked(
+        self, truth: AnyArray, left_out: BoolArray | None, on_invalid: str
+    ) -> tuple[Self, BoolArray | None, dict[str, int]]:
+        """Return the form, which samples count (None if all do), and the counts of a report, ``n`` first.
+
+        Raises
+        ------
+        InvalidValueError
+            Samples that count have bad values, under ``on_invalid="raise"``.
+        EmptyInputError
+            No sample is left.
+        """
+
+    @abstractmethod
+    def rows(self, truth: AnyArray, place: Place, keep: BoolArray | None) -> dict[str, AnyArray]:
+        """Columns of a piece's samples, as the task's statistics expect them; ``keep`` selects those that count."""
+
+    def row_types(self, n: int) -> dict[str, type[np.floating[Any]]]:
+        """Types in which to hold the columns of n samples, where they are narrower than those of ``rows``."""
+        return {}
+
+    def places(self, shape: tuple[int, ...]) -> Iterator[Place]:
+        """Pieces in which the samples are read, in C order; by default one piece."""
+        yield (...,)
+
+    def losses(self, rows: Rows) -> tuple[AnyArray, ...]:
+        """Losses of samples, by which a series is tested for correlation; by default none."""
+        return ()
+
+    def case(self, truth: AnyArray, valid: BoolArray | None, place: Place) -> tuple[Rows, Rows]:
+        """Arrays of a 2-D case in the order that map panels expect, and parts of the uncertainty."""
+        target = truth[place].astype(np.float64)
+        if valid is not None:
+            target = np.where(valid[place], target, np.nan)
+        return {self.truth_name: target, **{name: array[place] for name, array in self.arrays().items()}}, {}
+
+    def digested(self, weights: Sequence[AnyArray]) -> tuple[list[AnyArray], str]:
+        """Arrays that tell two forecasts apart, in the truth's shape with further axes at the end, and a text."""
+        return [*self.arrays().values(), *weights], ""
+
+    digested_rows: ClassVar[tuple[str, ...]] = ()
+    """Columns of ``rows``, in the order of ``digested``, where these are all that it gives."""
+
+    def fingerprint(
+        self, truth: AnyArray, place: Place, keep: BoolArray | None, weight: AnyArray | None
+    ) -> Fingerprint:
+        """Digest of a piece's samples, independent of order, batches and dtype; ``weight`` is of those kept."""
+        arrays, _ = self.digested([])
+        columns = [picked(array, place, keep, truth.ndim).astype(np.float64) for array in arrays]
+        columns += [] if weight is None else [weight]
+        return Fingerprint.of_classes(picked(truth, place, keep, truth.ndim), columns)
+
+    @property
+    def members(self) -> tuple[int, int] | None:
+        """Number of members of an ensemble, and the fewest that can be scored; None if there are none."""
+        return None
+
+    def of_members(self, data: Predictions, chosen: Sequence[int]) -> Predictions:
+        """The same truth predicted by some of the members."""
+        raise NotImplementedError(f"{self.name} has no members")
+
+    @classmethod
+    def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
+        """Say why a form with these facts, and with at least ``size`` draws or levels, does not determine a score."""
+        return f"{cls.name} does not determine it"
+
+
+def picked(array: AnyArray, place: Place, keep: BoolArray | None, ndim: int) -> AnyArray:
+    """Values of a piece's samples that count, from an array with the truth's ``ndim`` axes, and maybe more."""
+    spare = array.shape[ndim:]
+    values = array[place].reshape(-1, *spare)
+    return values if keep is None else values[keep]
+
+
+def places(shape: Sequence[int], size: int) -> Iterator[Place]:
+    """Indices that split an array of this shape into pieces of at most ``size`` samples, in C order.
+
+    >>> list(places((2, 3, 4), 8))
+    [(0, slice(0, 2, None)), (0, slice(2, 4, None)), (1, slice(0, 2, None)), (1, slice(2, 4, None))]
+    """
+    inner = math.prod(shape[1:])
+    if inner <= size:
+        step = size // max(inner, 1)
+        yield from ((slice(start, start + step),) for start in range(0, shape[0], step))
+        return
+    for first in range(shape[0]):
+        yield from ((first, *rest) for rest in places(shape[1:], size))
+
+
+Columns = dict[str, FloatArray]
+
+JOINT = ("whole", "joint_nll", "energy_score", "variogram_score")
+"""What is summed over vectors: how many samples are components of whole vectors, and the vectors' scores."""
+
+SCORES = (
+    "nll",
+    "crps",
+    "crps_ensemble",
+    "pinball",
+    "interval_score",
+    "interval_width_95",
+    "quadratic_score",
+    "spherical_score",
+    "wis",
+    "inside_50",
+    "inside_90",
+    "inside_95",
+    "inside_widest",
+    "width_widest",
+    *JOINT,
+)
+"""What is summed over the samples; a form omits what it does not determine."""
+
+LEVELS = np.arange(1, 100) / 100
+"""Levels of ``pinball``, and of the central intervals of ``interval_score``."""
+
+EVERY_LEVEL = np.arange(1, 200) / 200
+"""Quantile levels that these two need together."""
+
+
+QUARTILES_PER_STD = 1.3489795003921634
+"""Interquartile range of the standard normal distribution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A predictive distribution evaluated at the truth.
+
+    Attributes
+    ----------
+    columns : dict of arrays, each of the target's shape
+        ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval over which the probability integral
+        transform is spread (equal if the distribution is continuous); ``size``, the number of draws or levels;
+        ``crossed``, above 0 where quantiles crossed; and any of `SCORES`.
+    facts : dict
+        What must agree, besides the form, for statistics to be merged: ``levels`` of quantiles;
+        ``spread="interquartile"`` if location and scale stand in for a mean and a std that do not exist.
+    """
+
+    columns: Columns
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def in_blocks(
+    function: Callable[..., Columns], target: FloatArray, *members: FloatArray, cost: int = 1
+) -> Columns:
+    """Apply a function of 1-D float64 blocks of the target and (M, block) blocks of its members.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(target, *members) -> columns``.
+    target : array, any shape
+    *members : arrays, shape (M, ...)
+        Their other axes are the target's.
+    cost : int
+        Numbers in memory per sample at once; blocks hold about half a million.
+    """
+    flat = target.reshape(-1)
+    rows = [array.reshape(len(array), -1) for array in members]
+    step = max(1, 8 * BLOCK // max(cost, 1))
+    made: Columns = {}
+    with np.errstate(all="ignore"):  # validation finds and names non-finite values
+        for start in range(0, max(len(flat), 1), step):
+            part = slice(start, start + step)
+            found = function(
+                flat[part].astype(np.float64), *(row[:, part].astype(np.float64) for row in rows)
+            )
+            if not made:
+                made = {name: np.empty(len(flat)) for name in found}
+            for name, column in found.items():
+                made[name][part] = column
+    return {name: column.reshape(target.shape) for name, column in made.items()}
+
+
+def quantile_scores(target: FloatArray, quantiles: FloatArray) -> Columns:
+    """``pinball``, ``interval_score`` and ``interval_width_95`` from the quantiles at `EVERY_LEVEL`.
+
+    Parameters
+    ----------
+    target : array, shape (n,)
+    quantiles : array, shape (n, 199)
+    """
+    gap = target[:, None] - quantiles
+    loss = np.maximum(EVERY_LEVEL * gap, (EVERY_LEVEL - 1) * gap)
+    # The Winkler score of level p is 2 / (1 - p) times the pinball losses at (1 - p)/2 and (1 + p)/2.
+    lower, upper = loss[:, :99][:, ::-1], loss[:, 100:]
+    winkler = (lower + upper) * (2 / (1 - LEVELS))
+    return {
+        "pinball": loss[:, 1::2].mean(axis=1),
+        "interval_score": winkler.mean(axis=1),
+        "interval_width_95": quantiles[:, 194] - quantiles[:, 4],
+    }

@@ -1,0 +1,724 @@
+"""Class probabilities and logits: read, checked, and turned into columns one piece of the samples at a time.
+
+Nothing large is copied to float64. Sums over classes add their terms in ascending order, so renaming the classes does
+not change a bit of the result. A boolean array is made only when a sample is left out.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.checks import as_names, check_flag, whole_number
+from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read, read_floats
+from uq_tracking.inputs.convert import FloatArray as AnyFloats
+from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
+from uq_tracking.inputs.validation import Finding, check_shapes
+from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from uq_tracking.inputs.predictions import Predictions
+
+NO_LABEL = -1
+"""Label of samples that do not count, in cases."""
+
+HALVED_ABOVE = 1 << 17
+"""From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
+
+Floats = npt.NDArray[np.float64]
+Transform = Callable[[Floats], Floats]
+
+
+class Known(NamedTuple):
+    """Probabilities of some samples."""
+
+    labels: npt.NDArray[np.int64]
+    """Shape (n,)."""
+    probs: Floats
+    """Shape (n, C)."""
+    log_chosen: Floats
+    """Log probability of the label; from logits it is finite even if the probability underflows."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Probabilities(Form):
+    """A classifier's output: probabilities or logits, from one model or several members.
+
+    Attributes
+    ----------
+    values : float array, shape (M, ..., C)
+        M is 1 for a single model. There is no axis C for a binary classifier with one number per sample.
+    logits, binary : bool
+    axes : (int, int or None)
+        ``class_axis`` and ``members_axis`` of the arrays they were read from.
+    ignore_label : int, optional
+        Label of samples without a class.
+    class_names : tuple of str, optional
+    transform : callable, optional
+        Transforms the log probabilities, shape (n, C), as a recalibration does.
+    tolerance : float
+        How far from 1 probabilities may sum.
+    """
+
+    name: ClassVar[str] = "probs"
+    task: ClassVar[str] = "classification"
+    takes: ClassVar[tuple[str, ...]] = ("probs",)
+    options: ClassVar[tuple[str, ...]] = (
+        "logits", "class_axis", "members_axis", "ignore_label", "class_names",
+    )  # fmt: skip
+    truth_name: ClassVar[str] = "labels"
+    made_by: ClassVar[str] = "Predictions.from_probs"
+
+    values: AnyFloats
+    logits: bool = False
+    binary: bool = False
+    axes: tuple[int, int | None] = (-1, None)
+    ignore_label: int | None = None
+    class_names: tuple[str, ...] | None = None
+    transform: Transform | None = None
+    tolerance: float = 1e-5
+
+    @classmethod
+    @override
+    def read_truth(cls, y_true: Any) -> Source:
+        return read_class_labels(y_true)
+
+    @classmethod
+    @override
+    def read(
+        cls,
+        truth: Source,
+        *,
+        probs: Any = None,
+        logits: bool = False,
+        class_axis: int | None = None,
+        members_axis: int | None = None,
+        ignore_label: int | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> tuple[Self, Sequence[Source]]:
+        if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
+            raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
+        check_flag("logits", logits)
+        given = read_floats(probs, "probs")
+        if class_axis is None:
+            class_axis = class_axis_of(
+                truth.values.shape, given.values.shape, members_axis, None if logits else given.values
+            )
+        values, found = arranged(truth, given, class_axis, members_axis)
+        binary = values.ndim == truth.values.ndim + 1
+        made = cls(
+            values=values,
+            logits=bool(logits),
+            binary=binary,
+            axes=(class_axis, members_axis),
+            ignore_label=ignore_label,
+            class_names=names_of(class_names, 2 if binary else values.shape[-1]),
+            tolerance=tolerance_of(probs, given.values),
+        )
+        refuse_one_hot(truth.values, made, class_axis)
+        return made, (found,)
+
+    @override
+    def arrays(self) -> dict[str, AnyArray]:
+        return {"scores": self.values}
+
+    @property
+    @override
+    def stored_facts(self) -> dict[str, Any]:
+        names = ("logits", "binary", "axes", "ignore_label", "class_names")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    @override
+    def from_stored(cls, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> Self:
+        if arrays["scores"].dtype not in (np.float32, np.float64):
+            raise ValueError("scores must be float32 or float64")
+        names = about["class_names"]
+        return cls(
+            values=arrays["scores"],
+            logits=bool(about["logits"]),
+            binary=bool(about["binary"]),
+            axes=(int(about["axes"][0]), about["axes"][1]),
+            ignore_label=about["ignore_label"],
+            class_names=None if names is None else tuple(names),
+            tolerance=max(TOLERANCES.values()),
+        )
+
+    @property
+    @override
+    def facts(self) -> dict[str, Any]:
+        return {"n_classes": self.n_classes}
+
+    @property
+    @override
+    def about(self) -> dict[str, Any]:
+        return {
+            "n_members": self.n_members,
+            "logits": self.logits,
+            "ignore_label": self.ignore_label,
+            "class_names": None if self.class_names is None else list(self.class_names),
+        }
+
+    @property
+    def input_options(self) -> dict[str, Any]:
+        """Options that read another set with arrays of the same form."""
+        class_axis, members_axis = self.axes
+        return {
+            "logits": self.logits,
+            "class_axis": class_axis,
+            "members_axis": members_axis,
+            "ignore_label": self.ignore_label,
+        }
+
+    @property
+    def n_members(self) -> int:
+        """Number of averaged members; 1 for a single model."""
+        return len(self.values)
+
+    @override
+    def checked(
+        self, truth: AnyArray, left_out: BoolArray | None, on_invalid: str
+    ) -> tuple[Self, BoolArray | None, dict[str, int]]:
+        if truth.dtype.kind not in "iu" or truth.shape != self.shape:
+            raise ValueError(f"labels of shape {self.shape} must be integers")
+        found = scan_classes(
+            truth, self, left_out=left_out, ignore_label=self.ignore_label, tolerance=self.tolerance
+        )
+        check_class_scan(found, self, truth, on_invalid)
+        return self, found.valid, found.counts
+
+    @override
+    def rows(self, truth: AnyArray, place: Place, keep: BoolArray | None) -> dict[str, AnyArray]:
+        labels = picked(truth, place, keep, truth.ndim).astype(np.int64)
+        return sample_columns(self.known(labels, place, keep))
+
+    @override
+    def row_types(self, n: int) -> dict[str, type[np.floating[Any]]]:
+        halved = n >= HALVED_ABOVE and self.values.dtype == np.float32
+        return {"entropy": np.float32, "brier": np.float32} if halved else {}
+
+    def logits_of(self, data: Predictions) -> tuple[npt.NDArray[np.int64], AnyArray]:
+        """Labels (n,) of the samples that count, and their log probabilities (n, C) in the dtype of the input.
+
+        For a binary classifier with one number per sample, the logit of class 1, shape (n,), instead.
+        """
+        labels, logs = [], []
+        for place, keep in data.pieces():
+            labels.append(picked(data.truth, place, keep, data.truth.ndim).astype(np.int64))
+            piece = _kept(self.logarithms(place), keep)
+            values = piece[:, 1] - piece[:, 0] if self.binary else piece
+            logs.append(values.astype(self.values.dtype))
+        return np.concatenate(labels), np.concatenate(logs)
+
+    @override
+    def losses(self, rows: Rows) -> tuple[AnyArray, ...]:
+        return rows["correct"], rows["brier"]
+
+    @override
+    def case(self, truth: AnyArray, valid: BoolArray | None, place: Place) -> tuple[Rows, Rows]:
+        labels = truth[place].astype(np.int64)
+        if valid is not None:
+            labels[~valid[place]] = NO_LABEL
+        height, width = labels.shape
+        probs = np.empty((height, width, self.n_classes), dtype=np.float32)
+        step = max(1, PIECE // (width * self.n_classes))
+        for start in range(0, height, step):
+            part = slice(start, start + step)
+            probs[part] = self.probabilities((*place, part)).reshape(-1, width, self.n_classes)
+        return {"labels": labels, "probs": probs}, {}
+
+    @override
+    def digested(self, weights: Sequence[AnyArray]) -> tuple[list[AnyArray], str]:
+        return [*self.values, *weights], repr([self.logits, self.binary])
+
+    @override
+    def fingerprint(
+        self, truth: AnyArray, place: Place, keep: BoolArray | None, weight: AnyArray | None
+    ) -> Fingerprint:
+        members = [_kept(part, keep) for part in self.of_each(place)]
+        members += [] if weight is None else [weight]
+        return Fingerprint.of_classes(picked(truth, place, keep, truth.ndim), members)
+
+    @property
+    @override
+    def members(self) -> tuple[int, int] | None:
+        return (self.n_members, 1) if self.n_members > 1 else None
+
+    @override
+    def of_members(self, data: Predictions, chosen: Sequence[int]) -> Predictions:
+        return data.with_form(replace(self, values=self.values[list(chosen)]))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the samples."""
+        return self.values.shape[1:] if self.binary else self.values.shape[1:-1]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, 2 for a binary classifier."""
+        return 2 if self.binary else self.values.shape[-1]
+
+    @override
+    def places(self, shape: tuple[int, ...]) -> Iterator[Place]:
+        return places(shape, max(PIECE // self.n_classes, 1))
+
+    def of_each(self, place: Place) -> Iterator[Floats]:
+        """Each member's scores of a piece in turn, shape (n, C), or (n,) for a binary classifier."""
+        for member in self.values:
+            piece = np.asarray(member[place], dtype=np.float64)
+            yield piece.reshape(-1) if self.binary else piece.reshape(-1, self.n_classes)
+
+    def probabilities(self, place: Place) -> Floats:
+        """Probabilities of a piece, shape (n, C)."""
+        if not self.logits and self.transform is None:
+            return self._mean_probabilities(place)
+        return np.exp(self.logarithms(place))
+
+    def known(self, labels: npt.NDArray[np.int64], place: Place, keep: AnyArray | None) -> Known:
+        """Probabilities of a piece's samples selected by ``keep``; ``labels`` are theirs."""
+        if not self.logits and self.transform is None:
+            probs = _kept(self._mean_probabilities(place), keep)
+            with np.errstate(divide="ignore"):
+                return Known(labels, probs, np.log(chosen(probs, labels)))
+        logs = _kept(self.logarithms(place), keep)
+        return Known(labels, np.exp(logs), chosen(logs, labels))
+
+    def _mean_probabilities(self, place: Place) -> Floats:
+        parts = self.of_each(place)
+        total = next(parts).copy()
+        for part in parts:
+            total += part
+        total /= len(self.values)
+        return np.stack([1 - total, total], axis=1) if self.binary else total
+
+    def logarithms(self, place: Place) -> Floats:
+        """Log probabilities; for ensembles, of the mean probability."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # left-out samples may hold anything
+            if not self.logits:
+                logs = np.log(self._mean_probabilities(place))
+            else:
+                parts = [log_softmax(self._pair(part)) for part in self.of_each(place)]
+                logs = np.logaddexp.reduce(parts) - math.log(len(parts)) if len(parts) > 1 else parts[0]
+            return logs if self.transform is None else self.transform(logs)
+
+    def _pair(self, logits: Floats) -> Floats:
+        """Logits of both classes of a binary classifier, with 0 for class 0."""
+        return np.stack([np.zeros_like(logits), logits], axis=1) if self.binary else logits
+
+
+def chosen(values: Floats, labels: npt.NDArray[np.int64]) -> Floats:
+    """The value of each row, shape (n, C), at its label."""
+    return np.asarray(values[np.arange(len(labels)), labels])
+
+
+def log_softmax(logits: Floats) -> Floats:
+    """Log of ``softmax(logits)`` over the last axis; a logit of minus infinity has probability 0."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(ascending(np.exp(shifted)).sum(axis=1, keepdims=True)))
+
+
+def ascending(rows: Floats) -> Floats:
+    """Each row sorted, in a fresh array."""
+    if rows.shape[1] == 2:
+        first, second = rows[:, 0], rows[:, 1]
+        return np.stack([np.minimum(first, second), np.maximum(first, second)], axis=1)
+    return np.sort(rows, axis=1)
+
+
+def _kept(rows: Floats, keep: AnyArray | None) -> Floats:
+    return rows if keep is None else rows[keep]
+
+
+def sample_columns(rows: Known) -> dict[str, npt.NDArray[Any]]:
+    """One minus the confidence, correctness, entropy, Brier score, pair of classes and log score of each sample.
+
+    Sums run over ascending terms, so rows with the same probabilities in another order tie exactly. The Brier score
+    is summed as ``(1 - p_y)^2`` and the squares of the others, which keeps its precision when it is tiny.
+    """
+    predicted = rows.probs.argmax(axis=1)
+    order = ascending(rows.probs)
+    at_label = chosen(rows.probs, rows.labels)
+    top = order[:, -1].copy()
+    brier = np.square(1 - at_label) + _squares_without(order, at_label)
+    with np.errstate(divide="ignore"):
+        logs = np.log(order)
+    logs[order == 0] = 0.0
+    entropy = -np.einsum("ij,ij->i", order, logs)
+    return {
+        "one_minus_confidence": np.maximum(1 - top, 0.0),
+        "correct": predicted == rows.labels,
+        "entropy": np.maximum(entropy, 0.0),
+        "brier": brier,
+        "pair": rows.labels * rows.probs.shape[1] + predicted,
+        "log_chosen": rows.log_chosen,
+    }
+
+
+def _squares_without(order: Floats, values: Floats) -> Floats:
+    """Sum of squares of each row, except one entry with the given value."""
+    others = order.copy()
+    others[np.arange(len(others)), (others == values[:, None]).argmax(axis=1)] = 0.0
+    return np.asarray(np.einsum("ij,ij->i", others, others))
+
+
+TOLERANCES = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+"""How far from 1 a sample's probabilities may sum, by the dtype they were given in."""
+
+
+@dataclass
+class ClassScan:
+    """What one pass over labels and scores found."""
+
+    shape: tuple[int, ...]
+    valid: BoolArray | None = None
+    n_masked: int = 0
+    n_ignored: int = 0
+    n_invalid: int = 0
+    outside: Finding = field(default_factory=Finding)
+    """Labels that are not a class."""
+    not_finite: Finding = field(default_factory=Finding)
+    negative: Finding = field(default_factory=Finding)
+    off: Finding = field(default_factory=Finding)
+    """Probabilities that do not sum to 1, or exceed 1."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of a report."""
+        n = math.prod(self.shape) - self.n_masked - self.n_ignored - self.n_invalid
+        return {
+            "n": n,
+            "n_ignored": self.n_ignored,
+            "n_masked": self.n_masked,
+            "n_invalid": self.n_invalid,
+        }
+
+
+def scan_classes(
+    labels: AnyArray,
+    scores: Probabilities,
+    *,
+    left_out: BoolArray | None = None,
+    ignore_label: int | None = None,
+    tolerance: float = 1e-5,
+) -> ClassScan:
+    """Read every sample once and count those left out or bad."""
+    result = ClassScan(labels.shape)
+    valid = np.ones(labels.size, dtype=bool)
+    offset = 0
+    for place in scores.places(labels.shape):
+        truth = labels[place].reshape(-1)
+        here = np.ones(truth.size, dtype=bool) if left_out is None else ~left_out[place].reshape(-1)
+        result.n_masked += truth.size - int(np.count_nonzero(here))
+        if ignore_label is not None:
+            ignored = here & (truth == ignore_label)
+            result.n_ignored += int(np.count_nonzero(ignored))
+            here &= ~ignored
+        result.outside.add(here & ((truth < 0) | (truth >= scores.n_classes)), offset)
+        good = here & ~_bad_scores(result, here, scores, place, tolerance, offset)
+        result.n_invalid += int(np.count_nonzero(here)) - int(np.count_nonzero(good))
+        valid[offset : offset + truth.size] = good
+        offset += truth.size
+    if not valid.all():
+        result.valid = valid.reshape(labels.shape)
+    return result
+
+
+def _bad_scores(
+    result: ClassScan, here: BoolArray, scores: Probabilities, place: Place, tolerance: float, offset: int
+) -> BoolArray:
+    """Count the defects in one piece's scores; return which samples have one, counting each sample once."""
+    defects = [_defects(member, scores, tolerance) for member in scores.of_each(place)]
+    bad = np.zeros(here.size, dtype=bool)
+    for finding, kind in ((result.not_finite, 0), (result.negative, 1), (result.off, 2)):
+        hits: BoolArray = here & ~bad & reduce(operator.or_, [of[kind] for of in defects])
+        finding.add(hits, offset)
+        bad |= hits
+    return bad
+
+
+def _defects(member: Floats, scores: Probabilities, tolerance: float) -> tuple[Any, Any, Any]:
+    """Where scores are non-finite, where negative, and where they do not sum to 1; False if nowhere."""
+    if scores.logits:
+        return ~np.isfinite(member) if scores.binary else _bad_logits(member), False, False
+    with np.errstate(invalid="ignore"):
+        total = member if scores.binary else np.einsum("ij->i", member)
+        off = member > 1 + tolerance if scores.binary else np.abs(total - 1) > tolerance
+        least = member.min(initial=0)  # NaN if any value is
+    if least >= 0 and np.isfinite(total).all():
+        return False, False, off
+    finite = np.isfinite(member)
+    negative = member < 0
+    return (~finite, negative, off) if scores.binary else (~finite.all(axis=1), negative.any(axis=1), off)
+
+
+def _bad_logits(member: Floats) -> BoolArray:
+    """Where logits are bad; minus infinity only rules out a class, as long as another class is left."""
+    highest = member.max(axis=1)
+    return np.asarray(np.isnan(highest) | np.isinf(highest))
+
+
+def check_class_scan(result: ClassScan, scores: Probabilities, labels: AnyArray, on_invalid: str) -> None:
+    """Judge a scan by the user's policy.
+
+    Raises
+    ------
+    InvalidValueError
+        Some labels are not a class, or some samples that count have bad scores under ``on_invalid="raise"``.
+    EmptyInputError
+        No samples are left.
+    """
+    if result.outside.count:
+        raise InvalidValueError(_outside(result, scores, labels))
+    if result.n_invalid and on_invalid == "raise":
+        raise InvalidValueError(_bad_values(result, scores))
+    if result.counts["n"] == 0:
+        raise EmptyInputError(_nothing_left(result), result.counts)
+
+
+def _outside(result: ClassScan, scores: Probabilities, labels: AnyArray) -> str:
+    index = result.outside.index(result.shape)
+    value, count = int(labels[index]), result.outside.count
+    cure = f"pass ignore_label={value} if that means 'no label here', or mask="
+    if value == scores.n_classes and labels.min() == 1:
+        cure = f"subtract 1 if classes start at 1; {cure}"
+    elif scores.binary:
+        cure = f"probs of the labels' shape are read as the probability of class 1 of the two classes 0 and 1; {cure}"
+    return (
+        f"labels have {count} value{'s' * (count != 1)} outside 0 ... "
+        f"{scores.n_classes - 1} (first: {value} at index {index}); {cure}"
+    )
+
+
+def _bad_values(result: ClassScan, scores: Probabilities) -> str:
+    name = "logits" if scores.logits else "probs"
+    parts = [
+        f"{name} of {_samples(finding)} are {what} (first at index {finding.index(result.shape)})"
+        for finding, what in ((result.not_finite, "non-finite"), (result.negative, "negative"))
+        if finding.count
+    ]
+    cures = []
+    if result.off.count:
+        parts.append(_off(result, scores))
+    if result.negative.count or result.off.count:
+        cures.append("pass logits=True if these are logits")
+    if result.off.count and not scores.binary:
+        cures.append("divide by their sum if these are weights")
+    cures.append("exclude such samples with mask= or on_invalid='drop'")
+    return "; ".join([*parts, *cures])
+
+
+def _samples(finding: Finding) -> str:
+    return f"{finding.count} sample{'s' * (finding.count != 1)}"
+
+
+def _off(result: ClassScan, scores: Probabilities) -> str:
+    index, samples = result.off.index(result.shape), _samples(result.off)
+    place: Place = (slice(None), *index)
+    values = scores.values[place].astype(np.float64)
+    if scores.binary:
+        return f"probs of {samples} exceed 1 (first at index {index}: {values.max():.4g})"
+    sums = values.sum(axis=-1)
+    worst = sums[np.argmax(np.abs(sums - 1))]
+    return f"probs of {samples} do not sum to 1 (first at index {index}: {worst:.6g})"
+
+
+def _nothing_left(result: ClassScan) -> str:
+    size = math.prod(result.shape)
+    if size == 0:
+        return f"labels are empty (shape {result.shape}); there is nothing to score"
+    parts = {"ignored": result.n_ignored, "masked": result.n_masked, "invalid": result.n_invalid}
+    listed = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
+    cure = (
+        "; mask=True excludes a sample: pass ~mask if yours marks the samples to keep"
+        if result.n_masked
+        else ""
+    )
+    cure += "; pass logits=True if these are logits" if result.n_invalid else ""
+    return f"none of {size} samples is left: {listed}{cure}"
+
+
+def read_class_labels(value: Any) -> Source:
+    """Labels as whole numbers; InputTypeError or EmptyInputError says what they are instead."""
+    source = read(value, "labels")
+    kind = source.values.dtype.kind
+    if kind == "b":
+        return source._replace(values=source.values.view(np.uint8))
+    if kind in "iu":
+        return source
+    if source.values.size == 0:
+        raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
+    if kind == "f" and source.values.ndim > 1:
+        cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
+    elif kind == "f":
+        cure = (
+            "convert them with .astype(int), giving samples without a class a number to pass as ignore_label"
+        )
+    else:
+        cure = (
+            "number them in the order of the classes in probs; if that is alphabetical: "
+            "classes, labels = numpy.unique(labels, return_inverse=True)"
+        )
+    raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
+
+
+def arranged(
+    truth: Source, given: Source, class_axis: int, members_axis: int | None
+) -> tuple[AnyFloats, Source]:
+    """Return scores with members first and classes last, and their mask and axes per sample."""
+    shape = truth.values.shape
+    check_shapes(("labels", shape), ("labels", shape))  # rejects single numbers
+    extra = given.values.ndim - truth.values.ndim - (members_axis is not None)
+    if extra not in (0, 1):
+        raise ShapeError(_shape_message(truth, given, members_axis))
+    members = _axis("members_axis", members_axis, given, "members")
+    classes = _axis("class_axis", class_axis, given, "classes") if extra else None
+    if members is not None and members == classes:
+        raise SettingsError(
+            f"class_axis and members_axis are both axis {members} of probs {given.values.shape}"
+        )
+    moved = [axis for axis in (members, classes) if axis is not None]
+    order = [axis for axis in range(given.values.ndim) if axis not in moved]
+    rest = tuple(given.values.shape[axis] for axis in order)
+    if rest != shape:
+        raise ShapeError(_shape_message(truth, given, members_axis))
+    if classes is not None and given.values.shape[classes] < 2:
+        raise ShapeError(
+            f"probs {given.values.shape} hold a single class; for a binary classifier, drop that axis: "
+            f"{_without('probs', given.values.ndim, classes)}"
+        )
+    full = [*([] if members is None else [members]), *order, *([] if classes is None else [classes])]
+    values = given.values.transpose(full)
+    values = values if members is not None else values[None]
+    left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=tuple(moved)))
+    axes = tuple(given.axes[axis] for axis in order) if given.axes else ()
+    return values, given._replace(left_out=left_out, axes=axes)
+
+
+def class_axis_of(
+    shape: tuple[int, ...], given: tuple[int, ...], members_axis: int | None, probs: AnyArray | None = None
+) -> int:
+    """Return the axis of the classes, from the shapes; where several fit, the one along which ``probs`` sum to 1.
+
+    Raises
+    ------
+    ShapeError
+        Two readings of the shapes fit, or the first axis may hold classes or members.
+    """
+    ndim = len(given)
+    members = None if members_axis is None else whole_number("members_axis", members_axis) % max(ndim, 1)
+    rest = [axis for axis in range(ndim) if axis != members]
+    if len(rest) != len(shape) + 1:
+        return -1
+    fits = [axis for axis in rest if tuple(given[k] for k in rest if k != axis) == shape]
+    summing = [] if probs is None else [axis for axis in fits if _sum_to_one(probs, axis)]
+    if len(fits) > 1 and len(summing) == 1:
+        return summing[0]
+    if len(fits) > 1 and (probs is None or (summing and not _same_readings(probs, fits))):
+        raise ShapeError(
+            f"labels have shape {shape} and probs {given}, where axis {' or '.join(map(str, fits))} may hold "
+            f"the classes; say which: class_axis={fits[-1] - ndim}"
+        )
+    if fits == [0] and members is None and not summing:
+        raise ShapeError(
+            f"labels have shape {shape} and probs {given}; pass class_axis=0 if the first axis holds the "
+            "classes, members_axis=0 if it holds the members of a binary classifier"
+        )
+    return fits[-1] if fits else -1
+
+
+def probabilities_of(data: Predictions) -> Probabilities:
+    """Return the form of class probabilities; SettingsError for other forms."""
+    if not isinstance(data.form, Probabilities):
+        raise SettingsError(f"{data.form.name} hold no class probabilities")
+    return data.form
+
+
+def _same_readings(probs: AnyArray, axes: Sequence[int]) -> bool:
+    """Return True if it makes no difference which of these axes holds the classes."""
+    first = np.moveaxis(probs, axes[0], -1)
+    return all(np.array_equal(first, np.moveaxis(probs, axis, -1), equal_nan=True) for axis in axes[1:])
+
+
+def _sum_to_one(probs: AnyArray, axis: int) -> bool:
+    total = probs.sum(axis=axis)
+    return bool(np.allclose(total[np.isfinite(total)], 1, rtol=0, atol=1e-2))
+
+
+def _axis(name: str, axis: int | None, given: Source, what: str) -> int | None:
+    if axis is None:
+        return None
+    axis = whole_number(name, axis)
+    if not -given.values.ndim <= axis < given.values.ndim:
+        raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} for {what}")
+    return axis % given.values.ndim
+
+
+def _shape_message(truth: Source, given: Source, members_axis: int | None) -> str:
+    shape, other = truth.values.shape, given.values.shape
+    message = (
+        f"labels have shape {shape} and probs {other}; probs need the labels' shape and an axis of classes, or the "
+        "labels' shape for a binary classifier"
+    )
+    members = None if members_axis is None else members_axis % len(other)
+    rest = [axis for axis in range(len(other)) if axis != members]
+    counted = "" if members is None else ", which counts the axis of the members too"
+    for axis in rest:
+        if tuple(other[each] for each in rest if each != axis) == shape:
+            return f"{message}; if axis {axis} holds the classes, pass class_axis={axis}{counted}"
+    if members is None and len(other) == len(shape) + 2:
+        return f"{message}; if an axis holds the members of an ensemble, pass members_axis="
+    spare = [axis for axis, length in enumerate(shape) if length == 1]
+    for dropped, axis in product(spare, rest):
+        if tuple(other[each] for each in rest if each != axis) == shape[:dropped] + shape[dropped + 1 :]:
+            cure = _without("labels", len(shape), dropped)
+            told = "" if axis == len(other) - 1 else f" and pass class_axis={axis}"
+            return f"{message}; drop axis {dropped} of labels: {cure}{told}"
+    return message
+
+
+def _without(name: str, ndim: int, axis: int) -> str:
+    """How to drop an axis of length 1."""
+    return f"{name}[..., 0]" if axis == ndim - 1 else f"{name}[{':, ' * axis}0]"
+
+
+def refuse_one_hot(labels: AnyArray, scores: Probabilities, class_axis: int) -> None:
+    """Labels and probabilities of equal shape belong to a binary classifier, unless the labels are one-hot rows."""
+    if not scores.binary or labels.ndim < 2 or not -labels.ndim <= class_axis < labels.ndim:
+        return
+    rows = np.moveaxis(labels, class_axis, -1).reshape(-1, labels.shape[class_axis])[:1000]
+    if rows.shape[1] < 2 or not ((rows >= 0).all() and (rows.sum(axis=1) == 1).all()):
+        return
+    values = np.moveaxis(scores.values[0], class_axis, -1).reshape(-1, rows.shape[1])[:1000]
+    if scores.logits or np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-2):
+        raise InvalidValueError(
+            f"labels {labels.shape} look one-hot; pass class indices: labels.argmax(axis={class_axis})"
+        )
+
+
+def tolerance_of(probs: Any, values: AnyArray) -> float:
+    """The tolerance for the dtype in which the probabilities were given."""
+    first = probs[0] if isinstance(probs, list | tuple) and len(probs) else probs
+    given = str(getattr(first, "dtype", values.dtype)).rpartition(".")[2]
+    return TOLERANCES.get(given, TOLERANCES[str(values.dtype)])
+
+
+def names_of(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | None:
+    """Names of the classes as a tuple; SettingsError if their number is wrong."""
+    if names is None:
+        return None
+    texts = as_names("class_names", names)
+    if len(texts) != n_classes:
+        raise SettingsError(f"class_names holds {len(texts)} names for {n_classes} classes")
+    return texts
