@@ -11,6 +11,7 @@ from uq_tracking.checks import listing
 from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.convert import is_lazy
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.labels import groups_of
 from uq_tracking.report import Report, Reports
@@ -142,12 +143,12 @@ def evaluate(
     >>> round(report.scores["accuracy"], 3), round(report.scores["brier"], 3)
     (0.667, 0.46)
     """
-    forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, **form_arrays(options)})
+    forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs}, options)
     plan, given = planned(evaluate, task_of(forecast.kind), options)
-    if outputs is not None and not forecast.is_lazy:
+    if outputs is not None and not is_lazy(y_true):
         parts = plan.split(forecast, outputs, given)
         return Reports({name: own.report(data) for name, (own, data) in parts.items()})
-    if not forecast.is_lazy:
+    if not is_lazy(y_true):
         return plan.report(forecast.predictions(**given))
     asked = {
         "outputs": outputs,
@@ -159,12 +160,6 @@ def evaluate(
     if refused:
         raise SettingsError(f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory")
     return count_dask(plan, forecast, **given).report(plan)
-
-
-def form_arrays(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the arrays of a plugin's form out of the options."""
-    names = {name for form in plugins.forms().values() for name in form.takes}
-    return {name: options.pop(name) for name in names & options.keys()}
 
 
 def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:

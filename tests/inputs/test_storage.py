@@ -95,7 +95,7 @@ def test_same_data_same_bytes(tmp_path):
 def test_the_file_is_plain_numpy(tmp_path):
     _rich().save(tmp_path / "p.npz")
     with np.load(tmp_path / "p.npz", allow_pickle=False) as archive:
-        assert set(archive.files) == {"about", *ARRAYS}
+        assert set(archive.files) == {"about", "target", *ARRAYS} - {"truth"}
         assert json.loads(str(archive["about"]))["format"] == "uq_tracking.predictions"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.inputs.constructors import Constructors
-from uq_tracking.inputs.convert import LazyPredictions, is_lazy
+from uq_tracking.inputs.convert import LazyPredictions
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.numbers import MeanStd
 from uq_tracking.inputs.labels import Series
@@ -28,8 +28,8 @@ class Forecast(NamedTuple):
     kind: type[Form]
 
     @classmethod
-    def of(cls, y_true: Any, arrays: Mapping[str, Any]) -> Forecast:
-        """Find the form of these arrays.
+    def of(cls, y_true: Any, arrays: Mapping[str, Any], options: dict[str, Any] | None = None) -> Forecast:
+        """Find the form of these arrays, taking those of a plugin's form out of the options.
 
         Raises
         ------
@@ -38,7 +38,9 @@ class Forecast(NamedTuple):
         InputTypeError
             Names of columns are given instead of arrays.
         """
-        given = {name: array for name, array in arrays.items() if array is not None}
+        known = {name for kind in plugins.forms().values() for name in kind.takes}
+        more = {} if options is None else {name: options.pop(name) for name in known & options.keys()}
+        given = {name: array for name, array in {**arrays, **more}.items() if array is not None}
         if isinstance(y_true, Predictions):
             return cls(y_true, given, type(y_true.form))
         if isinstance(y_true, str) or any(isinstance(array, str) for array in given.values()):
@@ -57,11 +59,6 @@ class Forecast(NamedTuple):
                 "for example uq.evaluate(labels, probs=probs)"
             )
         return cls(y_true, given, kind)
-
-    @property
-    def is_lazy(self) -> bool:
-        """Whether the truth is an array of dask."""
-        return is_lazy(self.y_true)
 
     def check_whole(self, options: Mapping[str, Any]) -> None:
         """Refuse arrays and options of the input beside predictions, and missing arrays.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from uq_tracking.checks import listing
 from uq_tracking.errors import BackendError, InputTypeError, SettingsError, UnknownOptionError, redact, warn
 from uq_tracking.evaluation.plan import Plan
+from uq_tracking.inputs.convert import is_lazy
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
@@ -29,7 +30,7 @@ from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.resolve import Target, is_rank_zero, targets_of, tell_once
 from uq_tracking.tracking.writer import RunWriter, Safety
-from uq_tracking.verbs import EvaluateOptions, evaluate, form_arrays, planned
+from uq_tracking.verbs import EvaluateOptions, evaluate, planned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -155,35 +156,24 @@ def log(
     if isinstance(y_true, Report | Accumulator):
         _check_alone(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, "outputs": outputs})
         _check_options(y_true, options, about)
-        planned_call = None
     else:
-        arrays = {"y_pred": y_pred, "y_std": y_std, "probs": probs, **form_arrays(options)}
-        forecast = Forecast.of(y_true, arrays)
-        planned_call = planned(log, task_of(forecast.kind), options)
+        forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs}, options)
+        plan, given = planned(log, task_of(forecast.kind), options)
     targets = targets_of(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
-    if planned_call is None:
+    if isinstance(y_true, Report | Accumulator):
         content = [_collected(y_true, options, about)]
-        return _sent(content, None, targets, about)
-    plan, given = planned_call
-    if outputs is not None:
+    elif outputs is not None:
         parts = plan.split(forecast, outputs, given)
         content = [
             _scored(own, data, about, output_split(about.split, output))
             for output, (own, data) in parts.items()
         ]
-    elif forecast.is_lazy:
+    elif is_lazy(y_true):
         content = [_counted(plan, forecast, given, about)]
     else:
         content = [_scored(plan, forecast.predictions(**given), about, about.split)]
-    return _sent(content, outputs, targets, about)
-
-
-def _sent(
-    content: Sequence[Content], outputs: Sequence[str] | None, targets: list[Target], about: LogOptions
-) -> Report | Reports:
-    """Send the content, and return its report or reports."""
     _send(replace(content[0], also=content[1:]), targets, about)
     reports = [item.report for item in content]
     return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
