@@ -74,7 +74,7 @@ Points = dict[int, float]
 
 @dataclass
 class Batch:
-    """What is waiting to be sent in one request."""
+    """Content of one request."""
 
     scalars: dict[tuple[int | None, str], float] = field(default_factory=dict)
     curves: dict[str, Points] = field(default_factory=dict)
@@ -82,14 +82,14 @@ class Batch:
 
 
 class Series:
-    """What this process has sent to a run step by step, so that the run need not be read at every step."""
+    """Record of what this process has sent to a run step by step, so that the run need not be read at every step."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
         self.tags: dict[str, str] = {}
 
     def goes_on(self, batch: Batch) -> bool:
-        """Whether a batch holds only scalars that were sent before, now at later steps."""
+        """Return whether a batch holds only scalars that were sent before, now at later steps."""
         return not batch.curves and all(
             step is not None and step > self._last.get(key, step) for step, key in batch.scalars
         )
@@ -150,7 +150,7 @@ class MLflowRun(Run):
         self._stored: StoredEntity | None = None
         """The run as last read, when it was writable."""
         self._is_fresh = False
-        """Whether nothing has been sent since."""
+        """True if nothing has been sent since."""
         self._tagged: dict[str, str] = {}
         """Tags sent since."""
         self._model = _active_model()
@@ -225,17 +225,17 @@ class MLflowRun(Run):
 
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
         # Includes names of earlier calls: one may have ended before it got here.
-        wanted = {name for name in before if name.startswith("uq")}.union(names)
+        requested = {name for name in before if name.startswith("uq")}.union(names)
         tags = {**self._known.data.tags, **self._tagged}
-        if not wanted <= self._in_view or _COLOR_TAG not in tags:
+        if not requested <= self._in_view or _COLOR_TAG not in tags:
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
             known, method = experiment.tags.get(view.TAG), tags.get(METHOD_TAG) or tags.get("mlflow.runName")
-            value = view.updated(known, wanted, __version__, method=method or self.run_id)
+            value = view.updated(known, requested, __version__, method=method or self.run_id)
             if value is not None:
                 self._call(
                     "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
                 )
-            self._in_view |= wanted
+            self._in_view |= requested
             if _COLOR_TAG not in tags:
                 self.set_tags({_COLOR_TAG: view.color(value or known, method or self.run_id)})
         uri = self.connection.uri
@@ -438,7 +438,7 @@ class MLflowRun(Run):
         return found
 
     def _holds(self, folder: str, is_meant: Callable[[str], bool], content: bytes) -> bool:
-        """Whether a file in a folder has this content, among those selected by ``is_meant``."""
+        """Return whether a file in a folder has this content, among those selected by ``is_meant``."""
         listed = self._artifacts.list(folder)
         same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
         with scratch_folder() as scratch:

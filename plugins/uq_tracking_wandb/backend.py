@@ -32,7 +32,7 @@ class WandbBackend(Backend):
         self._adopted: WeakKeyDictionary[Any, Run] = WeakKeyDictionary()
 
     def status(self) -> BackendStatus:
-        """Whether ``wandb`` is installed and new enough."""
+        """Return whether ``wandb`` is installed and new enough."""
         try:
             version = metadata.version("wandb")
         except metadata.PackageNotFoundError:
@@ -97,7 +97,7 @@ class WandbBackend(Backend):
 
 
 def _is_own(run: wandb.Run) -> bool:
-    """Whether this process opened the run and is the primary one of those sharing it."""
+    """Return whether this process opened the run and is the primary one of those sharing it."""
     opened_by = getattr(run, "_init_pid", os.getpid())
     return opened_by == os.getpid() and getattr(run.settings, "x_primary", True)
 

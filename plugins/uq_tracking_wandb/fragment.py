@@ -23,7 +23,7 @@ _IDENTITY = (b":W&B", 0xBEE1)
 
 
 class Chunk(IntEnum):
-    """Which part of a record a chunk is."""
+    """Part of a record that a chunk holds."""
 
     PADDING = 0
     FULL = 1
@@ -101,7 +101,7 @@ def _check_file_header(header: bytes, path: Path) -> None:
 
 @dataclass
 class Identity:
-    """How the run was started; further fragments repeat it so that a sync does not change it."""
+    """Options that the run was started with; further fragments repeat it so that a sync does not change it."""
 
     run_id: str = ""
     project: str = ""
@@ -175,7 +175,7 @@ def read_fragment(path: Path, *, history: bool = True) -> Fragment:
 
 
 def started(path: Path) -> float:
-    """When the run of a ``.wandb`` file was started, in seconds since 1970; 0 if not yet written."""
+    """Return the start of the run of a ``.wandb`` file, in seconds since 1970; 0 if not yet written."""
     with suppress(FileFormatError):  # reading the rest will say what is wrong
         for record in read_records(path):
             if record.WhichOneof("record_type") == "run":

@@ -245,5 +245,5 @@ def with_verdict(text: str, description: Description) -> str:
 
 
 def is_finished(run: wandb.Run) -> bool:
-    """Whether the run has been finished; the SDK shows that only by refusing to log."""
+    """Return whether the run has been finished; the SDK shows that only by refusing to log."""
     return bool(getattr(run, "_is_finished", False))

@@ -298,14 +298,13 @@ class Journal:
         """Return the last value of every scalar at one step; the step None holds the final ones."""
         with self._lock:
             self._read()
-            return _unpacked(self._values.get(step, {}))
+            return self._at(step)
 
     def scalars(self) -> dict[tuple[int | None, str], float]:
         """Return the last value of every scalar at every step."""
         with self._lock:
             self._read()
-            every = {step: _unpacked(parts) for step, parts in self._values.items()}
-        return {(step, name): value for step, values in every.items() for name, value in values.items()}
+            return {(step, name): value for step in self._values for name, value in self._at(step).items()}
 
     def tags(self) -> dict[str, str]:
         """Return the last value of every tag."""
@@ -350,7 +349,8 @@ class Journal:
         self._file: tuple[int, int] | None = None
         self._offset = self._count = 0
         self._damaged: list[int] = []
-        self._values: dict[int | None, dict[tuple[str, ...], array[float]]] = {}
+        self._values: dict[int | None, tuple[tuple[str, ...], array[float]]] = {}
+        """Names and numbers of every step: in arrays, which are small, with names that steps share."""
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._tags: dict[str, str] = {}
         self._others: dict[tuple[str, ...], str] = {}
@@ -383,27 +383,16 @@ class Journal:
         if line["kind"] in ("tags", "seal"):
             self._tags.update(line["values"])
         elif line["kind"] == "scalars":
-            self._add_scalars(line["step"], line["values"])
+            values = {**self._at(line["step"]), **line["values"]}
+            names = self._names.setdefault(tuple(values), tuple(values))
+            self._values[line["step"]] = names, array("d", values.values())
         else:
             line.pop("time", None)
             self._others.pop(_key(line), None)
             self._others[_key(line)] = json.dumps(line)
 
-    def _add_scalars(self, step: int | None, values: Mapping[str, float]) -> None:
-        """Keep numbers in arrays, one for all that came together: a step's scalars nearly always do."""
-        names = self._names.setdefault(tuple(values), tuple(values))
-        parts = self._values.setdefault(step, {})
-        for old, kept in list(parts.items()) if names not in parts else ():
-            left = {name: value for name, value in zip(old, kept, strict=True) if name not in values}
-            if len(left) < len(old):  # a value written again stands in one part only
-                del parts[old]
-                if left:
-                    parts[self._names.setdefault(tuple(left), tuple(left))] = array("d", left.values())
-        parts[names] = array("d", values.values())
-
-
-def _unpacked(parts: Mapping[tuple[str, ...], array[float]]) -> dict[str, float]:
-    return {name: value for names, values in parts.items() for name, value in zip(names, values, strict=True)}
+    def _at(self, step: int | None) -> dict[str, float]:
+        return dict(zip(*self._values.get(step, ((), ())), strict=True))
 
 
 def _key(line: Line) -> tuple[str, ...]:
