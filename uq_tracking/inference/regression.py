@@ -19,11 +19,12 @@ from uq_tracking.inference.limits import Estimated, Influence, Range, share_limi
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor
 from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibrated, Estimate, Tests, concluded
+from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.forms import interval_coverage
-from uq_tracking.metrics.gaps import NO_STD, QUANTILE, Reduction
+from uq_tracking.metrics.gaps import QUANTILE, Reduction
 from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
@@ -147,14 +148,14 @@ class RegressionTests(Tests):
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on a target that may stand for missing ones."""
         caveats, size = [], self.statistics.moments.get("size")
-        form, repeated = self.statistics.facts.get("distribution"), groups.repeated_target(self.statistics)
-        if form == "draws" and size is not None and size.low < ENOUGH_DRAWS:
+        form, repeated = form_of(self.statistics.facts), groups.repeated_target(self.statistics)
+        if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
                 f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std, so ence and uce have "
                 "no noise floor; coverage, crps and the scale above do not depend on the number of draws."
             )
-        elif form in NO_STD:
-            caveats.append(f"There is no noise floor for ence and uce: {NO_STD[form]}.")
+        elif form.std_caveat:
+            caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
         if repeated is not None:
             value, share = repeated
             caveats.append(
@@ -225,7 +226,7 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
-    if statistics.facts.get("distribution") in ("quantiles", "interval"):
+    if form_of(statistics.facts).is_interval:
         raise Undefined("a few quantiles do not determine the variance")
     if groups.count(statistics) is not None:
         square, variance = groups.squares(statistics)
