@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from uq_tracking.inference import Judgement, NoiseFloor, Verdict
+    from uq_tracking.inference import Judgement, NoiseFloor, Samples, Verdict
+    from uq_tracking.inference.doctor import Suspicion
     from uq_tracking.statistics.statistics import Statistics
     from uq_tracking.tables.report import BeforeAfter
 
@@ -89,6 +90,8 @@ class Report:
     """Reports of the labels of ``by``, unless this report was read from a file."""
     judgement: Judgement | None = None
     """Noise floors and verdict as stored; computed from the statistics if absent."""
+    samples: Samples | None = None
+    """The samples in the order given, from which the verdict is computed when it is first asked for."""
 
     def scores_of(self, keys: Collection[str]) -> dict[str, float]:
         """Scores of these metrics, where they have a value, without computing the others."""
@@ -113,7 +116,13 @@ class Report:
 
         if self.judgement is not None:
             return self.judgement
-        return judge(self.statistics, self.task, Settings.from_dict(self.settings), self.scores)
+        settings = Settings.from_dict(self.settings)
+        return judge(self.statistics, self.task, settings, self.scores, self.samples)
+
+    @property
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """Likely mistakes in the input, such as a variance passed as a standard deviation; each has a ``fix``."""
+        return self.verdict.suspicions
 
     def shown(self, key: str) -> tuple[float, tuple[float, float] | None]:
         """A score and its interval as displayed, with 0 for what differs from it only by rounding.
@@ -197,6 +206,7 @@ class Report:
             intervals={},
             parts={},
             judgement=None,
+            samples=None,
         )
 
     def labelled(self, *, method: str | None = None, split: str | None = None) -> Report:
@@ -294,7 +304,8 @@ class Report:
 
     def __getstate__(self) -> dict[str, Any]:
         later = {"scores": self.scores, "undefined": self.undefined, "provenance": self.provenance}
-        return {**vars(self), **later}
+        state = {**vars(self), **later}
+        return state if self.samples is None else {**state, "judgement": self._judged, "samples": None}
 
     def __str__(self) -> str:
         from uq_tracking.tables.report import report_table

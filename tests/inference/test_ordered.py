@@ -86,7 +86,7 @@ def times_rejected(repeats):
         error = series(rng, 500, 0.8)
         for name, order in (("order", np.arange(500)), ("none", None)):
             bias = uq.evaluate(error, np.zeros(500), np.ones(500), order=order, metrics=["bias"]).verdict.bias
-            rejected[name] += not bias.low <= 0 <= bias.high
+            rejected[name] += bias is not None and not bias.low <= 0 <= bias.high
     return rejected
 
 
@@ -94,11 +94,11 @@ def times_rejected(repeats):
 def test_the_bias_of_dependent_errors_is_tested_at_its_level():
     rejected = times_rejected(60)
     assert rejected["order"] <= 9  # Binomial(60, .06): .998
-    assert rejected["none"] > 20
+    assert rejected["none"] <= 9  # blocks are found without being told
 
 
 def test_the_bias_of_six_series_is_rejected_as_often():
-    assert times_rejected(6) == {"order": 0, "none": 2}
+    assert times_rejected(6) == {"order": 0, "none": 0}
 
 
 def no_interval(made):

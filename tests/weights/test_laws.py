@@ -50,7 +50,7 @@ def draws(samples):
     shifts = np.asarray([-1.5, -0.5, 0.25, 1.0])[:, None]
 
     def of_draws(y, mu, s, weights=None, **options):
-        return evaluate(uq.Predictions.from_samples(y, mu + s * shifts, weights=weights), **options)
+        return evaluate(uq.Predictions.from_samples(y, mu + s * shifts, weights=weights, axis=0), **options)
 
     return of_draws, (y, mu, s), k
 

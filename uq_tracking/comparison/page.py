@@ -35,7 +35,10 @@ LETTERS, TWO_LINES = 26, 48
 SIDES = {
     "overconfident": "over",
     "overconfident in few samples": "over",
+    "overconfident in the tails": "over",
+    "overconfident, most in the tails": "over",
     "underconfident": "under",
+    "calibrated": "fine",
     "consistent with calibrated": "fine",
 }
 WIDEST = 4.0
@@ -159,7 +162,10 @@ def _labels(facts: Facts, letters: int) -> dict[str, str]:
 
 def _marks(verdict: MethodVerdict) -> dict[str, Any]:
     """Return lengths of a verdict's bars, 0 to 100: distance from calibrated, and gain relative to an oracle's."""
-    few = verdict.calibration == "overconfident in few samples"  # which determine the factor
+    few = verdict.calibration in (
+        "overconfident in few samples",
+        "overconfident in the tails",
+    )  # which determine it
     factor, recovered = None if few else verdict.scale, verdict.recovered
     reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
     said, side = verdict.calibration, SIDES.get(verdict.calibration, "other")

@@ -11,6 +11,7 @@ from uq_tracking.evaluation.parts import WantedCurves, extra_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.bands import with_chance
+from uq_tracking.inference.findings import Samples
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
@@ -81,6 +82,8 @@ class Plan:
         if made.curves or made.verdicts:
             chance = with_chance(made.curves, report.statistics, task.name, settings)
             report = replace(made, curves=chance).added_to(report)
+        if not later:
+            report = replace(report, samples=Samples.of(data, statistics))
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

@@ -133,8 +133,14 @@ def _calibration(report: Report) -> tuple[list[str], str]:
         return [f"{start} ({low}\N{EN DASH}{high})", start, word.capitalize()], color
     if word == "not enough data":
         return ["Calibration is not judged"], NEUTRAL
-    colors = {"consistent with calibrated": GOOD, "underconfident": style.UNDERCONFIDENT_TEXT}
-    return [word.capitalize()], colors.get(word, style.OVERCONFIDENT_TEXT)
+    colors = {
+        "calibrated": GOOD,
+        "consistent with calibrated": GOOD,
+        "underconfident": style.UNDERCONFIDENT_TEXT,
+        "biased": NEUTRAL,
+    }
+    text = "Calibrated within 2 %" if word == "calibrated" else word.capitalize()
+    return [text], colors.get(word, style.OVERCONFIDENT_TEXT)
 
 
 def _ranking(report: Report) -> tuple[list[str], str]:
@@ -142,6 +148,11 @@ def _ranking(report: Report) -> tuple[list[str], str]:
     verdict = report.verdict
     if verdict.ranking == "not enough data":
         return ["Not enough data to judge the ranking"], NEUTRAL
+    if verdict.sorts_only:
+        return [
+            "Larger stds go with larger errors, but intervals are no shorter",
+            "Sorts errors only",
+        ], NEUTRAL
     if verdict.ranking == "useful":
         start = "Knows little of where it errs" if verdict.knows_little else "Knows where it errs"
         color = NEUTRAL if verdict.knows_little else GOOD

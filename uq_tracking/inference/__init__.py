@@ -8,20 +8,22 @@ compares methods.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from uq_tracking.inference.classification import ClassTests
+from uq_tracking.inference.findings import Samples
 from uq_tracking.inference.noise import NoiseFloor, noise_floors
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Estimate, Tests, Verdict, no_verdict
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import groups_of_rows
 from uq_tracking.typed import record
 
-__all__ = ["Estimate", "Judgement", "NoiseFloor", "Verdict", "judge"]
+__all__ = ["Estimate", "Judgement", "NoiseFloor", "Samples", "Verdict", "judge"]
 
 TESTS: Mapping[str, type[Tests]] = {"regression": RegressionTests, "classification": ClassTests}
 """The tests of each task."""
@@ -48,19 +50,33 @@ class Judgement:
         return cls(noise, Verdict.from_dict(values["verdict"]))
 
 
-def judge(statistics: Any, task: str, settings: Settings, scores: Mapping[str, float]) -> Judgement:
-    """Noise floors of the scores, and the verdict, from statistics of any kind; without statistics, no verdict."""
+def judge(
+    statistics: Any,
+    task: str,
+    settings: Settings,
+    scores: Mapping[str, float],
+    samples: Samples | None = None,
+) -> Judgement:
+    """Compute noise floors and the verdict; without statistics there is no verdict.
+
+    ``samples`` are those behind the statistics, if they are in memory: they show where standard deviations are wrong,
+    and which samples belong together.
+    """
     if statistics is None:
         return Judgement({}, no_verdict("the report was read without its statistics"))
     statistics.complete()
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        dependence = None if samples is None or statistics.groups is not None else samples.dependence()
+        if samples is not None and dependence is not None and dependence.group is not None:
+            tables = groups_of_rows(statistics.layout, samples.rows, statistics.facts, dependence.group)
+            statistics = replace(statistics, groups=tables)
         noise = noise_floors(statistics, task, settings, scores)
         try:
             tests = TESTS.get(task)
             verdict = (
                 no_verdict(f"there is no test for the task {task}")
                 if tests is None
-                else tests(statistics, settings, noise).verdict()
+                else tests(statistics, settings, noise, samples, dependence).verdict()
             )
         except Undefined as reason:
             verdict = no_verdict(str(reason))

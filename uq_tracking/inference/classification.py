@@ -12,7 +12,15 @@ from uq_tracking.inference.enough import too_few_errors, too_few_of
 from uq_tracking.inference.limits import Estimated, Influence, Range, poisson_limits
 from uq_tracking.inference.noise import noise_floors
 from uq_tracking.inference.ranking import Order
-from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibrated, Estimate, Tests, concluded
+from uq_tracking.inference.verdict import (
+    LEVEL,
+    TEST_LEVEL,
+    Calibration,
+    Estimate,
+    Tests,
+    Verdict,
+    no_verdict,
+)
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.gaps import CONFIDENCE, Reduction
@@ -58,21 +66,39 @@ class ClassTests(Tests):
         return Estimated(ratio, max(low, 0.0), high, influence.dominance)
 
     @override
+    def verdict(self) -> Verdict:
+        reason = self.too_little()
+        if reason:
+            return no_verdict(reason)
+        self.caveats.extend(self._of_units())
+        scale, dominated, untested = self._scale()
+        shape_p = self.shape()
+        certain = self._errors_of_the_certain()
+        calibration = "overconfident" if certain else concluded(scale, shape_p, dominated=dominated)
+        judged = calibration != "not enough data"
+        if untested and judged and not certain:
+            self.caveats.append(f"The scale is not tested: {untested}.")
+        ranking, recovered = self._ranking()
+        said = words.of_certain(certain) if certain else words.of_probabilities(calibration, scale, shape_p)
+        parts = [said or f"Calibration is not judged: {untested}.", words.of_ranking(ranking, recovered)]
+        text = " ".join(part for part in parts if part)
+        return Verdict(
+            calibration, scale, shape_p, ranking, recovered, self._bias(), judged, text, tuple(self.caveats)
+        )
+
     def shape(self) -> float | None:
+        """Return the p-value of the test of shape, the noise floor of ``ece``, or None."""
         floor = self.noise.get("ece")
         if floor is None:
             ece = CONFIDENCE.score(self.statistics, self.settings, Reduction("absolute", over="samples"))
             floor = noise_floors(self.statistics, "classification", self.settings, {"ece": ece}).get("ece")
         return None if floor is None else floor.p
 
-    @override
-    def calibrated(self, scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibrated:
+    def _errors_of_the_certain(self) -> float:
+        """Return the share of errors of a classifier that states certainty for every sample; else 0."""
         doubt = self.statistics.orders["one_minus_confidence"]
         errors = 1 - doubt.sum("correct") / self.statistics.n
-        if errors and doubt.sum("one_minus_confidence") <= 0:
-            return Calibrated("overconfident", words.of_certain(errors), by_scale=False)
-        calibration = concluded(scale, shape_p, dominated=dominated)
-        return Calibrated(calibration, words.of_probabilities(calibration, scale, shape_p))
+        return errors if doubt.sum("one_minus_confidence") <= 0 else 0.0
 
     @override
     def bias(self) -> Estimated:
@@ -100,6 +126,19 @@ class ClassTests(Tests):
     @override
     def sparsification(self) -> Sparsification:
         return sparsification_brier(self.statistics)
+
+
+def concluded(scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibration:
+    """Conclude from the tests of scale and shape, at 2.5 % each."""
+    if scale is not None and scale.low > 1:
+        return "overconfident"
+    if scale is not None and scale.high < 1 and not dominated:
+        return "underconfident"
+    if shape_p is not None and shape_p < 1 - TEST_LEVEL:
+        return "miscalibrated in shape"
+    if scale is None and shape_p is None:
+        return "not enough data"
+    return "consistent with calibrated"
 
 
 def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:

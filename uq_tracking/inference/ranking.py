@@ -59,9 +59,7 @@ def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influenc
     """
     mean_error = statistics.orders[order.errors].sum(order.payload) / statistics.n
     mean = mean_error * model**order.power
-    steps = np.diff(FRACTIONS)
-    trapezoid = np.concatenate([[0.0], steps]) / 2 + np.concatenate([steps, [0.0]]) / 2
-    step = trapezoid * model / order.power
+    step = _trapezoid_weights() * model / order.power
     if groups.count(statistics) is not None:
         kept = groups.positions(statistics, remaining_counts)
         table = statistics.groups.orders[order.by]
@@ -77,6 +75,38 @@ def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influenc
     parts, count = of_samples(statistics, mean, remaining_counts(statistics.n), step)
     share = groups.effective(statistics)[1]
     return Influence.of(parts / share, count * share)
+
+
+def capped_gain(statistics: Any, level: float) -> tuple[float, float]:
+    """Return limits of the area of a regression in which the largest errors count as the next smaller one.
+
+    The squares of the max(3, n / 1000) largest errors are reduced, so that single outliers do not decide.
+    """
+    joint = joint_counts(statistics)
+    std_low, _, error_low, error_high = joint.edges()
+    count = joint.count.astype(float)
+    square = np.square((error_low + error_high) / 2)
+    largest = np.argsort(-square, kind="stable")
+    above = np.searchsorted(np.cumsum(count[largest]), max(3.0, count.sum() // 1000), side="right")
+    square = np.minimum(square, square[largest[min(above, len(largest) - 1)]])
+    kept = remaining_counts(statistics.n)
+    of_std, place = np.unique(std_low, return_inverse=True)
+    high = np.cumsum(np.bincount(place, count, len(of_std))).astype(float)
+    low = np.concatenate([[0.0], high[:-1]])
+    total = np.cumsum(np.bincount(place, square * count, len(of_std)))
+    mean = np.interp(kept, np.concatenate([[0.0], high]), np.concatenate([[0.0], total])) / kept
+    if not mean[0] > 0:
+        raise Undefined("all errors but the largest are 0")
+    model = np.sqrt(mean / mean[0])
+    parts = _of_places(low[place], high[place], square, mean, kept, _trapezoid_weights() * model / 2)
+    share = groups.effective(statistics)[1]
+    gain = float(np.trapezoid(1 - model, FRACTIONS))
+    return Influence.of(parts / share, count * share).limits(gain, level, cautious=True)
+
+
+def _trapezoid_weights() -> FloatArray:
+    steps = np.diff(FRACTIONS)
+    return np.concatenate([[0.0], steps]) / 2 + np.concatenate([steps, [0.0]]) / 2
 
 
 def _contributions(

@@ -12,20 +12,48 @@ from scipy import special
 
 from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
-from uq_tracking.inference import words
+from uq_tracking.inference import sentences, words
+from uq_tracking.inference.dependence import FEWEST_TILES_OF_MORE as FEWEST_TILES
+from uq_tracking.inference.dependence import Dependence
+from uq_tracking.inference.doctor import Suspicion, examine
 from uq_tracking.inference.enough import heavy_tails
+from uq_tracking.inference.findings import (
+    BEYOND_DEPENDENCE,
+    BIAS_LEVEL,
+    CENTRED_SHAPE,
+    FEWEST_OUTSIDE,
+    ONE,
+    RANKING_LEVEL,
+    SCALE_LEVEL,
+    SHAPE_LEVEL,
+    SHARE_LEVEL,
+    SHARES,
+    UNKNOWN,
+    Findings,
+    Shape,
+    Share,
+    Tail,
+)
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor
-from uq_tracking.inference.ranking import Order
-from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibrated, Estimate, Tests, concluded
-from uq_tracking.inputs.forms import form_of
+from uq_tracking.inference.places import Places, find_places
+from uq_tracking.inference.ranking import Order, capped_gain
+from uq_tracking.inference.verdict import (
+    TEST_LEVEL,
+    Calibration,
+    Estimate,
+    Ranking,
+    Tests,
+    Verdict,
+    no_verdict,
+)
 from uq_tracking.metrics import groups
-from uq_tracking.metrics.accuracy import cv
+from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.forms import interval_coverage
-from uq_tracking.metrics.gaps import QUANTILE, Reduction
-from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification
+from uq_tracking.metrics.gaps import NO_STD, QUANTILE, Reduction
+from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification, spearman
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
@@ -58,125 +86,332 @@ class RegressionTests(Tests):
 
     @override
     def scale(self) -> Estimated:
-        found = self._std_scale()
+        found = std_scale(self.statistics, family_of(self.settings), SCALE_LEVEL)
         return replace(found, dominance=math.inf) if heavy_tails(self.statistics) else found
-
-    def _std_scale(self) -> Estimated:
-        """Root of the mean squared standardized error.
-
-        Errors are standardized by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts
-        equal z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors
-        and of variances, which a few samples of skewed or heavy-tailed ones do not show; so the limits include 1 if
-        those of the Gaussian scores do. Quantiles and intervals have no variance: their std is read off a line, and
-        says nothing about scale. Under families without a fourth moment, z itself has no interval.
-        """
-        statistics, family = self.statistics, family_of(self.settings)
-        if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
-            count = statistics.counts["n_zero_std"]
-            are = "deviation is" if count == 1 else "deviations are"
-            raise Undefined(f"{count} standard {are} 0, so errors have no scale; set std_floor")
-        if is_distribution(statistics):
-            return _unless_scores_fit(_ratio_of_sums(statistics, TEST_LEVEL), statistics, TEST_LEVEL)
-        if groups.count(statistics) is not None:
-            if not family.has_variance:
-                raise Undefined("the family has no variance, and nothing else is known about groups")
-            mean, influence = _grouped_square(statistics)
-        else:
-            mean, influence = _independent_square(statistics, family)
-        if mean <= 0 or not math.isfinite(influence.fourth):
-            raise Undefined(
-                "every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers"
-            )
-        return _root(mean, influence, TEST_LEVEL)
-
-    @override
-    def shape(self) -> float | None:
-        statistics = self.statistics
-        if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
-            return None
-        if groups.count(statistics) is None:
-            if "pit_ks" in self.noise:
-                return self.noise["pit_ks"].p
-            return kolmogorov_floor(round(statistics.n_effective), pit_ks(statistics, self.settings)).p
-        below = groups.below_quantiles(statistics, family_of(self.settings), LEVELS).sum(axis=0)
-        gap = float(np.abs(below / groups.total(statistics) - LEVELS).max())
-        return floor_of(QUANTILE.law_of_groups(statistics, self.settings)(Reduction("largest")), gap).p
-
-    @override
-    def calibrated(self, scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibrated:
-        inside = inside_widest(self.statistics, self.settings, TEST_LEVEL)
-        calibration = (inside and inside.misses) or concluded(scale, shape_p, dominated=dominated)
-        if dominated and calibration == "overconfident":
-            few = few_samples(self.statistics, family_of(self.settings))
-            if few is not None:
-                return Calibrated("overconfident in few samples", words.of_few(few))
-        if inside is not None:
-            return Calibrated(calibration, words.of_interval(calibration, shape_p, inside), by_scale=False)
-        return Calibrated(calibration, words.of_deviations(calibration, scale, shape_p, self.settings))
 
     @override
     def bias(self) -> Estimated:
-        statistics = self.statistics
-        moments = statistics.moments["error"]
-        if groups.count(statistics) is not None:
-            count, mean, _ = groups.moments(statistics, "error")
-            left = ((count * mean).sum() - count * mean) / (count.sum() - count)
-            influence = Influence.left_out(-left, groups.freedom(statistics))
-        elif (
-            known := groups.weighted_rows(statistics)
-        ) is not None:  # errors may be larger where weights are
-            rows, weight = known
-            influence = Influence.of(weight * (moments.mean - rows["error"]) / weight.sum())
-        else:
-            n, share = groups.effective(statistics)
-            spread = moments.m2 * share
-            influence = Influence(n, spread / n**2, 0.0, 3 * spread * spread / n**5)
-        low, high = influence.limits(-moments.mean, LEVEL, cautious=True)
-        if not math.isfinite(low + high):
-            raise Undefined("errors overflow 64-bit numbers")
-        return Estimated(-moments.mean, low, high, influence.dominance)
-
-    @override
-    def bias_sentence(self, bias: Estimate) -> str:
-        return words.of_bias(bias, self.settings)
+        return mean_bias(self.statistics, BIAS_LEVEL)
 
     @override
     def sparsification(self) -> Sparsification:
         return sparsification(self.statistics, "sq_error")
 
     @override
+    def verdict(self) -> Verdict:
+        suspicions = self.suspicions()
+        if self.dependence is not None and self.dependence.kind == "too few":
+            return self._too_alike(self.dependence, suspicions)
+        if (reason := self.too_little()) is not None:
+            return replace(no_verdict(reason), suspicions=suspicions)
+        self.caveats.extend([*self._of_units(), *self.of_data()])
+        found, inside = self.findings(suspicions), inside_widest(self.statistics, self.settings, TEST_LEVEL)
+        shape_p = None if found.shape is None else found.shape.p
+        calibration: Calibration
+        if inside is not None:
+            wrong = shape_p is not None and shape_p < 1 - TEST_LEVEL
+            calibration = inside.misses or (
+                "miscalibrated in shape" if wrong else "consistent with calibrated"
+            )
+            sentence = words.of_interval(calibration, shape_p, inside)
+        else:
+            calibration = found.kind()
+            few = self._few(found)
+            calibration = calibration if few is None else "overconfident in few samples"
+            sentence = sentences.of_calibration(calibration, found, self.settings, few)
+            if found.untested and calibration != "not enough data":
+                self.caveats.append(f"The scale is not tested: {found.untested}.")
+        ranking, recovered = self._ranking()
+        sorts_only = self._sorts_only(ranking, suspicions)
+        alike = self.dependence if self.dependence is not None and self.dependence.alike else None
+        n = int(self.statistics.counts["n"])
+        parts = [
+            *(f"First check the input: {each}" for each in suspicions if each.is_mistake),
+            sentence or f"Calibration is not judged: {found.untested}.",
+            self._of_ranking(ranking, recovered, sorts_only),
+            sentences.of_bias(found, self.settings),
+            "" if alike is None or 2 * alike.worth > n else sentences.of_dependence(alike, n),
+        ]
+        return Verdict(
+            calibration,
+            found.scale,
+            shape_p,
+            ranking,
+            recovered,
+            found.bias,
+            calibration != "not enough data",
+            " ".join(part for part in parts if part),
+            (*(each.text for each in suspicions if not each.is_mistake), *self.caveats),
+            found.grade() if inside is None else "unclear",
+            suspicions,
+            found.places,
+            None if alike is None else alike.worth,
+            bool(sorts_only),
+        )
+
+    def findings(self, suspicions: tuple[Suspicion, ...]) -> Findings:
+        """Test scale, places, shape and bias."""
+        scale, dominated, untested = self._scale()
+        in_std = self._estimate(self._bias_in_std)
+        shape = self._shape(scale, in_std)
+        median = self._below_median()
+        shares, within, bulk, tail = self._shares(scale)
+        has_median = median is not None
+        return Findings(
+            scale,
+            untested,
+            dominated,
+            shares,
+            within,
+            bulk,
+            tail,
+            self._places(),
+            shape,
+            None if has_median or self._is_interval() else self._estimate(self.bias),
+            None if has_median or self._is_interval() else in_std,
+            median,
+            self.dependence,
+            suspicions,
+            self._scores_are_known(scale),
+        )
+
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """Look for mistakes in the input; () where its samples are gone."""
+        samples = self.samples
+        if samples is None or self._is_distribution():
+            return ()
+        gaussian = self.settings.family == "gaussian"
+        return examine(
+            samples.target, samples.mean, samples.std, gaussian=gaussian, spread_of_means=samples.members
+        )
+
+    def _is_distribution(self) -> bool:
+        return is_distribution(self.statistics)
+
+    def _is_interval(self) -> bool:
+        return self.statistics.facts.get("distribution") in ("quantiles", "interval")
+
+    def _scores_are_known(self, scale: Estimate | None) -> bool:
+        """Whether the size of the Gaussian scores of F(y), of predictions in another form, excludes large factors.
+
+        The ratio of squared errors to variances may not: a few samples of skewed distributions decide it.
+        """
+        if scale is None or not self._is_distribution() or not scale.low <= 1 <= scale.high:
+            return False
+        known = _scores(self.statistics)
+        if known is None:
+            return False
+        limits = _root(*known, SCALE_LEVEL)
+        return limits.low <= 1 <= limits.high and max(limits.high, 1 / max(limits.low, 1e-9)) <= UNKNOWN
+
+    def _bias_in_std(self) -> Estimated:
+        """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
+        if not self._is_distribution():
+            return mean_bias(self.statistics, BIAS_LEVEL, "z")
+        found, size = mean_bias(self.statistics, BIAS_LEVEL), sharpness(self.statistics, self.settings)
+        return Estimated(found.value / size, found.low / size, found.high / size, found.dominance)
+
+    def _estimate(self, find: Callable[[], Estimated]) -> Estimate | None:
+        try:
+            found = find()
+        except Undefined:
+            return None
+        return Estimate(found.value, found.low, found.high, BIAS_LEVEL)
+
+    def _scale(self) -> tuple[Estimate | None, bool, str]:
+        scale, dominated, untested = super()._scale()
+        return scale and replace(scale, level=SCALE_LEVEL), dominated, untested
+
+    def _places(self) -> Places | None:
+        samples = self.samples
+        if samples is None or self._is_distribution() or not np.all(samples.std > 0):
+            return None
+        unknown = (
+            self.dependence is None and samples.group is None and groups.count(self.statistics) is not None
+        )
+        if self._few_tiles() or unknown:
+            return None
+        group = samples.group if self.dependence is None else self.dependence.group
+        error = samples.target.astype(np.float64) - samples.mean
+        return find_places(error, samples.std, samples.mean, weight=samples.weight, group=group)
+
+    def _few_tiles(self) -> int | None:
+        """Return the number of tiles of maps, if they are too few to test more than scale and bias."""
+        tiles = groups.count(self.statistics) or 0
+        is_cut = self.dependence is not None and self.dependence.kind == "tiles"
+        return tiles if is_cut and tiles < FEWEST_TILES else None
+
+    def _shape(self, scale: Estimate | None, bias: Estimate | None) -> Shape | None:
+        statistics, settings = self.statistics, self.settings
+        if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+            return None
+        if few := self._few_tiles():
+            self.caveats.append(
+                f"Shape and places are not tested: that needs {FEWEST_TILES} tiles, not {few}."
+            )
+            return None
+        if groups.count(statistics) is not None:
+            below = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
+            gap = float(np.abs(below / groups.total(statistics) - LEVELS).max())
+            p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
+            return Shape(gap, p, None, own=self._has_own_shape())
+        n = round(statistics.n_effective)
+        gap = pit_ks(statistics, settings)
+        p = self.noise["pit_ks"].p if "pit_ks" in self.noise else kolmogorov_floor(n, gap).p
+        weighted = statistics.n_effective != statistics.counts["n"]
+        root = math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)
+        high = None if weighted else gap + float(special.kolmogi(1 - SHAPE_LEVEL)) / root
+        return Shape(gap, p, high, own=self._has_own_shape())
+
+    def _has_own_shape(self) -> bool:
+        """Whether F(y) is not uniform for more than the mean and the spread of z."""
+        if self._is_distribution() or self.settings.family != "gaussian":
+            return True
+        z = self.statistics.moments["z"]
+        spread = math.sqrt(max(z.variance(), 1e-300))
+        n = self.statistics.n_effective
+        at = z.mean + spread * special.ndtri(LEVELS)
+        share = self.statistics.orders["z"].position(at) / self.statistics.orders["z"].total
+        return float(np.abs(share - LEVELS).max()) > CENTRED_SHAPE / math.sqrt(n)
+
+    def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
+        """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""
+        statistics = self.statistics
+        if scale is None or self._is_distribution() or self.settings.family != "gaussian":
+            return (), None, math.nan, None
+        n = statistics.n_effective
+        levels = [level for level in SHARES if n * (1 - level) >= FEWEST_OUTSIDE]
+        shares = tuple(Share(level, *self._inside(float(special.ndtri((1 + level) / 2)))) for level in levels)
+        order = statistics.orders["z"]
+        bulk = float(order.absolute_value([max(1, math.ceil(ONE * order.total))])[0])
+
+        def beyond(z: FloatArray) -> FloatArray:
+            square, outside = np.square(z), np.abs(z) > 3
+            return np.stack([outside, square * outside, square])
+
+        count, carried, total = groups.power_sums(statistics, "z", beyond).tolist()
+        within = Share(ONE, *self._inside(scale.value))
+        return shares, within, bulk, Tail(count / statistics.n, carried / total if total else 0.0)
+
+    def _inside(self, half: float) -> tuple[float, float, float]:
+        """Return the share of absolute z up to a value, with its limits."""
+        statistics = self.statistics
+        if statistics.groups is None:
+            order = statistics.orders["z"]
+            held = order.position([half])[0] - order.position([-half], side="left")[0]
+            share = float(held / order.total)
+            return share, *share_limits(share * statistics.n_effective, statistics.n_effective, SHARE_LEVEL)
+        inside = groups.within(statistics, half)
+        share = float(inside.sum() / groups.total(statistics))
+        return share, *_limits(statistics, inside, SHARE_LEVEL)
+
+    def _below_median(self) -> Share | None:
+        """Return the share of targets below the predicted median, where quantiles contain one."""
+        statistics = self.statistics
+        levels = statistics.facts.get("levels")
+        if (
+            statistics.facts.get("distribution") != "quantiles"
+            or levels is None
+            or 0.5 not in np.round(levels, 9)
+        ):
+            return None
+        below, upto = _up_to(statistics, HIGH, [0.5]), _up_to(statistics, LOW, [0.5 - 1e-9])
+        at = np.maximum(upto - below, 0)
+        total = statistics.n if statistics.groups is None else groups.total(statistics)
+        low = _limits(statistics, below[0], BIAS_LEVEL)[0]
+        high = _limits(statistics, (below + at)[0], BIAS_LEVEL)[1]
+        return Share(0.5, float((below + at / 2).sum() / total), low, high)
+
+    def _few(self, found: Findings) -> Few | None:
+        """Find the few samples that determine too large a scale; they would also be what is seen in places."""
+        if found.scale is None or not found.dominated or found.scale.low <= 1:
+            return None
+        return few_samples(self.statistics, family_of(self.settings))
+
+    def _too_alike(self, dependence: Dependence, suspicions: tuple[Suspicion, ...]) -> Verdict:
+        """Say that samples are too much alike to judge, unless no dependence explains the size of the errors."""
+        z = self.statistics.moments["z"]
+        size = math.sqrt(z.variance() + z.mean * z.mean) if math.isfinite(z.m2) else math.nan
+        beyond = size > BEYOND_DEPENDENCE and not self._is_distribution()
+        reason = sentences.of_too_alike(dependence, size, beyond=beyond)
+        text = " ".join(
+            [*(f"First check the input: {each}" for each in suspicions if each.is_mistake), reason]
+        )
+        found = no_verdict("")
+        return replace(
+            found,
+            calibration="overconfident" if beyond else "not enough data",
+            enough_data=beyond,
+            grade="off" if beyond else "unclear",
+            text=text,
+            suspicions=suspicions,
+            worth=dependence.worth,
+        )
+
+    @override
+    def _ranking(self) -> tuple[Ranking, float | None]:
+        """Judge by two tests: Spearman's correlation, and the area with the largest errors capped."""
+        ranking, recovered = super()._ranking()
+        if ranking == "not enough data" or groups.count(self.statistics) is not None:
+            return ranking, recovered
+        try:
+            correlation = spearman(self.statistics, self.settings)
+            low, high = capped_gain(self.statistics, RANKING_LEVEL)
+        except Undefined:
+            return ranking, recovered
+        n = self.statistics.n_effective
+        t = correlation * math.sqrt((n - 2) / max(1 - correlation**2, 1e-12))
+        sign = int(np.sign(t)) if 2 * special.stdtr(n - 2, -abs(t)) < 1 - RANKING_LEVEL else 0
+        sign = sign or int(low > 0) - int(high < 0)
+        return ("worse than constant", "no better than constant", "useful")[sign + 1], recovered
+
+    def _sorts_only(self, ranking: Ranking, suspicions: tuple[Suspicion, ...]) -> str:
+        """Say what keeps a useful ranking from knowing where errors are; "" if nothing does."""
+        if ranking != "useful":
+            return ""
+        dispersion, width = self._score(cv), self._score(n_merci)
+        if dispersion is not None and dispersion < ALIKE:
+            return f", but standard deviations vary by only {format_number(100 * dispersion, 2)} %."
+        if width is not None and width >= 1:
+            return ", but intervals scaled by them are no shorter than constant ones."
+        if any(each.name == "near-constant std" for each in suspicions):
+            return ", but nearly all standard deviations are the same."
+        return ""
+
+    def _of_ranking(self, ranking: Ranking, recovered: float | None, sorts_only: str) -> str:
+        """Say whether it knows where it errs: only if its stds vary, and intervals scaled by them are shorter."""
+        dispersion = self._score(cv)
+        if ranking == "worse than constant" and dispersion is not None and dispersion < ALIKE:
+            return f"Its standard deviations hardly vary ({format_number(100 * dispersion, 2)} %)."
+        few = ranking == "useful" and recovered is not None and recovered <= 0
+        if not (sorts_only or few):
+            return words.of_ranking(ranking, recovered)
+        correlation = self._score(spearman)
+        value = "" if correlation is None else f" (Spearman {correlation:.2f})"
+        of_few = ". Of the largest errors, though, a few decide the RMSE-based curve."
+        return f"Larger standard deviations go with larger errors{value}{sorts_only or of_few}"
+
+    @override
+    def _of_units(self) -> list[str]:
+        dependence = self.dependence
+        if dependence is None:
+            return super()._of_units()
+        return sentences.of_units(dependence, self.statistics)
+
     def of_data(self) -> list[str]:
-        """Caveats on stds that are estimates, and on a target that may stand for missing ones."""
+        """Caveats on stds that are estimates, and on what is not tested."""
         caveats, size = [], self.statistics.moments.get("size")
-        form, repeated = form_of(self.statistics.facts), groups.repeated_target(self.statistics)
-        if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
+        form = self.statistics.facts.get("distribution")
+        if form == "draws" and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
                 f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std, so ence and uce have "
                 "no noise floor; coverage, crps and the scale above do not depend on the number of draws."
             )
-        elif form.std_caveat:
-            caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
-        if repeated is not None:
-            value, share = repeated
+        elif form in NO_STD:
+            caveats.append(f"There is no noise floor for ence and uce: {NO_STD[form]}.")
+        if self.samples is None and not self._is_distribution():
             caveats.append(
-                f"{format_number(100 * share, 2)} % of the true values are exactly {format_number(value)}: if that "
-                "stands for missing values, mask them (mask=)."
-            )
-        return caveats
-
-    @override
-    def of_ranking(self) -> list[str]:
-        """Caveats on uncertainties that sort errors but hardly vary, or do not follow the sizes of errors."""
-        caveats, dispersion, width = [], self._score(cv), self._score(n_merci)
-        if dispersion is not None and dispersion < ALIKE:
-            caveats.append(
-                f"Standard deviations vary by only {format_number(100 * dispersion, 2)} %: they sort errors, but "
-                "state nearly the same size for all."
-            )
-        if width is not None and width >= 1:
-            caveats.append(
-                "The uncertainty sorts errors, but intervals scaled by it are no shorter than those of a constant "
-                f"(n_merci {format_number(width)})."
+                "Where standard deviations are wrong is not tested: these statistics do not hold single samples."
             )
         return caveats
 
@@ -185,6 +420,33 @@ class RegressionTests(Tests):
             return metric(self.statistics, self.settings)
         except Undefined:
             return None
+
+
+def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
+    """Root of the mean squared standardized error.
+
+    Errors are standardized by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts equal
+    z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
+    variances, which a few samples of skewed or heavy-tailed ones do not show; so the limits include 1 if those of the
+    Gaussian scores do. Quantiles and intervals have no variance: their std is read off a line, and says nothing about
+    scale. Under families without a fourth moment, z itself has no interval.
+    """
+    if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+        count = statistics.counts["n_zero_std"]
+        raise Undefined(
+            f"{count} standard deviation{' is' if count == 1 else 's are'} 0, so errors have no scale; set std_floor"
+        )
+    if is_distribution(statistics):
+        return _unless_scores_fit(_ratio_of_sums(statistics, level), statistics, level)
+    if groups.count(statistics) is not None:
+        if not family.has_variance:
+            raise Undefined("the family has no variance, and nothing else is known about groups")
+        mean, influence = _grouped_square(statistics)
+    else:
+        mean, influence = _independent_square(statistics, family)
+    if mean <= 0 or not math.isfinite(influence.fourth):
+        raise Undefined("every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers")
+    return _root(mean, influence, level)
 
 
 @dataclass(frozen=True)
@@ -226,7 +488,7 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
-    if form_of(statistics.facts).is_interval:
+    if statistics.facts.get("distribution") in ("quantiles", "interval"):
         raise Undefined("a few quantiles do not determine the variance")
     if groups.count(statistics) is not None:
         square, variance = groups.squares(statistics)
@@ -248,14 +510,19 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
 
 def _unless_scores_fit(found: Estimated, statistics: Any, level: float) -> Estimated:
     """The estimate, its limits extended to 1 where the mean square of the Gaussian scores may be 1."""
-    known = None if statistics.groups is None else _scores_of_groups(statistics)
-    known = known or _scores_of_samples(statistics)
+    known = _scores(statistics)
     if known is None:
         return found
     of_scores = _root(*known, level)
     if not of_scores.low <= 1 <= of_scores.high:
         return found
     return Estimated(found.value, min(found.low, 1.0), max(found.high, 1.0), found.dominance)
+
+
+def _scores(statistics: Any) -> tuple[float, Influence] | None:
+    """Mean square of the Gaussian scores of F(y), with its contributions; None if it is unknown."""
+    known = None if statistics.groups is None else _scores_of_groups(statistics)
+    return known or _scores_of_samples(statistics)
 
 
 def _scores_of_samples(statistics: Any) -> tuple[float, Influence] | None:
@@ -282,7 +549,7 @@ def mean_square_scores(low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def _scores_of_groups(statistics: Any) -> tuple[float, Influence] | None:
-    """Mean square of the Gaussian scores of groups; None where F(y) is known between two values only, as of draws."""
+    """The same of groups; None where F(y) is known between two values only, as of draws."""
     table = statistics.groups.orders[LOW]
     if np.any(table.sums["point"].data < table.sums["count"].data):
         return None
@@ -339,6 +606,27 @@ def _grouped_square(statistics: Any) -> tuple[float, Influence]:
     return estimate, Influence.left_out(left, groups.freedom(statistics))
 
 
+def mean_bias(statistics: Any, level: float, of: str = "error") -> Estimated:
+    """Mean of prediction minus truth; with ``of="z"`` in standard deviations."""
+    moments = statistics.moments[of]
+    if groups.count(statistics) is not None:
+        count, mean, _ = groups.moments(statistics, of)
+        left = ((count * mean).sum() - count * mean) / (count.sum() - count)
+        influence = Influence.left_out(-left, groups.freedom(statistics))
+    elif (known := groups.weighted_rows(statistics)) is not None:  # errors may be larger where weights are
+        rows, weight = known
+        values = rows["error"] / rows["std"] if of == "z" else rows["error"]
+        influence = Influence.of(weight * (moments.mean - values) / weight.sum())
+    else:
+        n, share = groups.effective(statistics)
+        spread = moments.m2 * share
+        influence = Influence(n, spread / n**2, 0.0, 3 * spread * spread / n**5)
+    low, high = influence.limits(-moments.mean, level, cautious=True)
+    if not math.isfinite(low + high):
+        raise Undefined("errors overflow 64-bit numbers")
+    return Estimated(-moments.mean, low, high, influence.dominance)
+
+
 @dataclass(frozen=True)
 class Inside:
     """The share of the targets inside the widest interval, with its limits, and the share it states.
@@ -357,7 +645,7 @@ class Inside:
 
     @property
     def misses(self) -> Literal["overconfident", "underconfident"] | None:
-        """Return what a share that differs from the stated one by more than chance says of the intervals."""
+        """What a share that differs from the stated one by more than chance says of the intervals."""
         if self.high < self.stated:
             return "overconfident"
         return "underconfident" if self.least > self.stated else None

@@ -1,24 +1,10 @@
 """The verdict: what a report says about its model, every word the outcome of a test.
 
-===================  ==================================================================================
-calibration          scale and shape are tested at 2.5 % each, so together at most 5 % of calibrated
-                     models are called anything else
-scale                overconfident if its 97.5 % interval lies above 1, underconfident if below; overconfident
-                     in few samples if a thousandth of them carries most of the squared errors. Quantiles and
-                     intervals: by the 97.5 % limits of the share of targets inside the widest interval
-shape                regression: Kolmogorov-Smirnov on F(y), with groups by their own covariance;
-                     classification: the noise floor of ``ece``
-ranking              95 % interval of the area under the random gain: "useful" above 0; of a
-                     classification with too few errors it is not tested
-bias                 95 % interval of the mean error
-===================  ==================================================================================
-
-Scale is the root of the mean squared standardized error, or the errors made over those the probabilities imply.
-Where a few samples or groups carry most of its spread, too small a scale is no evidence: large errors are missing
-from most samples of such data. Then only overconfidence can be concluded from the scale.
+Where a few samples or groups carry most of the spread of a scale, too small a scale is no evidence: large errors are
+missing from most samples of such data. Then only overconfidence can be concluded from the scale.
 
 `Tests` holds what all tasks have in common; `regression` and `classification` hold their own tests. Tests find,
-`words` puts what they found into sentences.
+`sentences` and `words` put what they found into sentences.
 """
 
 from __future__ import annotations
@@ -31,9 +17,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from uq_tracking.inference import words
+from uq_tracking.inference.dependence import Dependence
+from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.enough import too_few
 from uq_tracking.inference.limits import DOMINATED, Estimated
 from uq_tracking.inference.noise import TRUSTED_GROUPS, NoiseFloor
+from uq_tracking.inference.places import Grade, Places
 from uq_tracking.inference.ranking import Order, gain_influence
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification
@@ -44,9 +33,15 @@ from uq_tracking.typed import record
 Calibration = Literal[
     "overconfident",
     "overconfident in few samples",
+    "overconfident in the tails",
+    "overconfident, most in the tails",
+    "too wide for most, too narrow for a few",
     "underconfident",
-    "consistent with calibrated",
+    "miscalibrated in places",
     "miscalibrated in shape",
+    "biased",
+    "consistent with calibrated",
+    "calibrated",
     "not enough data",
 ]
 Ranking = Literal["useful", "no better than constant", "worse than constant", "not enough data"]
@@ -57,7 +52,7 @@ LEVEL = 0.95
 FEWEST_SAMPLES = 20
 """With fewer independent samples than this, nothing is tested."""
 FEWEST_RANKED = 100
-"""Minimum for the test of ranking: with 60 samples it calls 12 % of uninformative stds useful or harmful."""
+"""The same for the test of ranking: with 60 samples it calls 12 % of uninformative stds useful or harmful."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +71,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict of the data on a model's uncertainties.
+    """What the data say of a model's uncertainties.
 
     Attributes
     ----------
-    calibration : {"overconfident", "overconfident in few samples", "underconfident", \
-"consistent with calibrated", "miscalibrated in shape", "not enough data"}
+    calibration : str
+        "overconfident", "overconfident in few samples", "overconfident in the tails", "overconfident, most in the
+        tails", "too wide for most, too narrow for a few", "underconfident", "miscalibrated in places", "miscalibrated
+        in shape", "biased", "consistent with calibrated" (no error found), "calibrated" (proven within 2 %), or "not
+        enough data".
     scale : Estimate or None
         Factor by which standard deviations (for a classification: error probabilities) should be multiplied, with a
-        97.5 % interval; above 1 is overconfident.
+        98 % interval (97.5 %); above 1 is overconfident.
     shape_p : float or None
         p-value of the test of shape.
     ranking : {"useful", "no better than constant", "worse than constant", "not enough data"}
@@ -99,6 +97,17 @@ class Verdict:
         Two or three plain sentences.
     caveats : tuple of str
         What limits confidence in these statements, a sentence each.
+    grade : {"fine", "unclear", "slight", "off"}
+        How much the errors found matter; "fine" is proven.
+    suspicions : tuple of Suspicion
+        Likely mistakes in the input.
+    places : Places or None
+        Scale and bias in fifths of the standard deviation and of the prediction; None if not tested.
+    worth : float or None
+        Number of independent samples that samples which are alike are worth; None if they are not.
+    sorts_only : bool
+        Whether the uncertainty sorts errors, but intervals scaled by it are no shorter than constant ones, or hardly
+        differ.
     """
 
     calibration: Calibration
@@ -110,6 +119,11 @@ class Verdict:
     enough_data: bool
     text: str
     caveats: tuple[str, ...] = ()
+    grade: Grade = "unclear"
+    suspicions: tuple[Suspicion, ...] = ()
+    places: Places | None = None
+    worth: float | None = None
+    sorts_only: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -122,7 +136,7 @@ class Verdict:
 
     @property
     def knows_little(self) -> bool:
-        """Return whether the uncertainty ranks errors, but recovers little of what an oracle would."""
+        """Whether the uncertainty ranks errors, but recovers little of what an oracle would."""
         return self.ranking == "useful" and words.is_little(self.recovered)
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,17 +148,10 @@ class Verdict:
         """Inverse of ``to_dict``; unknown names (from a newer version) are ignored."""
         known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         parts = {name: known[name] and record(Estimate, known[name]) for name in ("scale", "bias")}
-        return record(cls, {**known, **parts, "caveats": tuple(known.get("caveats", ()))})
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """Conclusion from the tests of calibration, and the sentence that says so, "" if it cannot be judged."""
-
-    calibration: Calibration
-    sentence: str
-    by_scale: bool = True
-    """True if it rests on the scale, so that a scale that cannot be tested is worth a caveat."""
+        suspicions = tuple(record(Suspicion, each) for each in known.get("suspicions", ()))
+        places = known.get("places") and Places.from_dict(known["places"])
+        made = {**known, **parts, "suspicions": suspicions, "places": places}
+        return record(cls, {**made, "caveats": tuple(known.get("caveats", ()))})
 
 
 @dataclass(frozen=True)
@@ -162,21 +169,17 @@ class Tests(ABC):
     statistics: Any
     settings: Settings
     noise: Mapping[str, NoiseFloor]
+    samples: Any = None
+    """The samples in the order given, if they are in memory."""
+    dependence: Dependence | None = None
+    """Which samples belong together, where nobody said so."""
     caveats: list[str] = field(default_factory=list)
     order: ClassVar[Order]
     """Order that the test of ranking examines, and the errors that it compares."""
 
     @abstractmethod
     def scale(self) -> Estimated:
-        """Factor on stated uncertainties, with limits at `TEST_LEVEL`; Undefined says why it cannot be tested."""
-
-    @abstractmethod
-    def shape(self) -> float | None:
-        """p-value of the test of shape, or None."""
-
-    @abstractmethod
-    def calibrated(self, scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibrated:
-        """Conclude from scale and shape, and from tests of the task's own."""
+        """Factor on stated uncertainties, with limits; Undefined says why it cannot be tested."""
 
     @abstractmethod
     def bias(self) -> Estimated:
@@ -200,47 +203,9 @@ class Tests(ABC):
         """Say why there are too few errors to test shape and ranking, or None."""
         return None
 
-    def of_data(self) -> list[str]:
-        """Caveats that follow from the form of the forecasts and the targets alone."""
-        return []
-
-    def of_ranking(self) -> list[str]:
-        """Caveats about a ranking that is useful."""
-        return []
-
-    def bias_sentence(self, bias: Estimate) -> str:
-        """Say that predictions are biased, "" for a task whose scale says so."""
-        return ""
-
+    @abstractmethod
     def verdict(self) -> Verdict:
         """Test everything."""
-        reason = self.too_little()
-        if reason:
-            return no_verdict(reason)
-        self.caveats.extend([*self._of_units(), *self.of_data()])
-        scale, dominated, untested = self._scale()
-        shape_p = self.shape()
-        found = self.calibrated(scale, shape_p, dominated=dominated)
-        judged = found.calibration != "not enough data"
-        if untested and found.by_scale and judged:
-            self.caveats.append(f"The scale is not tested: {untested}.")
-        ranking, recovered = self._ranking()
-        if ranking == "useful":
-            self.caveats.extend(self.of_ranking())
-        try:
-            biased = self.bias()
-            bias: Estimate | None = Estimate(biased.value, biased.low, biased.high, LEVEL)
-        except Undefined:
-            bias = None
-        parts = [
-            found.sentence or f"Calibration is not judged: {untested}.",
-            words.of_ranking(ranking, recovered),
-            "" if bias is None or bias.low <= 0 <= bias.high else self.bias_sentence(bias),
-        ]
-        text = " ".join(part for part in parts if part)
-        return Verdict(
-            found.calibration, scale, shape_p, ranking, recovered, bias, judged, text, tuple(self.caveats)
-        )
 
     def _of_units(self) -> list[str]:
         n_groups = groups.count(self.statistics)
@@ -298,21 +263,15 @@ class Tests(ABC):
             "useful" if low > 0 else "worse than constant" if high < 0 else "no better than constant"
         ), recovered
 
+    def _bias(self) -> Estimate | None:
+        try:
+            found = self.bias()
+        except Undefined:
+            return None
+        return Estimate(found.value, found.low, found.high, LEVEL)
+
 
 def no_verdict(reason: str) -> Verdict:
     """Say that no test is possible, and why."""
     text = f"Not enough data to judge: {reason}."
     return Verdict("not enough data", None, None, "not enough data", None, None, False, text)
-
-
-def concluded(scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibration:
-    """Conclude from the tests of scale and shape."""
-    if scale is not None and scale.low > 1:
-        return "overconfident"
-    if scale is not None and scale.high < 1 and not dominated:
-        return "underconfident"
-    if shape_p is not None and shape_p < 1 - TEST_LEVEL:
-        return "miscalibrated in shape"
-    if scale is None and shape_p is None:
-        return "not enough data"
-    return "consistent with calibrated"

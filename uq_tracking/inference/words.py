@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from uq_tracking.formatting import format_factors, format_number
-from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
     from uq_tracking.inference.regression import Few, Inside
@@ -16,7 +15,13 @@ SLIGHT = 1.05
 """Factors below this are called slight."""
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
-_SHORT = {"miscalibrated in shape": "wrong shape", "consistent with calibrated": "looks calibrated"}
+_SHORT = {
+    "miscalibrated in shape": "wrong shape",
+    "miscalibrated in places": "wrong in places",
+    "consistent with calibrated": "looks calibrated",
+    "calibrated": "calibrated within 2 %",
+    "too wide for most, too narrow for a few": "too wide for most",
+}
 
 
 def is_little(recovered: float | None) -> bool:
@@ -55,43 +60,17 @@ def of_few(few: Few) -> str:
 
 def of_certain(errors: float) -> str:
     """Say that a classifier excludes errors, although this share of its predictions is wrong."""
-    return f"Overconfident: it states certainty for every sample, but misclassifies {_percent(errors)}."
+    return f"Overconfident: it states certainty for every sample, but misclassifies {percent(errors)}."
 
 
 def of_interval(calibration: str, shape_p: float | None, inside: Inside) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
-    held = f"the {_percent(inside.stated)} intervals contain {_percent(inside.share)} of the true values"
+    held = f"the {percent(inside.stated)} intervals contain {percent(inside.share)} of the true values"
     if inside.misses:
-        return f"{inside.misses.capitalize()}: {held} ({_percent(inside.low)} to {_percent(inside.high)})."
+        return f"{inside.misses.capitalize()}: {held} ({percent(inside.low)} to {percent(inside.high)})."
     if calibration == "miscalibrated in shape":
         return f"Miscalibrated in shape: {held} (p {_p(shape_p)} for all quantiles together)."
     return f"Consistent with calibrated: {held}." if calibration == "consistent with calibrated" else ""
-
-
-def of_deviations(calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings) -> str:
-    """Say how calibrated standard deviations are; "" if that is not judged."""
-    if calibration == "overconfident" and scale is not None:
-        value, low, high = format_factors(scale.value, scale.low, scale.high)
-        return (
-            f"{_degree('Overconfident', scale.value)}: stated standard deviations are {value} times too small "
-            f"({low} to {high})."
-        )
-    if calibration == "underconfident" and scale is not None:
-        inverse = [1 / part if part > 0 else math.inf for part in (scale.value, scale.high, scale.low)]
-        value, low, high = format_factors(*inverse)
-        return (
-            f"{_degree('Underconfident', inverse[0])}: stated standard deviations are {value} times too large "
-            f"({low} to {high})."
-        )
-    if calibration == "miscalibrated in shape":
-        family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
-        return (
-            f"Miscalibrated in shape: errors do not follow the {family} distribution (p {_p(shape_p)})"
-            f"{_though_scale(scale)}."
-        )
-    if calibration == "consistent with calibrated":
-        return f"Consistent with calibrated{_within(scale)}."
-    return ""
 
 
 def of_probabilities(calibration: str, scale: Estimate | None, shape_p: float | None) -> str:
@@ -145,15 +124,6 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
     return words.get(ranking, "")
 
 
-def of_bias(bias: Estimate, settings: Settings) -> str:
-    """Say that predictions are too high or too low on average."""
-    unit = f" {settings.unit}" if settings.unit else ""
-    side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
-    low, high = sorted((sign * bias.low, sign * bias.high))
-    value, *limits = (format_number(part) for part in (sign * bias.value, low, high))
-    return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)})."
-
-
 def _degree(word: str, factor: float) -> str:
     return f"Slightly {word.lower()}" if factor < SLIGHT else word
 
@@ -163,7 +133,7 @@ def _times(factor: float) -> str:
     return f"{factor:.2f}" if factor < 2 else f"{factor:.1f}" if factor < 100 else format_number(factor)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """A share in percent; 100 % only if it is all."""
     text = f"{100 * share:.3g}"
     if 0 < share < 1e-5:

@@ -59,6 +59,10 @@ DIGEST_BLOCK = 1 << 18
 """Samples hashed at a time: many, because the statistics computed in parallel wait at every hand-over."""
 
 
+AUTO_MIN_SIDE = 16
+AUTO_MAX_RATIO = 8
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One 2-D case of spatial predictions.
@@ -84,6 +88,14 @@ class Case:
             {name: np.array(array) for name, array in each.items()} for each in (self.arrays, self.parts)
         )
         return Case(arrays, self.image, parts)
+
+
+def looks_spatial(shape: tuple[int, ...]) -> bool:
+    """Check whether the last two axes look like a picture: both at least 16 long, neither 8 times the other."""
+    if len(shape) < 2:
+        return False
+    short, long = sorted(shape[-2:])
+    return short >= AUTO_MIN_SIDE and long <= AUTO_MAX_RATIO * short
 
 
 def case_count(shape: tuple[int, ...]) -> int:

@@ -136,6 +136,12 @@ def covered(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray
     return _below(statistics, half, "right") - _below(statistics, -half, "left")
 
 
+def within(statistics: Any, half: float) -> FloatArray:
+    """Samples of each group whose absolute z is at most this large, shape (groups,)."""
+    at = np.asarray([half])
+    return np.asarray((_below(statistics, at, "right") - _below(statistics, -at, "left"))[:, 0])
+
+
 def below_quantiles(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
     """Samples of each group below the quantile of each level, shape (groups, levels)."""
     if statistics.groups.layout is DISTRIBUTION:

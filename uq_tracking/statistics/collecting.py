@@ -142,6 +142,17 @@ def build_groups(layout: Layout, data: Any, wanted: bool | None = None) -> Group
     return None if tables is None else tables.named(pooling)
 
 
+def groups_of_rows(
+    layout: Layout, rows: Rows, facts: Mapping[str, Any], codes: npt.NDArray[np.int64]
+) -> GroupTables | None:
+    """Make coarse statistics of groups of validated rows, whose numbers start at 0."""
+    tally = GroupTally(layout, facts)
+    pooling = Pooling.of(range(int(codes.max()) + 1))
+    tally.add(np.arange(int(pooling.place.max()) + 1), pooling.place[codes], dict(rows))
+    tables = tally.tables()
+    return None if tables is None else tables.named(pooling)
+
+
 class Collector(ABC):
     """Takes in validated rows; ``statistics`` covers everything so far."""
 

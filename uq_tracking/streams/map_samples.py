@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
-from uq_tracking.inputs.predictions import Case, case_count, case_place
+from uq_tracking.inputs.predictions import Case, case_count, case_place, looks_spatial
 
 WantedMaps = Literal["auto"] | int | Sequence[int] | bool
 
 AUTO_CASES = 4
-AUTO_MIN_SIDE = 16
-AUTO_MAX_RATIO = 8
+
 
 IMAGE = "image"
 """Name of a case's input image among its stored arrays."""
@@ -51,14 +50,6 @@ def checked_maps(wanted: Any) -> str | bool | int | list[int]:
         return [operator.index(number) for number in wanted]
     except TypeError:
         raise SettingsError(unknown_maps(wanted)) from None
-
-
-def looks_spatial(shape: tuple[int, ...]) -> bool:
-    """Whether the last two axes look like a picture: both at least 16 long, neither 8 times the other."""
-    if len(shape) < 2:
-        return False
-    short, long = sorted(shape[-2:])
-    return short >= AUTO_MIN_SIDE and long <= AUTO_MAX_RATIO * short
 
 
 class MapSamples:

@@ -23,11 +23,10 @@ WIDTH = 100
 MOST_LINES = 40
 BEFORE = "before"
 VERDICTS = {
-    "overconfident": "#b04a00",
-    "overconfident in few samples": "#b04a00",
     "underconfident": "#1f6b97",
-    "miscalibrated in shape": "#b04a00",
+    "calibrated": "#00734f",
     "consistent with calibrated": "#00734f",
+    "not enough data": "#555555",
 }
 """Colors of the verdict, as in the figures; readable on white and dark backgrounds."""
 BY_CHANCE = (
@@ -201,7 +200,7 @@ def report_html(report: Report, picture: bytes) -> str:
         .get_template("report.html")
         .render(
             verdict=report.verdict.text,
-            color=VERDICTS.get(report.verdict.calibration, "#555555"),
+            color=VERDICTS.get(report.verdict.calibration, "#b04a00"),
             title=scored_title(report),
             headline=grouped_tables(report, headline=True),
             families=grouped_tables(report),

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, SettingsError
-from uq_tracking.inputs.predictions import Case, case_count, case_place
+from uq_tracking.inputs.predictions import Case, case_count, case_place, looks_spatial
 from uq_tracking.npz import read_arrays, write_arrays
-from uq_tracking.streams.map_samples import AUTO_CASES, case_arrays, cases_of, looks_spatial, unknown_maps
+from uq_tracking.streams.map_samples import AUTO_CASES, case_arrays, cases_of, unknown_maps
 from uq_tracking.tasks import Task
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.names import MAPS_FILE, file_name
@@ -42,7 +42,7 @@ class DrawnCases:
         return sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
 
     def within(self, nbytes: int) -> DrawnCases:
-        """Return the cases, thinned to every k-th row and column if they are larger than this."""
+        """The same cases, of which only every k-th row and column is left if they are larger than this."""
         step = math.ceil(math.sqrt(self.nbytes / nbytes))
         if step <= 1:
             return self

@@ -1,0 +1,76 @@
+"""Samples that are alike are found in the order and the shape in which they were given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from tests.scenarios.regression import field, series
+from uq_tracking.inference.dependence import correlation_reach, find_dependence
+
+
+def of(z, *, spatial):
+    return find_dependence(z.reshape(-1), z.shape, None, (), spatial=spatial)
+
+
+def test_cases_are_put_together_into_at_most_64_groups():
+    rng = np.random.default_rng(0)
+    for cases, groups in ((12, 12), (64, 64), (65, 33), (200, 50)):
+        found = of(rng.normal(size=(cases, 16, 16)), spatial=True)
+        assert (found.kind, found.group.max() + 1) == ("cases", groups)
+    assert of(rng.normal(size=(300, 3)), spatial=False).kind == "cases"
+
+
+def test_maps_are_cut_into_tiles_longer_than_errors_are_alike():
+    rng = np.random.default_rng(1)
+    found = of(field(rng, 1, 128, 3), spatial=True)
+    assert found.kind == "tiles"
+    assert 5 <= found.reach <= 14
+    assert 128 // np.sqrt(found.group.max() + 1) >= 3 * found.reach
+    assert 50 < found.worth < 500
+    assert found.alike
+
+
+def test_a_smooth_map_has_too_few_independent_areas():
+    found = of(field(np.random.default_rng(2), 1, 96, 12), spatial=True)
+    assert (found.kind, found.group) == ("too few", None)
+
+
+def test_missing_pixels_do_not_count():
+    rng = np.random.default_rng(3)
+    z = field(rng, 1, 96, 2)
+    valid = rng.random(z.shape) < 0.8
+    found = find_dependence(z[valid], z.shape, valid, (), spatial=True)
+    assert len(found.group) == valid.sum()
+    assert abs(found.reach - of(z, spatial=True).reach) <= 2
+    assert correlation_reach(np.where(valid, z, np.nan)) == found.reach
+
+
+def test_a_series_is_cut_into_blocks_only_if_neighbors_are_alike():
+    rng = np.random.default_rng(4)
+    assert of(rng.normal(size=2000), spatial=False).kind == "independent"
+    found = of(series(rng, 5000, 0.8), spatial=False)
+    assert found.kind == "blocks"
+    assert 300 < found.worth < 1500  # 5000 x (1 - .8) / (1 + .8) = 556
+
+
+def test_sorted_rows_are_no_series():
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=1000)
+    y = np.sort(z)
+    assert find_dependence(y, (1000,), None, (y,), spatial=False).kind == "sorted"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_few_samples_do_no_harm(n):
+    assert of(np.random.default_rng(n).normal(size=n), spatial=False).group is None
+
+
+def test_a_verdict_says_how_many_samples_there_really_are():
+    rng = np.random.default_rng(6)
+    y = field(rng, 20, 32, 3)
+    report = uq.evaluate(y, np.zeros_like(y), np.ones_like(y))
+    assert "20,480 samples carry as much information as about" in report.verdict.text
+    assert report.verdict.worth < 1000
+    assert uq.Report.from_json(report.to_json()).verdict.worth == report.verdict.worth

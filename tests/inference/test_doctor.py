@@ -1,0 +1,98 @@
+"""Likely mistakes in the input are recognized, and honest models, however badly calibrated, set off no alarm."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.inference.doctor import examine, negative_hint
+
+
+def honest(n, rng):
+    """A model whose stated scale is off by up to five either way, with noise and errors of many kinds."""
+    base = 10 ** (rng.uniform(-3, 3) if rng.random() > 0.4 else rng.uniform(-1, 0))
+    log = rng.uniform(0, 0.8) * rng.normal(size=n)
+    std = base * np.exp(rng.uniform(0, 1.5) * log + rng.uniform(0, 0.8) * rng.normal(size=n))
+    if rng.random() < 0.25:
+        std = np.full(n, base)
+    noises = (
+        rng.normal(size=n),
+        rng.standard_t(3, n) / np.sqrt(3),
+        rng.standard_t(5, n) / np.sqrt(5 / 3),
+        rng.laplace(size=n) / np.sqrt(2),
+        rng.exponential(size=n) - 1,
+    )
+    error = base * np.exp(log) * noises[rng.integers(5)]
+    explained = 0 if rng.random() < 0.1 else rng.uniform(0.2, 0.99)
+    mean = base * np.sqrt(explained / (1 - explained)) * rng.normal(size=n) + 3 * base * rng.normal()
+    slope = 2 ** rng.uniform(-1, 1) if rng.random() < 0.3 else 1.0
+    predicted = mean.mean() + slope * (mean - mean.mean())
+    if rng.random() < 0.2:
+        predicted = predicted + base * rng.uniform(-0.5, 0.5)
+    return mean + error, predicted, std * np.exp(rng.uniform(-np.log(5), np.log(5)))
+
+
+def alarms(n, sets):
+    return Counter(
+        one.name for seed in range(sets) for one in examine(*honest(n, np.random.default_rng(seed)))
+    )
+
+
+def test_honest_models_set_off_few_alarms():
+    assert sum(alarms(300, 300).values()) <= 2
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("n", [200, 2000])
+def test_honest_models_set_off_an_alarm_in_one_of_two_hundred(n):
+    assert sum(alarms(n, 2000).values()) <= 10
+
+
+def good(n=1000, seed=0):
+    rng = np.random.default_rng(seed)
+    std, mean = 0.5 * np.exp(0.6 * rng.normal(size=n)), 3 * rng.normal(size=n) + 5
+    return mean + std * rng.normal(size=n), mean, std
+
+
+MISTAKES = {
+    "variance": lambda y, mu, s: (y, mu, s**2),
+    "unit of std": lambda y, mu, s: (y, mu, s / 100),
+    "unit": lambda y, mu, s: (100 * y, mu, s),
+    "offset": lambda y, mu, s: (y + 273, mu, s),
+    "shuffled": lambda y, mu, s: (np.roll(y, 1), mu, s),
+    "standardized": lambda y, mu, s: ((y - y.mean()) / y.std(), mu, s),
+    "missing code": lambda y, mu, s: (np.where(np.arange(len(y)) % 20, y, -999), mu, s),
+    "corrupt target": lambda y, mu, s: (np.where(np.arange(len(y)) == 3, 1e6, y), mu, s),
+    "near-constant std": lambda y, mu, s: (y, mu, np.where(np.arange(len(y)) % 20, 0.5, s)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_recognized(name):
+    found = Counter(one.name for seed in range(20) for one in examine(*MISTAKES[name](*good(2000, seed))))
+    assert found[name] >= 18, found
+
+
+def test_a_good_model_is_not_suspected():
+    assert examine(*good()) == ()
+
+
+def test_negative_stds_are_taken_for_logs_only_if_they_fit():
+    y, mu, s = good()
+    assert "from_log_variance" in negative_hint(y - mu, 2 * np.log(s))
+    assert "np.exp(y_std)" in negative_hint(y - mu, np.log(s))
+    assert negative_hint(y - mu, -s) == ""
+
+
+def test_a_report_shows_its_suspicions_first_and_survives_json():
+    report = uq.evaluate(*MISTAKES["variance"](*good()))
+    (one,) = report.suspicions
+    assert one.name == "variance"
+    assert report.verdict.text.startswith("First check the input: The stds look like variances")
+    assert "from_variance" in one.fix
+    again = uq.Report.from_json(report.to_json())
+    assert again.suspicions == report.suspicions
+    assert again.verdict == report.verdict

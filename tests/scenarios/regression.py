@@ -1,0 +1,464 @@
+"""Sets of data whose truth is known, and what a verdict must say of them: the contract of the sentence.
+
+Whoever changes a word of the verdict changes it here. Each statement is judged on its own; where the truth cannot be
+known from such data, not telling counts as right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import ndimage, stats
+
+import uq_tracking as uq
+
+FINE = ("calibrated", "consistent with calibrated")
+UNKNOWN = ("not enough data",)
+OVER = ("overconfident",)
+TAILS = ("overconfident in the tails", "overconfident in few samples")
+UNDER = ("underconfident",)
+PLACES = ("miscalibrated in places",)
+SHAPE = ("miscalibrated in shape",)
+USEFUL, FLAT, WORSE = ("useful",), ("no better than constant", "not enough data"), ("worse than constant",)
+ANY_RANKING = (*USEFUL, *FLAT, *WORSE)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Data and the words that are right for them.
+
+    Attributes
+    ----------
+    make : function of a random generator
+        Returns what `uq.evaluate` takes.
+    truth : str
+        What is known of the data, in a few words.
+    calibration, ranking : tuple of str
+        Words that are right.
+    bias : bool or None
+        Whether predictions are too high or too low on average; None where either may be said.
+    says, never : tuple of str
+        Texts that the sentence, or its suspicions, must and must not contain.
+    slow : bool
+        Whether it is too slow for every run of the tests.
+    """
+
+    name: str
+    make: Callable[[np.random.Generator], tuple[tuple[Any, ...], dict[str, Any]]]
+    truth: str
+    calibration: tuple[str, ...]
+    ranking: tuple[str, ...] = ANY_RANKING
+    bias: bool | None = False
+    says: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    slow: bool = False
+
+
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(
+    truth: str,
+    calibration: tuple[str, ...],
+    ranking: tuple[str, ...] = ANY_RANKING,
+    *,
+    bias: bool | None = False,
+    says: tuple[str, ...] = (),
+    never: tuple[str, ...] = (),
+    slow: bool = False,
+) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[np.random.Generator], Any]]:
+    """Add a scenario, named after the function that makes its data; that returns arguments, or also options."""
+
+    def add(make: Callable[[np.random.Generator], Any]) -> Callable[[np.random.Generator], Any]:
+        def complete(rng: np.random.Generator) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            made = make(rng)
+            return made if isinstance(made[-1], dict) else (made, {})
+
+        name = make.__name__
+        SCENARIOS[name] = Scenario(name, complete, truth, calibration, ranking, bias, says, never, slow)
+        return make
+
+    return add
+
+
+def spread_stds(rng: np.random.Generator, n: Any, spread: float = 0.6) -> np.ndarray:
+    """Standard deviations that vary as those of real models do."""
+    return np.exp(spread * rng.normal(size=n))
+
+
+def series(rng: np.random.Generator, n: int, correlation: float) -> np.ndarray:
+    """A first-order autoregressive series of variance 1."""
+    noise = rng.normal(size=n) * np.sqrt(1 - correlation**2)
+    noise[0] = rng.normal()
+    for place in range(1, n):
+        noise[place] += correlation * noise[place - 1]
+    return noise
+
+
+def field(rng: np.random.Generator, cases: int, side: int, blur: float) -> np.ndarray:
+    """Maps of noise of variance 1 whose neighbors are alike, shape (cases, side, side)."""
+    white = rng.normal(size=(cases, side, side))
+    maps = ndimage.gaussian_filter(white, (0, blur, blur), mode="wrap")
+    unit = ndimage.gaussian_filter(np.eye(1, side * side).reshape(side, side), blur, mode="wrap")
+    return maps / np.sqrt(np.square(unit).sum())
+
+
+# ---- the size of the standard deviations ----
+
+
+def calibrated(rng: np.random.Generator, n: int, noise: Any = None) -> tuple[np.ndarray, ...]:
+    s, mu = spread_stds(rng, n), 2 * rng.normal(size=n)
+    return mu + s * (rng.normal(size=n) if noise is None else noise(n)), mu, s
+
+
+@scenario("calibrated; 20 samples cannot show it", (*FINE, *UNKNOWN), (*FLAT, *USEFUL))
+def calibrated_20(rng):
+    return calibrated(rng, 20)
+
+
+@scenario("calibrated", (*FINE, *UNKNOWN), (*FLAT, *USEFUL))
+def calibrated_100(rng):
+    return calibrated(rng, 100)
+
+
+@scenario("calibrated", FINE, USEFUL)
+def calibrated_500(rng):
+    return calibrated(rng, 500)
+
+
+@scenario("calibrated", FINE, USEFUL)
+def calibrated_5000(rng):
+    return calibrated(rng, 5000)
+
+
+@scenario("calibrated, enough data to prove it", ("calibrated",), USEFUL, slow=True)
+def calibrated_300_000(rng):
+    return calibrated(rng, 300_000)
+
+
+@scenario("calibrated, the same std for all", FINE, FLAT)
+def calibrated_constant(rng):
+    mu = rng.normal(size=1000)
+    return mu + 0.7 * rng.normal(size=1000), mu, np.full(1000, 0.7)
+
+
+@scenario("1.5 times too small", OVER, USEFUL)
+def too_small(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return y, mu, s / 1.5
+
+
+@scenario("1.5 times too small, 50 samples", (*OVER, *UNKNOWN), (*FLAT, *USEFUL))
+def too_small_50(rng):
+    y, mu, s = calibrated(rng, 50)
+    return y, mu, s / 1.5
+
+
+@scenario("2 times too large", UNDER, USEFUL)
+def too_large(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return y, mu, 2 * s
+
+
+@scenario("3 % too small: too little to matter much", OVER, USEFUL, says=("Slightly",))
+def slightly_too_small(rng):
+    y, mu, s = calibrated(rng, 50_000)
+    return y, mu, s / 1.035
+
+
+@scenario("half a percent too small: too little to matter", FINE, USEFUL, slow=True)
+def negligibly_too_small(rng):
+    y, mu, s = calibrated(rng, 300_000)
+    return y, mu, s / 1.005
+
+
+# ---- tails and outliers ----
+
+
+@scenario("heavy tails, right size", (*SHAPE, *TAILS, "too wide for most, too narrow for a few"), USEFUL)
+def heavy_tails(rng):
+    return calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
+
+
+@scenario("heavy tails, 4 times too large", UNDER, USEFUL)
+def heavy_tails_too_large(rng):
+    y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
+    return y, mu, 4 * s
+
+
+@scenario("one error in fifty is ten times the stated size", TAILS, USEFUL, says=("Do not widen",))
+def outliers(rng):
+    return calibrated(rng, 5000, lambda n: rng.normal(size=n) * np.where(rng.random(n) < 0.02, 10, 1))
+
+
+@scenario("one corrupt target", (*FINE, *TAILS), ANY_RANKING, bias=None, says=("corrupt",))
+def corrupt_target(rng):
+    y, mu, s = calibrated(rng, 1000)
+    y[rng.integers(1000)] = 1e6
+    return y, mu, s
+
+
+@scenario("useful stds, one outlier where the std is smallest", (*TAILS, *FINE), USEFUL, bias=None)
+def outlier_at_the_smallest(rng):
+    y, mu, s = calibrated(rng, 5000)
+    place = np.argmin(s)
+    y[place] = mu[place] + 300 * s[place]
+    return y, mu, s
+
+
+@scenario("errors follow a Student t, and so it is declared", FINE, USEFUL)
+def declared_tails(rng):
+    y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(5, n) / np.sqrt(5 / 3))
+    return (y, mu, s), {"family": "student_t", "dof": 5.0}
+
+
+# ---- where it is wrong ----
+
+
+@scenario("std too small where small, too large where large", PLACES, USEFUL, says=("vary too much",))
+def varies_too_much(rng):
+    s, mu = spread_stds(rng, 2000), rng.normal(size=2000)
+    return mu + np.sqrt(s) * rng.normal(size=2000) * 1.05, mu, s
+
+
+@scenario("std too large where small, too small where large", PLACES, USEFUL, says=("differ too little",))
+def varies_too_little(rng):
+    s, mu = spread_stds(rng, 2000, 0.4), rng.normal(size=2000)
+    error = s**2 * rng.normal(size=2000)
+    return mu + error, mu, s * np.sqrt(np.mean(s**2))
+
+
+@scenario(
+    "the truth is twice the prediction", ("biased", *OVER, *PLACES), bias=False, says=("vary too little",)
+)
+def shrunk(rng):
+    s, mu = spread_stds(rng, 2000, 0.3), rng.normal(size=2000)
+    return 2 * mu + s * rng.normal(size=2000), mu, s
+
+
+@scenario("bias of 0.4 std by the sign of the prediction", PLACES, USEFUL, says=("too low",))
+def biased_by_prediction(rng):
+    y, mu, s = calibrated(rng, 2000)
+    return y + 0.4 * s * np.sign(mu), mu, s
+
+
+@scenario("std 0.8 and 1.17 times the right one, by the sign of the prediction", PLACES, USEFUL)
+def scale_by_prediction(rng):
+    s, mu = spread_stds(rng, 4000), rng.normal(size=4000)
+    return mu + s * np.where(mu > 0, 1.25, 0.85) * rng.normal(size=4000) / 1.07, mu, s
+
+
+@scenario("constant std, errors grow with the prediction", PLACES, FLAT)
+def constant_for_growing_errors(rng):
+    mu = rng.gamma(4, 1, 2000)
+    size = 0.3 * mu
+    return mu + size * rng.normal(size=2000), mu, np.full(2000, np.sqrt(np.mean(size**2)))
+
+
+# ---- bias ----
+
+
+@scenario("0.3 std too low", ("biased", *SHAPE, *OVER), USEFUL, bias=True, says=("too low",))
+def biased(rng):
+    s, mu = spread_stds(rng, 1000, 0.3), rng.normal(size=1000)
+    return mu + s * (0.3 + rng.normal(size=1000)), mu, s
+
+
+@scenario("bias of a two-hundredth of a std: too little to matter", FINE, USEFUL, slow=True)
+def negligibly_biased(rng):
+    y, mu, s = calibrated(rng, 300_000)
+    return y + 0.005 * s, mu, s
+
+
+# ---- samples that are not independent ----
+
+
+@scenario("20 calibrated images, neighbors alike, nobody said so", (*FINE, *UNKNOWN))
+def images(rng):
+    s, mu = spread_stds(rng, (20, 32, 32), 0.3), field(rng, 20, 32, 4)
+    return mu + s * field(rng, 20, 32, 3), mu, s
+
+
+@scenario("20 images, 1.5 times too small", OVER)
+def images_too_small(rng):
+    s, mu = spread_stds(rng, (20, 32, 32), 0.3), field(rng, 20, 32, 4)
+    return mu + 1.5 * s * field(rng, 20, 32, 3), mu, s
+
+
+@scenario("one calibrated map, neighbors alike", (*FINE, *UNKNOWN))
+def one_map(rng):
+    s, mu = spread_stds(rng, (1, 128, 128), 0.3), field(rng, 1, 128, 6)
+    return mu + s * field(rng, 1, 128, 3), mu, s
+
+
+@scenario("one map whose errors are alike over a third of it: cannot be told", (*UNKNOWN, *FINE))
+def one_smooth_map(rng):
+    s, mu = spread_stds(rng, (1, 96, 96), 0.3), field(rng, 1, 96, 6)
+    return mu + s * field(rng, 1, 96, 12), mu, s
+
+
+@scenario("a calibrated series, neighbors alike", (*FINE, *UNKNOWN))
+def autocorrelated(rng):
+    s, mu = spread_stds(rng, 5000, 0.3), series(rng, 5000, 0.9)
+    return mu + s * series(rng, 5000, 0.9), mu, s
+
+
+@scenario("a series, 2 times too small", OVER)
+def autocorrelated_too_small(rng):
+    s, mu = spread_stds(rng, 5000, 0.3), series(rng, 5000, 0.5)
+    return mu + 2 * s * series(rng, 5000, 0.5), mu, s
+
+
+@scenario("calibrated rows sorted by the truth: an order, but none in time", FINE, USEFUL)
+def sorted_rows(rng):
+    y, mu, s = calibrated(rng, 1000)
+    place = np.argsort(y)
+    return y[place], mu[place], s[place]
+
+
+@scenario("40 groups that share a tenth of the variance", (*FINE, *UNKNOWN), (*USEFUL, *FLAT))
+def groups(rng):
+    group = np.repeat(np.arange(40), 50)
+    s, mu = spread_stds(rng, 2000, 0.4), rng.normal(size=2000)
+    error = np.sqrt(0.1) * rng.normal(size=40)[group] + np.sqrt(0.9) * rng.normal(size=2000)
+    return (mu + s * error, mu, s), {"groups": group}
+
+
+# ---- ranking ----
+
+
+@scenario("stds that say nothing of the errors", (*PLACES, *SHAPE, *OVER, *TAILS), FLAT)
+def uninformative(rng):
+    s, mu = spread_stds(rng, 2000, 0.5), rng.normal(size=2000)
+    return mu + np.sqrt(np.mean(s**2)) * rng.normal(size=2000), mu, s
+
+
+@scenario("larger stds go with smaller errors", (*PLACES, *SHAPE, *OVER, *TAILS), WORSE)
+def reversed_stds(rng):
+    s, mu = spread_stds(rng, 2000, 0.5), rng.normal(size=2000)
+    return mu + rng.normal(size=2000) / s, mu, s
+
+
+# ---- what was passed is not what it should be ----
+
+
+ANY = (*FINE, *UNKNOWN, *OVER, *UNDER, *TAILS, *PLACES, *SHAPE, "biased", "overconfident, most in the tails")
+ANY += ("too wide for most, too narrow for a few",)
+
+
+@scenario("variances in place of stds", ANY, USEFUL, says=("from_variance",))
+def variances(rng):
+    s, mu = 0.3 * spread_stds(rng, 2000), rng.normal(size=2000)
+    return mu + s * rng.normal(size=2000), mu, np.square(s)
+
+
+@scenario("stds in another unit, a hundredth of the right one", OVER, USEFUL, says=("another unit",))
+def std_in_another_unit(rng):
+    y, mu, s = calibrated(rng, 2000)
+    return y, mu, s / 100
+
+
+@scenario("truth and prediction in different units", ANY, bias=None, says=("same unit",))
+def truth_in_another_unit(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return 100 * y, mu, s
+
+
+@scenario("rows in another order", ANY, bias=None, says=("same order",))
+def shuffled(rng):
+    s, mu = spread_stds(rng, 1000, 0.3), 3 * rng.normal(size=1000)
+    return rng.permutation(mu + s * rng.normal(size=1000)), mu, s
+
+
+@scenario("everything off by 273", ANY, bias=None, says=("one offset",))
+def offset(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return y + 273.15, mu, s
+
+
+@scenario(
+    "one target in twenty is -999, which stands for missing", ANY, bias=None, says=("mask=(y_true == -999)",)
+)
+def missing_code(rng):
+    y, mu, s = calibrated(rng, 1000)
+    y[rng.random(1000) < 0.05] = -999
+    return y, mu, s
+
+
+@scenario("targets standardized, predictions not", ANY, bias=None, says=("Standardize both",))
+def standardized(rng):
+    mu = 50 + 10 * rng.normal(size=2000)
+    y = mu + 3 * rng.normal(size=2000)
+    return (y - y.mean()) / y.std(), mu, np.full(2000, 3.0)
+
+
+@scenario("honest targets with many zeros, as rain has", ANY, never=("stands for missing",), bias=None)
+def zeros(rng):
+    mu = rng.gamma(1, 2, 2000)
+    return np.maximum(mu - 1 + rng.normal(size=2000), 0), np.maximum(mu - 1, 0), np.ones(2000)
+
+
+# ---- other forms ----
+
+
+@scenario("20 calibrated draws", FINE, USEFUL)
+def draws(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return (uq.Predictions.from_samples(y, mu + s * rng.normal(size=(20, 1000))),)
+
+
+@scenario("5 calibrated draws", FINE)
+def few_draws(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return (uq.Predictions.from_samples(y, mu + s * rng.normal(size=(5, 1000))),)
+
+
+@scenario("right quantiles of a skewed distribution", FINE)
+def skewed_quantiles(rng):
+    mean, levels = np.exp(0.5 * rng.normal(size=1000)), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    quantiles = mean[:, None] * stats.expon.ppf(levels)
+    return (uq.Predictions.from_quantiles(mean * rng.exponential(size=1000), quantiles, levels),)
+
+
+@scenario("quantiles too close to the median", OVER)
+def narrow_quantiles(rng):
+    y, mu, s = calibrated(rng, 1000)
+    levels = np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    return (
+        uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * stats.norm.ppf(levels) / 1.5, levels),
+    )
+
+
+@scenario("quantiles 0.2 std too high", ANY, bias=None, says=("lie below the predicted median",))
+def high_quantiles(rng):
+    y, mu, s = calibrated(rng, 1000)
+    levels = np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    return (
+        uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * (0.2 + stats.norm.ppf(levels)), levels),
+    )
+
+
+@scenario("right 90 % intervals", FINE)
+def intervals(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return (uq.Predictions.from_interval(y, mu - 1.645 * s, mu + 1.645 * s, 0.9),)
+
+
+@scenario(
+    "the spread of five members' means, without the noise of the data", (*OVER, *PLACES), says=("noise",)
+)
+def spread_of_means(rng):
+    s, mu = 0.3 * spread_stds(rng, 1000, 0.3), rng.normal(size=1000)
+    members = mu + s * rng.normal(size=(5, 1000))
+    return (uq.Predictions.from_ensemble(mu + s * rng.normal(size=1000) + rng.normal(size=1000), members),)
+
+
+@scenario("a right mixture of two modes", FINE)
+def mixture(rng):
+    side = np.where(rng.random(1000) < 0.5, 1.0, -1.0)
+    means, stds = np.stack([np.full(1000, -1.0), np.full(1000, 1.0)]), np.full((2, 1000), 0.3)
+    y = side + 0.3 * rng.normal(size=1000)
+    return (uq.Predictions.from_ensemble(y, means, stds, combine="mixture"),)

@@ -1,0 +1,396 @@
+"""Mistakes in what was passed, recognized by the numbers: a variance for a std, another unit, a code for "missing".
+
+A suspicion never changes a score and never raises. The rules stay silent on honest models, however badly calibrated,
+as the simulations in their tests show. At most one suspicion about the standard deviations, and one about truth
+against prediction, are voiced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.formatting import format_number
+from uq_tracking.statistics.orders import FloatArray
+
+FEWEST = 50
+"""Fewest samples to compare truth and prediction."""
+FEWEST_STDS = 200
+"""Fewest samples to recognize what the standard deviations are."""
+MOST = 100_000
+"""Largest number of samples looked at; of more, as many are drawn, always the same ones."""
+LEVELS = (0.5, 0.6827, 0.9, 0.95)
+QUANTILES = special.ndtri((1 + np.asarray(LEVELS)) / 2)
+FACTORS = (100.0, 1000.0, 255.0, 180 / math.pi)
+"""Ratios of units that are often mixed up."""
+CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
+"""Values that often stand for a missing one."""
+ALIKE = 0.02
+"""Standard deviations with a coefficient of variation below this count as all alike."""
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """A likely mistake in the input.
+
+    Attributes
+    ----------
+    name : str
+        ``variance``, ``log-variance``, ``log-std``, ``unit of std``, ``unit``, ``standardized``, ``offset``,
+        ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std`` or ``spread of means``.
+    text : str
+        What was seen, in one or two sentences.
+    fix : str
+        What to type if the suspicion is right.
+    numbers : dict of float
+        What it rests on.
+    """
+
+    name: str
+    text: str
+    fix: str
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.fix}".strip()
+
+    @property
+    def is_mistake(self) -> bool:
+        """Whether it must be checked before anything else is believed."""
+        return self.name != "near-constant std"
+
+
+def examine(
+    target: FloatArray,
+    mean: FloatArray,
+    std: FloatArray,
+    *,
+    gaussian: bool = True,
+    spread_of_means: int | None = None,
+) -> tuple[Suspicion, ...]:
+    """Look for mistakes in truth, prediction and standard deviation.
+
+    Parameters
+    ----------
+    target, mean, std : array, shape (n,)
+    gaussian : bool
+        Whether the standard deviations are those of normal distributions; for others, they are not examined.
+    spread_of_means : int, optional
+        Number of members if the standard deviation is the spread of an ensemble's means alone.
+    """
+    error = target - mean
+    found = [] if (corrupt := _corrupt_target(error)) is None else [corrupt]
+    if len(error) > MOST:
+        chosen = np.sort(np.random.default_rng(0).choice(len(error), MOST, replace=False, shuffle=False))
+        target, mean, std, error = (values[chosen] for values in (target, mean, std, error))
+    target, mean, std, error = (values.astype(np.float64) for values in (target, mean, std, error))
+    if not corrupt:
+        found += _first(_of_truth(target, mean, std, error))
+    if np.all(std > 0):
+        if gaussian and spread_of_means is not None:
+            found += _first(_spread_of_means(error, std, spread_of_means))
+        elif gaussian:
+            found += _first(_of_std(error, std))
+        found += _first(_missing_code(target, error / std))
+        found += _first(_near_constant(std))
+    return tuple(found)
+
+
+def negative_hint(error: FloatArray, std: FloatArray) -> str:
+    """Return what negative "standard deviations" may be, as a question; "" if nothing fits."""
+    size = _log_size(error)
+    for name, log_std, constructor in (
+        ("log-variance", std / 2, "from_log_variance"),
+        ("log of the std", std, ""),
+    ):
+        slope = _slope(size, log_std)
+        if slope is None or slope.spread < 0.05 or np.ptp(log_std) >= 100:
+            continue
+        factor = math.sqrt(float(np.mean(np.square(error / np.exp(log_std)))))
+        if abs(slope.value - 1) <= min(0.25, 3 * slope.error) and abs(math.log(factor)) <= 0.25:
+            cure = f"use Predictions.{constructor}" if constructor else "pass np.exp(y_std)"
+            share = format_number(100 * float(np.mean(std < 0)), 2)
+            return (
+                f"{share} % are negative, and as a {name} they fit the errors (factor {factor:.2f}): if that is what "
+                f"they are, {cure}"
+            )
+    return ""
+
+
+def _first(found: Iterator[Suspicion]) -> list[Suspicion]:
+    return [one for _, one in zip(range(1), found, strict=False)]
+
+
+@dataclass(frozen=True)
+class _Slope:
+    value: float
+    error: float
+    spread: float
+
+
+def _log_size(error: FloatArray) -> FloatArray:
+    """Return the log of absolute errors, those near 0 raised."""
+    return np.asarray(np.log(np.maximum(np.abs(error), max(1e-4 * _root(error), 1e-300))))
+
+
+def _root(values: FloatArray) -> float:
+    return math.sqrt(float(np.mean(np.square(values))))
+
+
+def _slope(y: FloatArray, x: FloatArray) -> _Slope | None:
+    """Return the least-squares slope with White's standard error; None where x hardly varies."""
+    dx, dy = x - x.mean(), y - y.mean()
+    square = float(dx @ dx)
+    if square <= 1e-12 * len(x):
+        return None
+    value = float(dx @ dy) / square
+    rest = dy - value * dx
+    return _Slope(value, math.sqrt(float(np.sum(np.square(dx * rest)))) / square, math.sqrt(square / len(x)))
+
+
+def _gap(error: FloatArray, std: FloatArray) -> float:
+    """Return the largest gap of coverage at four levels."""
+    share = np.searchsorted(np.sort(np.abs(error) / std), QUANTILES, side="right") / len(error)
+    return float(np.abs(share - LEVELS).max())
+
+
+def _nll(error: FloatArray, std: FloatArray) -> float:
+    return float(np.mean(np.log(std) + np.square(error / std) / 2)) + math.log(2 * math.pi) / 2
+
+
+def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
+    if len(error) < FEWEST_STDS or not np.any(error):
+        return
+    size, log = _log_size(error), np.log(std)
+    factor, slope, spread = _root(error / std), _slope(size, log), float(log.std())
+    nll, of_best = _nll(error, std), _nll(error, std * factor)
+    wrong = (factor > 1.25 or factor < 0.8) and _gap(error, std) >= 0.1
+    for name, log_std, cure in (
+        ("variance", log / 2, "use Predictions.from_variance(y_true, y_pred, y_std)"),
+        ("log-variance", std / 2, "use Predictions.from_log_variance(y_true, y_pred, y_std)"),
+        ("log-std", std, "pass np.exp(y_std)"),
+    ):
+        own = _slope(size, log_std)
+        if (
+            not wrong
+            or own is None
+            or slope is None
+            or min(spread, own.spread) < 0.1
+            or np.ptp(log_std) > 100
+        ):
+            continue
+        other = np.exp(log_std)
+        fits, fitted = _root(error / other), _nll(error, other)
+        if abs(math.log(fits)) > 0.1:
+            continue
+        strict = (
+            abs(own.value - 1) <= min(0.15, 3 * own.error)
+            and own.error <= 0.1
+            and abs(slope.value - 1) >= max(0.3, 4 * slope.error)
+            and _gap(error, other * fits) <= 0.025 + 1 / math.sqrt(len(error))
+            and nll - fitted >= 0.1
+        )
+        # A variance also shows where errors are not normal: one factor for all stds does clearly worse.
+        plain = (
+            name == "variance"
+            and abs(math.log(factor)) > math.log(2)
+            and abs(own.value - 1) <= 0.35
+            and of_best - fitted >= 0.2
+        )
+        if strict or plain:
+            kind = {"variance": "variances", "log-variance": "log-variances", "log-std": "logs of stds"}[name]
+            made = {
+                "variance": "their square roots",
+                "log-variance": "exp(y_std / 2)",
+                "log-std": "exp(y_std)",
+            }
+            yield Suspicion(
+                name,
+                f"The stds look like {kind}: with {made[name]} the factor is {fits:.2f} and nll falls from "
+                f"{format_number(nll)} to {format_number(fitted)}.",
+                f"If they are, {cure}.",
+                {"factor": fits, "nll": nll, "nll_then": fitted},
+            )
+            return
+    if _gap(error, std * factor) > 0.025 + 1 / math.sqrt(len(error)):
+        return
+    if not (spread < 0.1 or (slope is not None and abs(slope.value - 1) <= 0.2)):
+        return
+    for unit in (*FACTORS, *(1 / unit for unit in FACTORS)):
+        if abs(math.log(factor / unit)) <= 0.12:
+            side, times = ("small", factor) if factor > 1 else ("large", 1 / factor)
+            named = max(unit, 1 / unit)
+            variance = abs(math.log(_root(error / np.sqrt(std)))) <= 0.12
+            yield Suspicion(
+                "unit of std",
+                f"The stds are {format_number(times)} times too {side} but otherwise fit.",
+                f"Is y_std in another unit than y_true (factor {format_number(named)})"
+                + ("? Or does it hold variances (Predictions.from_variance)?" if variance else "?"),
+                {"factor": factor, "unit": unit},
+            )
+            return
+
+
+def _of_truth(
+    target: FloatArray, mean: FloatArray, std: FloatArray, error: FloatArray
+) -> Iterator[Suspicion]:
+    n = len(target)
+    if n < FEWEST:
+        return
+    of_target, of_mean = float(target.var()), float(mean.var())
+    square, bias, chance = float(np.mean(np.square(error))), float(error.mean()), 1 / math.sqrt(n)
+    both = of_target > 0 and of_mean > 1e-12 * square
+    correlation = (
+        (of_target + of_mean - float(error.var())) / 2 / math.sqrt(of_target * of_mean) if both else 0.0
+    )
+    slope = correlation * math.sqrt(of_target / of_mean) if both else math.nan
+    if correlation >= max(0.3, 5 * chance) and abs(math.log(slope)) >= math.log(3):
+        far = [abs(values.mean()) > 0.1 or abs(values.std() - 1) > 0.1 for values in (target, mean)]
+        apart = abs(target.mean() - mean.mean()) > 0.1 * max(math.sqrt(of_target), math.sqrt(of_mean))
+        if far[0] != far[1] and (apart or slope < 1):
+            one, other = ("targets", "predictions") if far[1] else ("predictions", "targets")
+            yield Suspicion(
+                "standardized",
+                f"The {one} have mean 0 and standard deviation 1, the {other} do not.",
+                "Standardize both or neither.",
+                {"slope": slope, "correlation": correlation},
+            )
+            return
+        if abs(math.log(slope)) >= math.log(8) and correlation >= max(0.5, 10 * chance):
+            start = float(target.mean() - slope * mean.mean())
+            yield Suspicion(
+                "unit",
+                f"True values are {format_number(start)} {'+' if slope > 0 else '-'} {format_number(abs(slope))} x "
+                f"prediction (correlation {correlation:.2f}).",
+                "Are y_true and y_pred in the same unit?",
+                {"slope": slope, "correlation": correlation},
+            )
+            return
+    if bias**2 >= 0.9 * square and bias**2 >= 4 * float(np.mean(np.square(std))):
+        yield Suspicion(
+            "offset",
+            f"Nearly all of the error is one offset: y_true - y_pred is {format_number(bias)} on average, with a "
+            f"spread of only {format_number(float(error.std()))}.",
+            "Are both in the same unit and centered alike?",
+            {"offset": bias, "spread": float(error.std())},
+        )
+        return
+    claimed = min(1.0, math.sqrt(of_mean / of_target)) if of_target > 0 else 0.0
+    alike = abs(correlation) <= 3 * chance and abs(correlation) + 2.6 * chance <= 0.3 * claimed
+    if of_mean >= 0.2 * of_target and alike and bias**2 <= 0.1 * of_target:
+        random = math.sqrt(of_target + of_mean + bias**2)
+        yield Suspicion(
+            "shuffled",
+            f"Predictions do not correlate with the truth ({correlation:.2f}): rmse "
+            f"{format_number(math.sqrt(square))} is that of random pairs, {format_number(random)}.",
+            "Are both in the same order?",
+            {"correlation": correlation, "rmse": math.sqrt(square), "rmse_of_random_pairs": random},
+        )
+
+
+def _corrupt_target(error: FloatArray) -> Suspicion | None:
+    if len(error) < FEWEST:
+        return None
+    size = np.abs(error)
+    second, first = (float(value) for value in np.partition(size, -2)[-2:])
+    square = float(np.sum(np.square(size, dtype=np.float64)))
+    if not first > 30 * second > 0 or first**2 <= square / 2:
+        return None
+    rest = math.sqrt(max(square - first**2, 0.0) / (len(error) - 1))
+    return Suspicion(
+        "corrupt target",
+        f"One error ({format_number(first)}) is {format_number(first / second)} times the next.",
+        f"Is that target corrupt? Without it rmse is {format_number(rest)}.",
+        {"error": first, "next": second, "rmse_without": rest},
+    )
+
+
+def _missing_code(target: FloatArray, z: FloatArray) -> Iterator[Suspicion]:
+    value, count = np.unique(target, return_counts=True)
+    n = len(target)
+    for place in np.argsort(-count, kind="stable")[:3]:
+        if count[place] < max(5, 0.005 * n) or len(value) < 3:
+            return
+        there = target == value[place]
+        here, rest = _root(z[there]), _root(z[~there])
+        others = target[~there]
+        spread = float(others.std())
+        near = count[max(0, place - 5) : place + 6].copy()
+        near[min(place, 5)] = 0
+        frequent = count[place] >= 10 and near.max() * 10 < count[place]
+        filled = abs(value[place] - others.mean()) <= 1e-3 * spread
+        beyond = bool(value[place] < others.min() or value[place] > others.max())
+        alien = bool(value[place] < others.min() - spread or value[place] > others.max() + spread)
+        listed = value[place] in CODES
+        lonely = np.mean(np.abs(others - value[place]) <= 0.1 * spread) <= 0.1 * count[place] / n
+        least = 2 if listed and beyond else 3
+        code = here >= least * rest and lonely and (listed or alien) and (frequent or beyond)
+        if not code and not (filled and frequent):
+            continue
+        share, named = format_number(100 * count[place] / n, 2), format_number(float(value[place]))
+        yield Suspicion(
+            "missing code",
+            f"{share} % of the true values are exactly {named}, "
+            + (
+                f"with errors {format_number(here, 2)} times the stated size; elsewhere {rest:.2f} times."
+                if code
+                else "the mean of all others."
+            ),
+            f"If {named} stands for missing, mask it: mask=(y_true == {named}).",
+            {
+                "value": float(value[place]),
+                "share": float(count[place] / n),
+                "there": here,
+                "elsewhere": rest,
+            },
+        )
+        return
+
+
+def _near_constant(std: FloatArray, width: float = 0.02) -> Iterator[Suspicion]:
+    ordered = np.sort(std)
+    if ordered.std() < ALIKE * ordered.mean() or len(std) < FEWEST:
+        return
+    last = np.searchsorted(ordered, ordered * (1 + width), side="right")
+    held = last - np.arange(len(ordered))
+    place = int(np.argmax(held))
+    share = held[place] / len(ordered)
+    if share >= 0.9:
+        value = float(ordered[place] * (1 + width / 2))
+        yield Suspicion(
+            "near-constant std",
+            f"{format_number(100 * share, 2)} % of the stds lie within 1 % of {format_number(value)}: the ranking "
+            f"rests on the other {format_number(100 * (1 - share), 2)} % (a border?).",
+            "",
+            {"share": float(share), "value": value},
+        )
+
+
+def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Iterator[Suspicion]:
+    factor = _root(error / std)
+    if factor <= 1.2 or len(error) < FEWEST_STDS:
+        return
+    square, variance = np.square(error), np.square(std)
+    low, high = 0.0, float(square.max())
+    for _ in range(200):  # the mean falls as the added variance grows
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.mean(square / (variance + middle)) > 1 else (low, middle)
+    added = math.sqrt((low + high) / 2)
+    text = (
+        f"The std is the spread of {members} members' means only, without the noise of the data. Adding a noise of "
+        f"{format_number(added)} fits (nll {format_number(_nll(error, np.sqrt(variance + added**2)))}, against "
+        f"{format_number(_nll(error, std * factor))} with a factor of {format_number(factor)})."
+    )
+    if members > 3:
+        chance = math.sqrt((members + 1) / (members - 3))
+        text += f" The spread of {members} alone is noisy: even draws from the truth would give {chance:.2f}."
+    yield Suspicion(
+        "spread of means",
+        text,
+        "Pass the members' stds too (from_ensemble(y_true, means, stds)); for draws use from_samples.",
+        {"factor": factor, "noise": added},
+    )

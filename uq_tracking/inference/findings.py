@@ -1,0 +1,329 @@
+"""What the tests of a regression found, how much it matters, and which word of the verdict it makes.
+
+===================  ==================================================================================
+scale                98 % interval of the factor; what kind of error it is, by the shares of targets inside
+                     central intervals
+places               trends and fifths along the standard deviation and the prediction, 2 % together
+shape                Kolmogorov-Smirnov on F(y) at 1 %; not said where scale and bias explain it
+ranking              Spearman's correlation, and the area under the random gain with its few largest errors
+                     capped, at 97.5 % each
+bias                 95 % interval of the mean error, or of the share of targets below the median
+===================  ==================================================================================
+
+So at most 5 % of calibrated models are called anything else, as are 5 % of rankings and of biases. Every statement
+has a grade: *fine* (proven to matter less than the limits below), *unclear*, *slight* or *off*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inference.dependence import Dependence, find_dependence
+from uq_tracking.inference.doctor import Suspicion
+from uq_tracking.inference.places import Grade, Places, grade
+from uq_tracking.inference.verdict import Calibration, Estimate
+from uq_tracking.inputs.forms.numbers import MeanStd
+from uq_tracking.inputs.predictions import looks_spatial
+from uq_tracking.statistics.orders import FloatArray, IntArray
+
+SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL, RANKING_LEVEL = 0.98, 0.99, 0.95, 0.975
+ONE = 0.6827
+"""Share of normal errors within one standard deviation."""
+SHARES = (0.5, ONE, 0.9, 0.95, 0.99)
+FEWEST_OUTSIDE = 5
+"""Samples expected outside an interval for its share to be looked at."""
+SHARE_LEVEL = 0.975
+NEGLIGIBLE_SCALE, SLIGHT_SCALE = math.log(1.02), math.log(1.05)
+NEGLIGIBLE_BIAS, SLIGHT_BIAS = 0.03, 0.07
+NEGLIGIBLE_SHAPE, SLIGHT_SHAPE = 0.01, 0.02
+UNKNOWN = 1.5
+"""A factor that data must exclude, or they are too few to tell: at 1.5, 95 % intervals contain 81 %."""
+BEYOND_DEPENDENCE = 2.69
+"""No dependence makes the root mean square of calibrated z exceed this in more than 2 % of sets."""
+OF_TAILS = (
+    "overconfident in the tails",
+    "overconfident, most in the tails",
+    "too wide for most, too narrow for a few",
+)
+"""Kinds of scale errors that standard deviations which are wrong in places look like."""
+TOLERATED = 0.02
+"""A share of outliers lowers the shares inside the inner intervals by itself."""
+CERTAIN = 1.432
+"""Half-width of a 99.5 % interval, in those of a 95 % one."""
+CENTRED_SHAPE = 1.035
+"""Lilliefors' 1 % point times the root of n."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The samples that count, in the order in which they were given; copies, so that the caller may reuse its arrays.
+
+    Attributes
+    ----------
+    rows : dict of array, shape (n,)
+        ``target``, ``mean``, ``std`` and what else the statistics are made of.
+    group : array of int, shape (n,), or None
+        Number of each sample's group, where groups were given.
+    independent : bool
+        Whether the caller decided that samples are independent.
+    shape : tuple of int
+        Shape of the input.
+    valid : bool array of this shape, or None
+        Which of its samples count.
+    spatial : bool
+        Whether the last two axes of the shape are those of a map.
+    members : int or None
+        Number of members, if the standard deviation is the spread of their means alone.
+    """
+
+    rows: Mapping[str, Any]
+    group: IntArray | None
+    independent: bool
+    shape: tuple[int, ...]
+    valid: Any
+    spatial: bool
+    members: int | None = None
+
+    @classmethod
+    def of(cls, data: Any, statistics: Any) -> Samples | None:
+        """Copy the samples of predictions; None where they have no mean, or are only counted."""
+        rows = data.rows() if statistics.kind == "exact" else {}
+        if "mean" not in rows:
+            return None
+        means = data.form.samples if isinstance(data.form, MeanStd) and data.form.member_std is None else None
+        return cls(
+            {name: np.array(column) for name, column in rows.items()},
+            None if data.groups is None else data.select(data.label_codes("groups")[1]),
+            False,
+            data.shape,
+            data.valid,
+            looks_spatial(data.shape),
+            None if means is None else len(means),
+        )
+
+    @property
+    def target(self) -> FloatArray:
+        """Truth."""
+        return np.asarray(self.rows["target"])
+
+    @property
+    def mean(self) -> FloatArray:
+        """Prediction."""
+        return np.asarray(self.rows["mean"])
+
+    @property
+    def std(self) -> FloatArray:
+        """Stated standard deviation."""
+        return np.asarray(self.rows["std"])
+
+    @property
+    def weight(self) -> FloatArray | None:
+        """Weight of each sample, or None."""
+        return self.rows.get("weight")
+
+    def dependence(self) -> Dependence | None:
+        """Find out which samples belong together; None where groups were given, or independence was decided."""
+        if self.group is not None or self.independent:
+            return None
+        error = self.target.astype(np.float64) - self.mean
+        z = error / self.std if np.all(self.std > 0) else error
+        also = (self.target, self.mean, self.std)
+        return find_dependence(z, self.shape, self.valid, also, spatial=self.spatial)
+
+
+@dataclass(frozen=True)
+class Share:
+    """Share of the targets inside a central interval, with its limits, and the share it should hold."""
+
+    level: float
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Share of the errors beyond three standard deviations, and the share of the squared errors that they carry."""
+
+    share: float
+    carried: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Distance of F(y) from uniform: largest gap, p-value, and an upper limit of the true gap if there is one."""
+
+    gap: float
+    p: float
+    high: float | None
+    own: bool
+    """Whether some of the gap remains once scale and bias are taken away."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the tests found, before it is put into words.
+
+    Attributes
+    ----------
+    scale : Estimate or None
+        Factor by which standard deviations should be multiplied; None with ``untested`` saying why.
+    dominated : bool
+        Whether a few samples carry most of its spread: then too small a scale is no evidence.
+    shares : tuple of Share
+        Empty where there are no standardized errors.
+    within_scale : Share or None
+        Share of the errors within the overall factor times the stated size: 68.27 % of normal ones.
+    bulk : float
+        Size within which 68.27 % of the errors lie, in stated standard deviations; NaN without shares.
+    tail : Tail or None
+    places : Places or None
+        None where predictions have no standard deviation of their own, or samples are gone.
+    shape : Shape or None
+    bias : Estimate or None
+        Mean of prediction minus truth.
+    bias_in_std : Estimate or None
+        The same, of standardized errors.
+    below_median : Share or None
+        Share of the targets below the predicted median, of quantiles.
+    dependence : Dependence or None
+        None where groups were given, or independence was decided.
+    suspicions : tuple of Suspicion
+    """
+
+    scale: Estimate | None
+    untested: str
+    dominated: bool
+    shares: tuple[Share, ...]
+    within_scale: Share | None
+    bulk: float
+    tail: Tail | None
+    places: Places | None
+    shape: Shape | None
+    bias: Estimate | None
+    bias_in_std: Estimate | None
+    below_median: Share | None
+    dependence: Dependence | None
+    suspicions: tuple[Suspicion, ...]
+    size_is_known: bool = False
+    """Whether large factors are excluded otherwise, however wide the limits of the scale."""
+
+    @property
+    def scale_grade(self) -> Grade:
+        """How much the scale matters."""
+        if self.scale is None:
+            return "unclear"
+        values = (self.scale.value, self.scale.low, self.scale.high)
+        logs = [math.log(max(value, 1e-300)) for value in values]
+        found = grade(logs[0], logs[1], logs[2], NEGLIGIBLE_SCALE, SLIGHT_SCALE)
+        return "unclear" if self.dominated and self.scale.value < 1 and found != "fine" else found
+
+    @property
+    def bias_grade(self) -> Grade:
+        """How much the bias matters."""
+        if self.bias_in_std is None:
+            return "unclear"
+        found = self.bias_in_std
+        return grade(found.value, found.low, found.high, NEGLIGIBLE_BIAS, SLIGHT_BIAS)
+
+    @property
+    def shape_grade(self) -> Grade:
+        """How much the shape matters, where scale and bias do not explain it."""
+        shape = self.shape
+        if shape is None:
+            return "unclear"
+        if shape.high is not None and shape.high <= NEGLIGIBLE_SHAPE:
+            return "fine"
+        factor = 1.0 if self.scale is None else self.scale.value
+        bias = 0.0 if self.bias_in_std is None else self.bias_in_std.value
+        rest = shape.gap - 0.4 * abs(bias) - 0.24 * abs(math.log(max(factor, 1e-300)))
+        if shape.p >= 1 - SHAPE_LEVEL or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
+            return "unclear"
+        return "slight" if shape.gap < SLIGHT_SHAPE else "off"
+
+    def certain_bias(self) -> bool:
+        """Whether a bias that matters is beyond doubt, so that it is a word of its own."""
+        found = self.bias_in_std
+        if found is None or self.bias_grade not in ("slight", "off"):
+            return False
+        half = (found.high - found.low) / 2 * CERTAIN
+        return abs(found.value) > half
+
+    def kind(self) -> Calibration:
+        """Return the word for what is wrong, the most general first."""
+        kind = self.kind_of_scale()
+        places = () if self.places is None else self.places.found()
+        if kind is not None and not (kind in OF_TAILS and any(each.quantity == "scale" for each in places)):
+            return kind
+        if places:
+            return "miscalibrated in places"
+        if self.shape_grade in ("slight", "off"):
+            return "miscalibrated in shape"
+        if self.certain_bias():
+            return "biased"
+        if self.scale is None:
+            return "not enough data" if self.shape is None else "consistent with calibrated"
+        if self.is_fine():
+            return "calibrated"
+        if not self.size_is_known and max(self.scale.high, 1 / max(self.scale.low, 1e-9)) > UNKNOWN:
+            return "not enough data"
+        return "consistent with calibrated"
+
+    def is_fine(self) -> bool:
+        """Whether everything is proven to matter little."""
+        places = self.places is not None and all(each.grade == "fine" for each in self.places.patterns)
+        others = (self.scale_grade, self.shape_grade, self.bias_grade)
+        return places and bool(self.places and self.places.patterns) and set(others) == {"fine"}
+
+    def grade(self) -> Grade:
+        """Return the worst of the grades of what is tested."""
+        found = {self.scale_grade, self.shape_grade, self.bias_grade}
+        found |= {each.grade for each in self.places.found()} if self.places is not None else {"unclear"}
+        if self.is_fine():
+            return "fine"
+        order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
+        return next(each for each in order if each in found)
+
+    def is_explained_by_bias(self) -> bool:
+        """Whether errors are too large only because predictions are one-sided."""
+        if self.scale is None or self.scale.low <= 1 or self.places is None or self.places.size is None:
+            return False
+        one_sided = any(each.quantity == "bias" for each in self.places.found())
+        return (one_sided or self.certain_bias()) and self.places.size[1] <= 1
+
+    def kind_of_scale(self) -> Calibration | None:
+        """Return what kind of scale error there is, or None.
+
+        The tests of scale and shape decide whether anything is said; the shares of targets inside central intervals
+        only sort what they reject.
+        """
+        scale, within = self.scale, self.within_scale
+        if scale is None or self.is_explained_by_bias():
+            return None
+        shares = {share.level: share for share in self.shares}
+        matters = self.scale_grade in ("slight", "off")
+        if scale.low > 1 and matters:
+            if not shares or within is None or within.low <= ONE:
+                return "overconfident"
+            log, of_bulk = math.log(scale.value), math.log(max(self.bulk, 1e-9))
+            if of_bulk <= log / 3:
+                if self.bulk < 0.95 and shares[ONE].low > ONE:
+                    return "too wide for most, too narrow for a few"
+                if all(shares[level].high >= level - TOLERATED for level in (0.5, ONE)):
+                    return "overconfident in the tails"
+            return "overconfident, most in the tails" if of_bulk <= 2 * log / 3 else "overconfident"
+        if scale.high < 1 and not self.dominated and matters:
+            return "underconfident"
+        rejected = scale.low > 1 or scale.high < 1 or self.shape_grade in ("slight", "off")
+        if not (rejected and shares):
+            return None
+        inner = [share for level, share in shares.items() if level < 0.99]
+        outer = [share for level, share in shares.items() if level >= 0.99]
+        if scale.value < 1 and all(s.low > s.level for s in inner) and all(s.value >= s.level for s in outer):
+            return "underconfident"
+        return "overconfident" if all(share.high < share.level for share in self.shares) else None

@@ -1,0 +1,377 @@
+"""Where stated standard deviations are the wrong size, and where predictions are one-sided.
+
+Scale and bias are tested against the standard deviation and the prediction, as a trend and in fifths of equal count
+(fewer where there are few samples), all together at one level (Bonferroni). The factor of a fifth is the root of its
+mean squared standardized error, with limits of its own that hold for all fifths together.
+
+A bias that depends on the prediction also changes the size of errors along it. So a difference of scale is claimed
+only if it is also found in what remains of the errors after a straight line is fitted to them within each fifth of
+the predictions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from uq_tracking.inference.contrasts import Contrasts, Ordered, contrast_parts, contrast_trend
+from uq_tracking.inference.limits import Influence
+from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.typed import record
+
+SIZE_LEVEL = 0.98
+LEVEL = 0.02
+"""Share of calibrated models of which any of these tests claims something."""
+PARTS = 5
+LARGEST_LOG = 600.0
+"""Limits on the log beyond this are 0, or infinite, in float64."""
+PER_PART = 20
+"""Fewest independent samples in a part; with fewer than two parts, nothing is tested."""
+FEWEST_GROUPS = 8
+FEWEST_GROUPS_OF_PARTS = 20
+"""With fewer groups only the trends are tested."""
+
+Grade = Literal["fine", "unclear", "slight", "off"]
+Covariate = Literal["std", "mean"]
+Quantity = Literal["scale", "bias"]
+NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
+"""Size, log factor or standard deviations, that does not matter in a part of the samples."""
+SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
+"""Size from which an error in a part of the samples is more than slight."""
+END_TO_END = 1.39
+"""Deviation in the outer fifths per unit of slope on standardized ranks."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the samples along a covariate.
+
+    Attributes
+    ----------
+    share : float
+        Share of the samples, by weight.
+    low, high : float
+        Smallest and largest value of the covariate in the part.
+    factor, factor_low, factor_high : float
+        Root of the mean squared standardized error, with its limits.
+    bias, bias_low, bias_high : float
+        Mean of truth minus prediction in standard deviations, with its limits.
+    error : float
+        Mean of prediction minus truth, in the unit of the target.
+    """
+
+    share: float
+    low: float
+    high: float
+    factor: float
+    factor_low: float
+    factor_high: float
+    bias: float
+    bias_low: float
+    bias_high: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """How scale or bias depends on a covariate.
+
+    Attributes
+    ----------
+    quantity : {"scale", "bias"}
+    on : {"std", "mean"}
+    p : float
+        Smallest p-value, adjusted for all tests; 1 if a difference of scale may be due to bias alone.
+    slope : float
+        Of the trend, if that is what was found; else 0.
+    named : tuple of int
+        Parts to name, the worst first.
+    grade : {"fine", "unclear", "slight", "off"}
+        How much it matters; "fine" is proven.
+    """
+
+    quantity: Quantity
+    on: Covariate
+    p: float
+    slope: float
+    named: tuple[int, ...]
+    grade: Grade
+
+    @property
+    def found(self) -> bool:
+        """Whether the tests claim it."""
+        return self.grade in ("slight", "off")
+
+
+@dataclass(frozen=True)
+class Places:
+    """What was found along each covariate: its parts, and the patterns, the most significant first."""
+
+    parts: Mapping[Covariate, tuple[Part, ...]] = field(default_factory=dict)
+    patterns: tuple[Pattern, ...] = ()
+    size: tuple[float, float, float] | None = None
+    """Root mean square of z with its 98 % limits, once the bias within fifths of the prediction is taken away."""
+
+    def found(self) -> tuple[Pattern, ...]:
+        """Return at most two patterns that matter, the most significant first."""
+        return tuple(pattern for pattern in self.patterns if pattern.found)[:2]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Places:
+        """Inverse of ``dataclasses.asdict``, after JSON; KeyError or TypeError for anything else."""
+        parts = {on: tuple(record(Part, each) for each in found) for on, found in values["parts"].items()}
+        patterns = (record(Pattern, {**each, "named": tuple(each["named"])}) for each in values["patterns"])
+        size = values.get("size")
+        return cls(parts, tuple(patterns), size and tuple(size))
+
+
+@dataclass(frozen=True, eq=False)
+class _Along:
+    """The tests of one quantity along one covariate: the trend, and the parts if they are tested."""
+
+    quantity: Quantity
+    on: Covariate
+    trend: Contrasts
+    parts: Contrasts | None
+
+    def least_p(self, number: int) -> float:
+        """Return the least p-value, adjusted for this number of tests."""
+        least = self.trend.p.min() if self.parts is None else min(self.trend.p.min(), self.parts.p.min())
+        return min(1.0, number * float(least))
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Samples in the order of a covariate."""
+
+    on: Covariate
+    covariate: FloatArray
+    order: Ordered
+    error: FloatArray
+    std: FloatArray
+    weight: FloatArray | None
+    group: IntArray | None
+
+    @classmethod
+    def along(
+        cls,
+        on: Covariate,
+        covariate: FloatArray,
+        parts: int,
+        error: FloatArray,
+        std: FloatArray,
+        weight: FloatArray | None,
+        group: IntArray | None,
+    ) -> _Samples:
+        order = Ordered.by(covariate, parts, weight)
+        place = order.place
+        return cls(
+            on,
+            covariate[place],
+            order,
+            error[place],
+            std[place],
+            None if weight is None else weight[place],
+            None if group is None else group[place],
+        )
+
+    def without_lines(self, values: FloatArray) -> FloatArray:
+        """Return what remains of values after a straight line in the covariate within each part."""
+        starts, sizes = self.order.starts, self.order.sizes
+        mass = sizes if self.weight is None else np.add.reduceat(self.weight, starts)
+
+        def mean(column: FloatArray) -> FloatArray:
+            product = column if self.weight is None else self.weight * column
+            return np.asarray(np.add.reduceat(product, starts) / mass)
+
+        x, y = (column - np.repeat(mean(column), sizes) for column in (self.covariate, values))
+        square = mean(np.square(x))
+        slope = np.divide(mean(x * y), square, out=np.zeros(len(starts)), where=square > 0)
+        return np.asarray(y - np.repeat(slope, sizes) * x)
+
+    def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
+        ratio = quantity == "scale"
+        units: dict[str, Any] = {"ratio": ratio, "weight": self.weight, "group": self.group}
+        trend = contrast_trend(score, self.order.rank, **units)
+        return _Along(
+            quantity, self.on, trend, contrast_parts(score, self.order.starts, **units) if in_parts else None
+        )
+
+
+def find_places(
+    error: FloatArray,
+    std: FloatArray,
+    mean: FloatArray | None,
+    *,
+    weight: FloatArray | None = None,
+    group: IntArray | None = None,
+    level: float = LEVEL,
+) -> Places:
+    """Test where scale and bias depend on the standard deviation and on the prediction.
+
+    Parameters
+    ----------
+    error, std : array, shape (n,)
+        Truth minus prediction, and stated standard deviation, above 0.
+    mean : array, shape (n,), or None
+        Prediction; without it only the dependence on the standard deviation is tested.
+    weight : array, shape (n,), optional
+    group : array of int, shape (n,), optional
+        Number of each sample's group; without it samples are independent.
+    level : float
+        Share of calibrated models of which anything is claimed.
+    """
+    n = len(error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
+    count = min(PARTS, int(n // PER_PART))
+    groups = None if group is None else int(group.max()) + 1
+    if count < 2 or (groups is not None and groups < FEWEST_GROUPS):
+        return Places()
+    covariates: dict[Covariate, FloatArray] = {"std": std} if mean is None else {"std": std, "mean": mean}
+    ordered = [
+        _Samples.along(on, covariate, count, error, std, weight, group)
+        for on, covariate in covariates.items()
+    ]
+    ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
+    in_parts = groups is None or groups >= FEWEST_GROUPS_OF_PARTS
+    tested = []
+    for samples in ordered:
+        z = samples.error / samples.std
+        tested += [samples.tests("scale", np.abs(z), in_parts=in_parts)]
+        tested += [samples.tests("bias", z, in_parts=in_parts)]
+    number = sum(1 if each.parts is None else 1 + len(each.parts.p) for each in tested)
+    own = {samples.on: _parts(samples, 1 - level / number) for samples in ordered}
+    also: dict[Covariate, float] = {}
+    size = None
+    if of_mean := next((each for each in ordered if each.on == "mean"), None):
+        rest = np.empty(len(error))
+        rest[of_mean.order.place] = of_mean.without_lines(of_mean.error)
+        of_z = of_mean.without_lines(of_mean.error / of_mean.std)
+        either = (np.square(rest[of_mean.order.place] / of_mean.std), np.square(of_z))
+        least = min(mean_limits(each, of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in either)
+        size = (math.sqrt(least[0]), math.sqrt(least[1]), math.sqrt(least[2]))
+        significant = {
+            each.on for each in tested if each.quantity == "scale" and each.least_p(number) < level
+        }
+        for samples in ordered:
+            if samples.on in significant:
+                z = np.abs(rest[samples.order.place] / samples.std)
+                also[samples.on] = samples.tests("scale", z, in_parts=in_parts).least_p(number)
+    patterns = [
+        _pattern(
+            each, number, level, own[each.on], also.get(each.on, 0.0) if each.quantity == "scale" else 0.0
+        )
+        for each in tested
+    ]
+    return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
+
+
+def grade(value: float, low: float, high: float, negligible: float, slight: float) -> Grade:
+    """Return how much a statement matters, whose size without an error is 0."""
+    if -negligible <= low and high <= negligible:
+        return "fine"
+    if low <= 0 <= high or abs(value) < negligible:
+        return "unclear"
+    return "slight" if abs(value) < slight else "off"
+
+
+def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], also: float) -> Pattern:
+    """Return the pattern of a quantity along a covariate; ``also`` is the p-value of a second test it must pass."""
+    quantity = along.quantity
+    negligible, slight = NEGLIGIBLE[quantity], SLIGHT[quantity]
+    p = max(along.least_p(number), also)
+    each = 1 - level / number
+    trend = min(1.0, number * float(along.trend.p[0]))
+    low, high = (END_TO_END * float(end[0]) for end in along.trend.limits(each))
+    span = END_TO_END * float(along.trend.estimate[0])
+    grades: list[Grade] = []
+    if along.parts is not None:
+        lows, highs = along.parts.limits(each)
+        for value, lower, upper, own in zip(along.parts.estimate, lows, highs, along.parts.p, strict=True):
+            of_part = grade(value, lower, upper, negligible, slight)
+            certain = number * own < level or of_part == "fine"
+            grades.append(of_part if certain else "unclear")
+    if not grades or (trend < level and not {"slight", "off"} & set(grades) and set(grades) != {"fine"}):
+        of_trend = grade(span, low, high, negligible, slight)
+        grades.append(of_trend if trend < level or of_trend == "fine" else "unclear")
+    order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
+    worst = next(one for one in order if one in grades)
+    if worst in ("off", "slight") and p >= level:
+        worst = "unclear"
+    slope = float(along.trend.estimate[0]) if trend < level else 0.0
+    return Pattern(quantity, along.on, p, slope, _named(along, parts, number, level, slope), worst)
+
+
+def _named(
+    along: _Along, parts: tuple[Part, ...], number: int, level: float, slope: float
+) -> tuple[int, ...]:
+    """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed."""
+    size = [abs(math.log(part.factor)) if along.quantity == "scale" else abs(part.bias) for part in parts]
+    if slope:
+        outer = (0, len(parts) - 1)
+        return tuple(sorted(outer, key=lambda place: -size[place]))
+    if along.parts is None:
+        return ()
+    claimed = np.flatnonzero(number * along.parts.p < level).tolist()
+    return tuple(sorted(claimed, key=lambda place: -size[place])[:2])
+
+
+def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
+    """Describe each part, with limits at this level."""
+    made = []
+    total = len(samples.error) if samples.weight is None else float(samples.weight.sum())
+    starts = samples.order.starts
+    for start, end in zip(starts, [*starts[1:], len(samples.error)], strict=True):
+        inside = slice(start, end)
+        weight = None if samples.weight is None else samples.weight[inside]
+        group = None if samples.group is None else samples.group[inside]
+        error, covariate = samples.error[inside], samples.covariate[inside]
+        z = error / samples.std[inside]
+        square, *of_square = mean_limits(np.square(z), weight, group, level, log=True)
+        made.append(
+            Part(
+                float(end - start if weight is None else weight.sum()) / total,
+                float(covariate[0]),
+                float(covariate[-1]),
+                math.sqrt(square),
+                math.sqrt(of_square[0]),
+                math.sqrt(of_square[1]),
+                *mean_limits(z, weight, group, level),
+                error=-float(np.average(error, weights=weight)),
+            )
+        )
+    return tuple(made)
+
+
+def mean_limits(
+    values: FloatArray,
+    weight: FloatArray | None,
+    group: IntArray | None,
+    level: float,
+    *,
+    log: bool = False,
+) -> tuple[float, float, float]:
+    """Return a mean with its limits; with ``log``, those of the log of a positive mean, taken back."""
+    if weight is None:
+        mean, u = float(values.mean()), (values - values.mean()) / len(values)
+    else:
+        mean = float(weight @ values / weight.sum())
+        u = weight * (values - mean) / weight.sum()
+    if group is not None:
+        held = np.bincount(group, weight)
+        u = np.bincount(group, u)[held > 0]
+        most = size_freedom(np.square(held[held > 0]))
+    else:
+        most = math.inf if weight is None else size_freedom(np.square(weight))
+    influence = Influence.of(u, None, most)
+    if not log:
+        low, high = influence.limits(mean, level, cautious=True)
+        return mean, low, high
+    if mean <= 0 or influence.units < 2:
+        return mean, 0.0, math.inf
+    low, high = influence.scaled(1 / mean).limits(0.0, level)
+    return mean, mean * math.exp(max(low, -LARGEST_LOG)), mean * math.exp(min(high, LARGEST_LOG))

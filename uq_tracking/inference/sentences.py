@@ -1,0 +1,216 @@
+"""The findings of a regression in plain sentences."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from uq_tracking.formatting import format_factors, format_number
+from uq_tracking.inference import words
+from uq_tracking.inference.dependence import Dependence
+from uq_tracking.inference.findings import Findings
+from uq_tracking.inference.places import Part, Pattern
+from uq_tracking.settings import Settings
+
+if TYPE_CHECKING:
+    from uq_tracking.inference.regression import Few
+
+NOWHERE = ", nor where standard deviations or predictions are small or large"
+EVERYWHERE = " In every fifth of the standard deviations and of the predictions it is right within 5 %."
+
+
+def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
+    """Say how calibrated the standard deviations are."""
+    if few is not None:
+        return words.of_few(few)
+    parts = [_of_scale(calibration, found, settings), *_of_places(found, settings)]
+    if calibration == "miscalibrated in shape":
+        parts.append(_of_shape(found, settings))
+    return " ".join(part for part in parts if part)
+
+
+def of_bias(found: Findings, settings: Settings) -> str:
+    """Say that predictions are one-sided, if they are by more than chance and it matters; else ""."""
+    if found.below_median is not None:
+        share = found.below_median
+        if share.low <= 0.5 <= share.high:
+            return ""
+        side = "high" if share.value > 0.5 else "low"
+        low, high = words.percent(share.low), words.percent(share.high)
+        return (
+            f"{words.percent(share.value)} ({low} to {high}) of the true values lie below the predicted median: "
+            f"predictions are too {side}."
+        )
+    bias, in_std = found.bias, found.bias_in_std
+    if bias is None or bias.low <= 0 <= bias.high or found.bias_grade == "fine":
+        return ""
+    unit = f" {settings.unit}" if settings.unit else ""
+    side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
+    ends = sorted((sign * bias.low, sign * bias.high))
+    value, *limits = (format_number(part) for part in (sign * bias.value, *ends))
+    stds = "" if in_std is None else f", {format_number(abs(in_std.value), 2)} standard deviations"
+    return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}{stds})."
+
+
+def of_dependence(found: Dependence, n: int) -> str:
+    """Say how many independent samples these are worth."""
+    worth = _about(found.worth)
+    return f"Neighboring errors are alike: {n:,} samples carry as much information as about {worth} independent ones."
+
+
+def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
+    """Say that samples are too much alike to be judged; ``size`` is that of the errors over the stated one."""
+    times = f"errors are {format_number(size)} times the stated size"
+    if beyond:
+        return f"Overconfident: {times}, more than any dependence explains."
+    worth = _about(found.worth)
+    reason = (
+        f"neighboring errors are alike; the series is worth about {worth} independent samples"
+        if found.reach is None
+        else f"errors of neighboring pixels are alike over {found.reach} pixels; the maps hold about {worth} "
+        "independent areas. Pass more maps"
+    )
+    return f"Not enough data to judge: {reason}." + (f" Over all, {times}." if math.isfinite(size) else "")
+
+
+def of_units(found: Dependence, statistics: Any) -> list[str]:
+    """Say what was taken for independent."""
+    n, effective = int(statistics.counts["n"]), statistics.n_effective
+    caveats = [of_dependence(found, n)] if found.alike and 2 * found.worth > n else []
+    if found.kind == "tiles":
+        caveats.append(
+            "Tiles of one map stand for independent samples: true for these maps only; errors shared by a whole map "
+            "are not seen."
+        )
+    elif found.group is None:
+        weighted = f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
+        caveats.append(
+            "Samples were treated as independent. If some belong together (image, patient, site), pass groups=."
+            + ("" if effective == n else weighted)
+        )
+    return caveats
+
+
+def _about(number: float) -> str:
+    """A number with two digits."""
+    return f"{float(f'{number:.2g}'):,g}"
+
+
+def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
+    scale = found.scale
+    if scale is None:
+        return ""
+    value, low, high = format_factors(scale.value, scale.low, scale.high)
+    slightly = "Slightly " if found.scale_grade == "slight" else ""
+    if calibration == "overconfident":
+        word = f"{slightly}overconfident".capitalize()
+        return f"{word}: stated standard deviations are {value} times too small ({low} to {high})."
+    if calibration == "underconfident":
+        inverse = [1 / part if part > 0 else math.inf for part in (scale.value, scale.high, scale.low)]
+        value, low, high = format_factors(*inverse)
+        word = f"{slightly}underconfident".capitalize()
+        if scale.high < 1 and not found.dominated:
+            return f"{word}: stated standard deviations are {value} times too large ({low} to {high})."
+        half = next(share for share in found.shares if share.level == 0.5)
+        return (
+            f"{word}: stated standard deviations are about {value} times too large; the 50 % intervals contain "
+            f"{words.percent(half.value)}. Tails are heavy, so the factor is uncertain."
+        )
+    bulk, tail = f"{found.bulk:.2f}", found.tail
+    if calibration == "overconfident in the tails" and tail is not None:
+        return (
+            f"Overconfident in the tails: {words.percent(tail.share)} of the errors exceed 3 standard deviations "
+            f"(0.27 % would) and carry {words.percent(tail.carried)} of the squared errors; the bulk is {bulk} times "
+            "the stated size. Do not widen every standard deviation."
+        )
+    if calibration == "too wide for most, too narrow for a few":
+        return (
+            f"Too wide for most, too narrow for a few: 68 % of the errors lie within {bulk} of the stated standard "
+            f"deviations, but a few are far larger (factor {value} over all)."
+        )
+    if calibration == "overconfident, most in the tails":
+        return (
+            f"Overconfident: stated standard deviations are {bulk} times too small for most errors, {value} times "
+            "over all, since tails are heavy."
+        )
+    tested = found.places is not None and bool(found.places.patterns)
+    best = f"the best factor is {value} ({low} to {high})."
+    if calibration == "calibrated":
+        return f"Calibrated within 2 %: {best}{EVERYWHERE if tested else ''}"
+    biased = bool(of_bias(found, settings))
+    if calibration == "consistent with calibrated":
+        if biased:
+            return f"Consistent with calibrated in size: {best}"
+        return f"Consistent with calibrated: no error found{NOWHERE if tested else ''}; {best}"
+    if calibration == "not enough data":
+        no_error = "" if biased else "no error is found, but "
+        return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
+    return "" if calibration == "biased" else f"Over all, {best}"
+
+
+def _of_shape(found: Findings, settings: Settings) -> str:
+    if found.shape is None:
+        return ""
+    family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
+    word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
+    return (
+        f"{word} in shape: errors do not follow the {family} distribution; some quantiles are off by "
+        f"{format_number(100 * found.shape.gap, 2)} percentage points."
+    )
+
+
+def _of_places(found: Findings, settings: Settings) -> list[str]:
+    if found.places is None:
+        return []
+    unit = f" {settings.unit}" if settings.unit else ""
+    return [_of_pattern(each, found.places.parts[each.on], unit) for each in found.places.found()]
+
+
+def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
+    places = pattern.named or (0, len(parts) - 1)
+    slightly = "slightly " if pattern.grade == "slight" else ""
+    if pattern.quantity == "scale" and pattern.on == "std" and pattern.slope:
+        what = f"Stated standard deviations {'vary' if pattern.slope < 0 else 'differ'} {slightly}too "
+        what += "much" if pattern.slope < 0 else "little"
+    elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope:
+        what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
+    elif pattern.quantity == "scale":
+        what = f"Stated standard deviations are {slightly}wrong in places"
+    else:
+        what = f"Predictions are {slightly}one-sided in places"
+    return f"{what}: {'; '.join(_of_part(pattern, parts, place, unit) for place in places)}."
+
+
+def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -> str:
+    """Describe one part: ``the smallest 20 % (below 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
+    part, share = parts[place], f"{100 * parts[place].share:.0f} %"
+    low, high = format_number(part.low, 2), format_number(part.high, 2)
+    smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
+    if place == 0:
+        which = f"the {smallest} {share} (below {high}{unit})"
+    elif place == len(parts) - 1:
+        which = f"the {largest} {share} (above {low}{unit})"
+    else:
+        which = f"the {share} from {low} to {high}{unit}"
+    if pattern.quantity == "bias":
+        among = "" if pattern.on == "mean" else "where standard deviations are "
+        return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part, unit)}"
+    if pattern.on == "mean":
+        which = f"where predictions are {which}, standard deviations"
+    return f"{which} are {_factor_of(part)}"
+
+
+def _factor_of(part: Part) -> str:
+    factors = (part.factor, part.factor_low, part.factor_high)
+    if part.factor < 1:
+        factors = (1 / max(factors[0], 1e-300), 1 / max(factors[2], 1e-300), 1 / max(factors[1], 1e-300))
+    value, low, high = format_factors(*factors)
+    return f"{value} times too {'small' if part.factor >= 1 else 'large'} ({low} to {high})"
+
+
+def _bias_of(part: Part, unit: str) -> str:
+    sign = 1 if part.bias > 0 else -1
+    low, high = sorted((max(sign * part.bias_low, 0.0), max(sign * part.bias_high, 0.0)))
+    size, value, *limits = (format_number(each, 2) for each in (abs(part.error), abs(part.bias), low, high))
+    side = "low" if part.bias > 0 else "high"
+    return f"{size}{unit} too {side}, {value} standard deviations ({' to '.join(limits)})"
