@@ -23,8 +23,8 @@ from .made import NAN, WRITERS, made_columns
 def test_every_kind_reads_back_equal(write):
     columns = made_columns()
     data = read_predictions(write(columns))
-    for name in ("target", "mean", "std"):
-        assert_array_equal(getattr(data, name), columns[name])
+    for name, found in zip(("target", "mean", "std"), (data.truth, data.mean, data.std), strict=True):
+        assert_array_equal(found, columns[name])
     assert data.counts["n_missing"] == 1
 
 

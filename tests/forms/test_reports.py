@@ -14,7 +14,7 @@ from scipy import stats
 import uq_tracking as uq
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.metrics.forms import TAKES
+from uq_tracking.metrics.forms import NEEDS
 from uq_tracking.statistics.collecting import build_statistics, statistics_of_rows
 from uq_tracking.statistics.regression import expected_below
 from uq_tracking.statistics.store import read_statistics, write_statistics
@@ -54,7 +54,7 @@ class TestEveryForm:
         for key in ("nll", "crps", "crps_ensemble", "pinball", "interval_score", "wis", "quadratic_score"):
             if key in columns:
                 assert_allclose(report.scores[key], columns[key].mean(), rtol=1e-12)
-            elif key in TAKES:
+            elif key in NEEDS:
                 assert key not in report.undefined
             else:
                 assert len(report.undefined[key]) > 20

@@ -100,12 +100,14 @@ class TestEvaluate:
 class TestLabels:
     def count(self, **labels):
         from uq_tracking.evaluation.plan import Plan
+        from uq_tracking.inputs.forecast import Forecast
         from uq_tracking.settings import ScoreOptions
         from uq_tracking.streams.dask_arrays import count_dask
         from uq_tracking.tasks import REGRESSION
 
         plan = Plan.of(REGRESSION, ScoreOptions(statistics="sketch"))
-        return count_dask(REGRESSION, lazy(data()), plan=plan, **labels)
+        y_true, y_pred, y_std = lazy(data())
+        return count_dask(plan, Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std}), **labels)
 
     def test_one_per_entry_of_the_first_axis(self):
         labels = np.arange(30) // 3
@@ -159,7 +161,7 @@ class TestBadInput:
             uq.evaluate(*lazy(data()), statistics="fast")
 
     def test_the_std_is_needed(self):
-        with pytest.raises(SettingsError, match="y_std missing"):
+        with pytest.raises(SettingsError, match="y_std is missing"):
             uq.evaluate(*lazy(data())[:2])
 
 

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking import plugins
 from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.forms.form import SCORES
 from uq_tracking.npz import read_arrays, write_arrays
-from uq_tracking.statistics.classification import CLASSIFICATION
 from uq_tracking.statistics.layout import Layout
-from uq_tracking.statistics.regression import DISTRIBUTION, REGRESSION, layout_for
+from uq_tracking.statistics.regression import DISTRIBUTION
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import DAMAGE
-
-LAYOUTS: dict[str, Layout] = {layout.task: layout for layout in (REGRESSION, CLASSIFICATION)}
 
 BINDING = "binding"
 """Entry that says which data the statistics describe, and holds their digest from when they were written."""
@@ -29,7 +27,7 @@ BINDING = "binding"
 def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
     """Statistics of any task from named arrays; FileFormatError for anything else."""
     task = str(arrays.get("task"))
-    if task not in LAYOUTS:
+    if task not in plugins.tasks():
         raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
     layout = _layout(task, arrays)
     for name, values in arrays.items():
@@ -56,13 +54,11 @@ def _may_be_nan(name: str, layout: Layout) -> bool:
 
 
 def _layout(task: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Layout:
-    """The layout of the statistics; for a regression it depends on the distribution that was scored."""
-    if task != REGRESSION.task:
-        return LAYOUTS[task]
+    """Return the layout of the statistics; for a regression it depends on the distribution that was scored."""
     try:
-        return layout_for(json.loads(str(arrays["facts"])))
+        return plugins.tasks()[task].layout_for(json.loads(str(arrays["facts"])))
     except DAMAGE as error:
-        raise FileFormatError(f"these arrays are not regression statistics ({error!r})") from error
+        raise FileFormatError(f"these arrays are not statistics of a {task} ({error!r})") from error
 
 
 def write_statistics(path: str | Path, statistics: Statistics, *, data: str | None = None) -> None:
