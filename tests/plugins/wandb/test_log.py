@@ -152,7 +152,7 @@ def test_files_are_kept_until_the_server_has_them(
     with wandb.init(project="p", name="n") as sdk_run:
         report = uq.log(sample_predictions(), method="m", figures=False, maps=False, strict=True)
         (kept,) = entries()
-        writes = [operation[0] for group in read_entry(kept).groups for operation in group]
+        writes = [line["kind"] for group in read_entry(kept).groups for line in group]
         assert "file" in writes
         assert not {"figure", "map"} & set(writes)
         wandb_online.fault = None
