@@ -115,13 +115,17 @@ def contrast_parts(
     """
     parts, sizes = len(starts), np.diff(np.append(starts, len(score))).astype(float)
     total, mean = _total(score, weight), _mean(score, weight)
+    if ratio and mean <= 0:
+        return _nothing(parts)
+    if ratio:
+        score, mean = score / mean, 1.0
     of_part = sizes if weight is None else np.add.reduceat(weight, starts)
     centred = score - mean
     excess = np.add.reduceat(centred if weight is None else centred * weight, starts) / of_part
     mean_of_part = mean + excess
     unit = mean_of_part if ratio else np.ones(parts)
-    own, common = 1 / (of_part * unit), 1 / (total * (mean if ratio else 1.0))
-    estimate = np.log(mean_of_part / mean) if ratio else excess
+    own, common = 1 / (of_part * unit), 1 / total
+    estimate = np.log(mean_of_part) if ratio else excess
     if group is not None:
         place = group * parts + np.repeat(np.arange(parts), sizes.astype(np.int64))
         cells = (int(group.max()) + 1, parts)
@@ -145,7 +149,7 @@ def contrast_parts(
     error = np.sqrt(square * n / (n - 1))
     skew = cube / square**1.5 * np.sqrt(n * (n - 1)) / (n - 2)
     p = _p_of_t(estimate / error, skew, freedom)
-    variance, third = (powers[1][k].sum() / total / (mean if ratio else 1.0) ** k for k in (2, 3))
+    variance, third = (powers[1][k].sum() / total for k in (2, 3))
     pooled = np.sqrt(variance * np.maximum(1 / n - np.minimum(1 / n, 1 / n_all), TINY))
     p_pooled = _p_of_gamma(estimate / pooled, third / variance**1.5 / np.sqrt(n))
     return Contrasts(estimate, np.maximum(error, pooled), freedom, np.maximum(p, p_pooled))
@@ -164,14 +168,18 @@ def contrast_trend(
     Parameters are those of `contrast_parts`; ``rank`` holds mid-ranks in (0, 1), equal for equal values.
     """
     total, mean = _total(score, weight), _mean(score, weight)
+    if ratio and mean <= 0:
+        return _nothing(1)
+    if ratio:
+        score, mean = score / mean, 1.0
     c = rank - _mean(rank, weight)
     c /= np.sqrt(_mean(np.square(c), weight))
     slope = _mean(c * score, weight)
-    u = c * (score - mean - slope * c) / (total * (mean if ratio else 1.0))
+    u = c * (score - mean - slope * c) / total
     leverage = np.abs(c)
     if weight is not None:
         u, leverage = u * weight, leverage * weight
-    estimate = np.asarray([slope / (mean if ratio else 1.0)])
+    estimate = np.asarray([slope])
     if group is not None:
         added, held = (np.bincount(group, column)[:, None].astype(float) for column in (u, leverage))
         return _of_groups(estimate, added, held, np.asarray([np.inf]))
@@ -180,6 +188,11 @@ def contrast_trend(
     error, freedom = np.sqrt(s2 * len(u) / (len(u) - 1)), _freedom(len(u), s2, s4)
     p = _p_of_t(estimate / np.maximum(error, TINY), s3 / np.maximum(s2, TINY) ** 1.5, freedom)
     return Contrasts(estimate, error, freedom, p)
+
+
+def _nothing(parts: int) -> Contrasts:
+    """Return contrasts of scores that are all 0."""
+    return Contrasts(np.zeros(parts), np.full(parts, np.inf), np.zeros(parts), np.ones(parts))
 
 
 def _of_groups(estimate: FloatArray, u: FloatArray, leverage: FloatArray, most: FloatArray) -> Contrasts:
@@ -206,7 +219,7 @@ def _p_of_t(t: FloatArray, skew: FloatArray, freedom: FloatArray) -> FloatArray:
     at = np.maximum(freedom, 1.0)
     transformed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
     p = np.maximum(*(2 * special.stdtr(at, -np.abs(each)) for each in (t, transformed)))
-    return np.asarray(np.where(freedom >= 1, p, 1.0))
+    return np.asarray(np.where((freedom >= 1) & np.isfinite(p), p, 1.0))
 
 
 def _p_of_gamma(t: FloatArray, skew: FloatArray) -> FloatArray:
@@ -215,7 +228,8 @@ def _p_of_gamma(t: FloatArray, skew: FloatArray) -> FloatArray:
     shape = 4 / skew**2
     at = np.maximum(shape + np.sign(skew) * t * np.sqrt(shape), 0)
     tail = np.where(np.sign(skew) * t > 0, special.gammaincc(shape, at), special.gammainc(shape, at))
-    return np.asarray(2 * np.maximum(special.ndtr(-np.abs(t)), tail))
+    p = 2 * np.maximum(special.ndtr(-np.abs(t)), tail)
+    return np.asarray(np.where(np.isfinite(p), p, 1.0))
 
 
 def _total(score: FloatArray, weight: FloatArray | None) -> float:

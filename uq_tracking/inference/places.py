@@ -30,6 +30,8 @@ LEVEL = 0.02
 PARTS = 5
 LARGEST_LOG = 600.0
 """Limits on the log beyond this are 0, or infinite, in float64."""
+SMALLEST, LARGEST = 1e-300, 1e300
+"""Factors and limits beyond these are 0, or unknown; infinite ones have no place in a file."""
 PER_PART = 20
 """Fewest independent samples in a part; with fewer than two parts, nothing is tested."""
 FEWEST_GROUPS = 8
@@ -274,7 +276,7 @@ def grade(value: float, low: float, high: float, negligible: float, slight: floa
     """Return how much a statement matters, whose size without an error is 0."""
     if -negligible <= low and high <= negligible:
         return "fine"
-    if low <= 0 <= high or abs(value) < negligible:
+    if low <= 0 <= high or abs(value) < negligible or not math.isfinite(low + high):
         return "unclear"
     return "slight" if abs(value) < slight else "off"
 
@@ -310,7 +312,10 @@ def _named(
     along: _Along, parts: tuple[Part, ...], number: int, level: float, slope: float
 ) -> tuple[int, ...]:
     """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed."""
-    size = [abs(math.log(part.factor)) if along.quantity == "scale" else abs(part.bias) for part in parts]
+    size = [
+        abs(math.log(max(part.factor, SMALLEST))) if along.quantity == "scale" else abs(part.bias)
+        for part in parts
+    ]
     if slope:
         outer = (0, len(parts) - 1)
         return tuple(sorted(outer, key=lambda place: -size[place]))
@@ -370,8 +375,8 @@ def mean_limits(
     influence = Influence.of(u, None, most)
     if not log:
         low, high = influence.limits(mean, level, cautious=True)
-        return mean, low, high
-    if mean <= 0 or influence.units < 2:
-        return mean, 0.0, math.inf
+        return (mean, low, high) if math.isfinite(low + high) else (mean, -LARGEST, LARGEST)
+    if mean <= 0 or influence.units < 2 or not math.isfinite(influence.square):
+        return mean, 0.0, LARGEST
     low, high = influence.scaled(1 / mean).limits(0.0, level)
     return mean, mean * math.exp(max(low, -LARGEST_LOG)), mean * math.exp(min(high, LARGEST_LOG))
