@@ -108,7 +108,8 @@ def evaluate(
         Names of the outputs along the last axis of the truth, each of which gets its own report.
     mask, weights, groups, by, on_invalid, std_floor
         As for ``Predictions``.
-        ``groups`` give confidence intervals; ``by`` gives a curve of each chosen metric over its labels.
+        ``groups`` give confidence intervals, and False says that samples are independent; ``by`` gives a curve of
+        each chosen metric over its labels.
     order : array of numbers or dates, optional
         Time of each sample in a series, in any shape that ``groups`` accepts: up to twenty blocks of consecutive
         samples become the groups, so that intervals, verdict and comparisons hold although neighboring samples are

@@ -7,7 +7,9 @@ import pytest
 
 import uq_tracking as uq
 from tests.scenarios.regression import field, series
+from uq_tracking.errors import SettingsError
 from uq_tracking.inference.dependence import correlation_reach, find_dependence
+from uq_tracking.inputs import Predictions
 
 
 def of(z, *, spatial):
@@ -74,3 +76,66 @@ def test_a_verdict_says_how_many_samples_there_really_are():
     assert "20,480 samples carry as much information as about" in report.verdict.text
     assert report.verdict.worth < 1000
     assert uq.Report.from_json(report.to_json()).verdict.worth == report.verdict.worth
+
+
+INDEPENDENT = "Samples were taken for independent, as groups=False says."
+
+
+def test_groups_false_takes_samples_for_independent(tmp_path):
+    y = field(np.random.default_rng(7), 20, 32, 3)
+    given = (y, np.zeros_like(y), np.ones_like(y))
+    data = Predictions(*given, groups=False)
+    data.save(tmp_path / "data.npz")
+    again = Predictions.load(tmp_path / "data.npz")
+    for report in (
+        uq.evaluate(*given, groups=False),
+        uq.evaluate(again),
+        uq.evaluate(data.replace(std=2 * data.std)),
+        uq.log(*given, groups=False, run=f"dir:{tmp_path}", figures=False, maps=False),
+    ):
+        assert INDEPENDENT in report.verdict.caveats
+        assert report.verdict.worth is None
+        assert not report.intervals
+    assert INDEPENDENT not in uq.evaluate(data.replace(groups=np.arange(20))).verdict.caveats
+
+
+def test_groups_false_with_intervals_still_tests_places():
+    rng = np.random.default_rng(8)
+    std = rng.uniform(1, 2, 400)
+    report = uq.evaluate(rng.normal(0, std), np.zeros(400), std, groups=False, intervals=True)
+    assert INDEPENDENT in report.verdict.caveats
+    assert report.verdict.places is not None
+    assert report.intervals
+
+
+def test_groups_false_is_no_order():
+    with pytest.raises(SettingsError, match="omit groups="):
+        uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 1.0], groups=False, order=[0, 1])
+
+
+@pytest.mark.parametrize("statistics", ["exact", "sketch"])
+def test_a_stream_says_that_places_and_dependence_are_not_tested(statistics):
+    rng = np.random.default_rng(9)
+    stream, grouped = (uq.Accumulator(statistics=statistics) for _ in range(2))
+    for k in range(10):
+        y = rng.normal(size=(16, 16))
+        batch = (y, np.zeros_like(y), rng.uniform(1, 2, y.shape))
+        stream.update(*batch, groups=False)
+        grouped.update(*batch, groups=np.full(y.shape, k))
+    verdict = stream.compute().verdict
+    assert verdict.places is None
+    assert (
+        "Where standard deviations are wrong, and whether neighboring errors are alike, is not tested: these "
+        "statistics do not keep samples in their order."
+    ) in verdict.caveats
+    assert any(
+        each.startswith("Where standard deviations are wrong is not tested")
+        for each in grouped.compute().verdict.caveats
+    )
+
+
+def test_dask_says_that_places_and_dependence_are_not_tested():
+    da = pytest.importorskip("dask.array")
+    y = da.from_array(np.random.default_rng(10).normal(size=(40, 40)), chunks=20)
+    verdict = uq.evaluate(y, 0 * y, 0 * y + 1, groups=False).verdict
+    assert any("whether neighboring errors are alike, is not tested" in each for each in verdict.caveats)

@@ -253,7 +253,7 @@ def test_reports_of_before_get_a_verdict_from_their_statistics(tmp_path):
         one.verdict.scale,
         "useful",
     )
-    assert any("these statistics do not hold single samples" in caveat for caveat in again.caveats)
+    assert any("these statistics do not keep samples in their order" in caveat for caveat in again.caveats)
     without = uq.Report.from_dict(values).verdict
     assert not without.enough_data
     assert "without its statistics" in without.text

@@ -99,7 +99,7 @@ class Samples:
         return cls(
             {name: np.array(column) for name, column in rows.items()},
             None if data.groups is None else data.select(data.label_codes("groups")[1]),
-            False,
+            data.independent,
             data.shape,
             data.valid,
             looks_spatial(data.shape),

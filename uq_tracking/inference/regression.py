@@ -226,9 +226,8 @@ class RegressionTests(Tests):
         samples = self.samples
         if samples is None or self._is_distribution() or not np.all(samples.std > 0):
             return None
-        unknown = (
-            self.dependence is None and samples.group is None and groups.count(self.statistics) is not None
-        )
+        grouped = groups.count(self.statistics) is not None
+        unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
         if self._few_tiles() or unknown:
             return None
         group = samples.group if self.dependence is None else self.dependence.group
@@ -393,7 +392,10 @@ class RegressionTests(Tests):
 
     @override
     def _of_units(self) -> list[str]:
-        dependence = self.dependence
+        dependence, samples = self.dependence, self.samples
+        if samples is not None and samples.independent:
+            weighted = words.of_weights(self.statistics)
+            return [f"Samples were taken for independent, as groups=False says.{weighted}"]
         if dependence is None:
             return super()._of_units()
         return sentences.of_units(dependence, self.statistics)
@@ -410,8 +412,10 @@ class RegressionTests(Tests):
         elif form in NO_STD:
             caveats.append(f"There is no noise floor for ence and uce: {NO_STD[form]}.")
         if self.samples is None and not self._is_distribution():
+            alike = "" if groups.count(self.statistics) else ", and whether neighboring errors are alike,"
             caveats.append(
-                "Where standard deviations are wrong is not tested: these statistics do not hold single samples."
+                f"Where standard deviations are wrong{alike} is not tested: these statistics do not keep samples in "
+                "their order."
             )
         return caveats
 

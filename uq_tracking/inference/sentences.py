@@ -75,7 +75,7 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
 
 def of_units(found: Dependence, statistics: Any) -> list[str]:
     """Say what was taken for independent."""
-    n, effective = int(statistics.counts["n"]), statistics.n_effective
+    n = int(statistics.counts["n"])
     caveats = [of_dependence(found, n)] if found.alike and 2 * found.worth > n else []
     if found.kind == "tiles":
         caveats.append(
@@ -83,10 +83,9 @@ def of_units(found: Dependence, statistics: Any) -> list[str]:
             "are not seen."
         )
     elif found.group is None:
-        weighted = f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
         caveats.append(
             "Samples were treated as independent. If some belong together (image, patient, site), pass groups=."
-            + ("" if effective == n else weighted)
+            + words.of_weights(statistics)
         )
     return caveats
 

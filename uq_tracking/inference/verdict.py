@@ -210,11 +210,9 @@ class Tests(ABC):
     def _of_units(self) -> list[str]:
         n_groups = groups.count(self.statistics)
         if n_groups is None:
-            n, effective = self.statistics.counts["n"], self.statistics.n_effective
-            worth = f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
             return [
                 "Samples are assumed to be independent; if they are not (pixels, time steps), score them with groups."
-                + ("" if effective == n else worth)
+                + words.of_weights(self.statistics)
             ]
         if few := self.too_few_errors():
             return [f"Shape is not tested: {few}."]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking.formatting import format_factors, format_number
 
@@ -22,6 +22,14 @@ _SHORT = {
     "calibrated": "calibrated within 2 %",
     "too wide for most, too narrow for a few": "too wide for most",
 }
+
+
+def of_weights(statistics: Any) -> str:
+    """Say how many equally weighted samples weighted ones are worth; "" without weights."""
+    n, effective = statistics.counts["n"], statistics.n_effective
+    if effective == n:
+        return ""
+    return f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
 
 
 def is_little(recovered: float | None) -> bool:

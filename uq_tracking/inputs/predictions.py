@@ -137,9 +137,10 @@ class Predictions(Constructors):
         and not masked. "drop" leaves them out and counts them in ``n_invalid``.
     std_floor : float, optional
         Smaller standard deviations are raised to this value, after zeros are counted.
-    groups : labels, optional
+    groups : labels or False, optional
         Image, scene or block of each sample, for confidence intervals: an array of the target's shape, or one
-        label per entry of its first axis (one per image).
+        label per entry of its first axis (one per image). By default the verdict finds out whether neighbors in a map
+        or series are alike; False says that samples are independent.
     by : labels, optional
         Strata to score separately; shapes as for ``groups``, or one label per entry of the last axes (one per lead
         time or output), or with axes of length 1, along which labels repeat.
@@ -182,6 +183,8 @@ class Predictions(Constructors):
     """How much each sample counts, in the input's shape; None when all count the same."""
     groups: AnyArray | None
     """Labels of the truth's shape, one per entry of the first axis, or with axes of length 1."""
+    independent: bool
+    """Whether ``groups=False`` said that samples are independent."""
     by: AnyArray | None
     """Labels like ``groups``."""
     unit: str | None
@@ -246,7 +249,8 @@ class Predictions(Constructors):
             As for `Predictions`.
         """
         check_choice("on_invalid", on_invalid, ("raise", "drop"))
-        truth = sources[0]
+        truth, independent = sources[0], groups is False
+        groups = None if independent else groups
         beside = [] if mask is None else [_read_mask(mask, truth)]
         check_alignment([(source.name, source.axes) for source in (*sources, *beside)])
         if unit is None and form.in_unit:
@@ -267,6 +271,7 @@ class Predictions(Constructors):
                 "counts": counts,
                 "weights": None if given is None else read_only(given.values),
                 "groups": read_only(_labels(groups, "groups", truth, valid)),
+                "independent": independent,
                 "by": read_only(_labels(by, "by", truth, valid)),
                 "unit": unit,
             }
@@ -477,7 +482,7 @@ class Predictions(Constructors):
             self.truth,
             numbers.mean if mean is None else mean,
             numbers.std if std is None else std,
-            groups=self.groups if groups is None else groups,
+            groups=(False if self.independent else self.groups) if groups is None else groups,
             by=self.by if by is None else by,
             unit=self.unit if unit is None else unit,
             **options,
@@ -546,6 +551,7 @@ class Predictions(Constructors):
             "facts": self.form.stored_facts,
             "counts": self.counts,
             "unit": self.unit,
+            "independent": self.independent,
         }
         write_arrays(path_of(path), {**self._stored(), ABOUT: np.asarray(json.dumps(about))})
         return Path(path)
@@ -598,7 +604,7 @@ class Predictions(Constructors):
         if counts["n"] != about["counts"]["n"]:
             raise ValueError("values and counts disagree")
         values = {"truth": truth, "form": form, "counts": about["counts"], "unit": about["unit"], **beside}
-        return object.__new__(cls)._fill(values)
+        return object.__new__(cls)._fill({**values, "independent": about.get("independent", False)})
 
 
 def is_own(arrays: Mapping[str, AnyArray]) -> bool:

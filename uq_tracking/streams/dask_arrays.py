@@ -199,7 +199,7 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
     """Labels as a dask array chunked like the target; or None, or the word for one label per chunk."""
     da: Any = import_module("dask.array")
 
-    if value is None:
+    if value is None or value is False:
         return None
     if isinstance(value, str):
         if value == BY_CHUNK and name == "groups":
