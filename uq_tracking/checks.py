@@ -6,14 +6,17 @@ import inspect
 import json
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from uq_tracking.errors import FileFormatError, SettingsError, closest
+from uq_tracking.errors import FileFormatError, SettingsError, UnknownOptionError, closest
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LONGEST = 80
 """Characters of a value that a message repeats; a longer one is named by its type."""
@@ -129,3 +132,16 @@ def read_json(source: str | Path) -> Any:
         return json.loads(path_of(source).read_text(encoding="utf-8") if is_path else str(source))
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
+
+
+def named_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a verb answer an unknown keyword with the name that was probably meant."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if unknown := kwargs.keys() - signature.parameters.keys():
+            raise UnknownOptionError(function.__name__, unknown, signature.parameters)
+        return function(*args, **kwargs)
+
+    return call

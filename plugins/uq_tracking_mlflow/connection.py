@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import re
+import shlex
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
 
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, redact
 from uq_tracking.tracking.deadline import check_listens
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import FileInfo, RunInfo
+
 
 T = TypeVar("T")
 
@@ -101,3 +112,165 @@ def _translated(what: str, error: Exception) -> Exception:
     if isinstance(error, ConnectionError) or any(sign in str(error) for sign in _UNREACHABLE):
         return TrackerUnreachableError(text)
     return BackendError(text) if code in _REFUSED else error
+
+
+OLDEST = (2, 16)
+"""The first version that works with numpy 2."""
+LONG_TAGS = (3, 15)
+"""From this version on, an experiment's tag may have 20000 characters; before, 5000."""
+IMAGE_GRID = (3, 11)
+"""Before this version, ``log_image`` with a slash in its key stores files that can be neither shown nor downloaded
+(mlflow issues 21085 and 22165)."""
+
+
+def installed() -> str | None:
+    """Version of the installed MLflow, full or skinny, from its metadata."""
+    for distribution in ("mlflow", "mlflow-skinny"):
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def is_at_least(version: str, oldest: tuple[int, int]) -> bool:
+    """Compare major and minor version.
+
+    >>> is_at_least("3.9.0", (3, 11)), is_at_least("3.11.0rc1", (3, 11))
+    (False, True)
+    """
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= oldest
+
+
+CLASSIC = "?workflowType=machine_learning"
+"""Without it, MLflow 3 opens its pages for language models."""
+
+
+def base_address(tracking_uri: str) -> str | None:
+    """Return the server's address for a browser, or None if the tracking URI is not a server.
+
+    >>> base_address("https://me:secret@mlflow.example.org/team/")
+    'https://mlflow.example.org/team'
+    """
+    if not tracking_uri.startswith(("http://", "https://")):
+        return None
+    parts = urlsplit(tracking_uri)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+
+
+def run_link(tracking_uri: str, experiment_id: str, run_id: str) -> str | None:
+    """Return the address of a run's page."""
+    base = base_address(tracking_uri)
+    return None if base is None else f"{base}/#/experiments/{experiment_id}/runs/{run_id}{CLASSIC}"
+
+
+def view_command(tracking_uri: str, experiment_id: str) -> str:
+    """Return the command that opens an experiment's view from a shell without the tracking URI set.
+
+    >>> view_command("sqlite:///mlflow.db", "1")
+    'MLFLOW_TRACKING_URI=sqlite:///mlflow.db uq-tracking view mlflow:1'
+    """
+    return f"MLFLOW_TRACKING_URI={shlex.quote(redact(tracking_uri))} uq-tracking view mlflow:{experiment_id}"
+
+
+def experiment_link(tracking_uri: str, experiment_id: str) -> str:
+    """Return the address of an experiment's runs, or the command that starts a server which shows them."""
+    base = base_address(tracking_uri)
+    if base is None:
+        return f"mlflow ui --backend-store-uri {redact(tracking_uri)}"
+    return f"{base}/#/experiments/{experiment_id}{CLASSIC}"
+
+
+VARIABLE = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
+
+
+class _Silence:
+    """Counts the threads that need silence."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted_by = 0
+        self._before: str | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._wanted_by == 0:
+                self._before = os.environ.get(VARIABLE)
+                os.environ[VARIABLE] = "false"
+            self._wanted_by += 1
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._wanted_by -= 1
+            if self._wanted_by > 0:
+                return
+            if self._before is None:
+                os.environ.pop(VARIABLE, None)
+            else:
+                os.environ[VARIABLE] = self._before
+
+
+no_progress_bar = _Silence()
+"""Use as ``with no_progress_bar():`` around a download."""
+
+
+class StoredArtifacts:
+    """Artifacts of one run.
+
+    ``MlflowClient.list_artifacts`` and ``download_artifacts`` read the whole run, with every metric, to learn where
+    its artifacts are; for a listed run that is already known.
+
+    Parameters
+    ----------
+    info
+        MLflow's information about the run.
+    connection
+        Connection to the tracker, which may also serve the artifacts.
+    """
+
+    def __init__(self, info: RunInfo, connection: Connection) -> None:
+        self.experiment_id = str(info.experiment_id)
+        self._uri = str(info.artifact_uri)
+        self._connection = connection
+
+    def list(self, folder: str) -> list[FileInfo]:
+        """Files and folders in a folder; none if it does not exist."""
+        found: list[FileInfo] = self._connection.call(
+            f"listing {folder or 'artifacts'}", lambda: self._repository.list_artifacts(folder or None)
+        )
+        return found
+
+    def walk(self, folder: str) -> Iterator[str]:
+        """Names of all files below a folder."""
+        for item in self.list(folder):
+            if item.is_dir:
+                yield from self.walk(item.path)
+            else:
+                yield item.path
+
+    def download(self, name: str, folder: Path) -> Path:
+        """Download a file into ``folder``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with no_progress_bar():
+            path = self._connection.call(
+                f"reading {name}", lambda: self._repository.download_artifacts(name, str(folder))
+            )
+        return Path(path)
+
+    @cached_property
+    def _repository(self) -> Any:
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        takes_uri = (
+            "tracking_uri" in inspect.signature(get_artifact_repository).parameters
+        )  # from MLflow 3 on
+        options = {"tracking_uri": self._connection.uri} if takes_uri else {}
+        return get_artifact_repository(self._uri, **options)

@@ -63,7 +63,7 @@ class UncertaintyEvaluator(ModelEvaluator):
 
     @classmethod
     def can_evaluate(cls, *, model_type: str | None, evaluator_config: Mapping[str, Any], **_: Any) -> bool:
-        """Whether the configuration requests it, by naming ``std_col``; MLflow tries every evaluator it finds."""
+        """Return whether the configuration names ``std_col``; MLflow tries every evaluator it finds."""
         return "std_col" in (evaluator_config or {})
 
     def evaluate(

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
+import posixpath
+import re
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import lru_cache
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +26,16 @@ from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.places import scratch_folder
-from uq_tracking_mlflow.artifacts import StoredArtifacts
-from uq_tracking_mlflow.connection import Connection, check_room, place_of
-from uq_tracking_mlflow.links import run_link, view_command
-from uq_tracking_mlflow.series import Batch, Points, series_of
-from uq_tracking_mlflow.tags import tag_key
-from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
+from uq_tracking_mlflow.connection import (
+    IMAGE_GRID,
+    Connection,
+    StoredArtifacts,
+    check_room,
+    is_at_least,
+    place_of,
+    run_link,
+    view_command,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +46,69 @@ if TYPE_CHECKING:
     from uq_tracking.curves import Curve
     from uq_tracking.tracking.overview import Dataset, Description
 
+
 _log = logging.getLogger("uq_tracking")
+LONGEST = 250
+REFUSED = re.compile(r"[^\w/.\- ]" if os.name == "nt" else r"[^\w/.\- :]")
+"""Characters that MLflow refuses in names."""
+
+
+@lru_cache(maxsize=1024)
+def tag_key(name: str) -> str:
+    """A tag name that MLflow accepts: a request with any other is refused with all its scores.
+
+    >>> tag_key("augment(strong)"), tag_key("data/v1"), tag_key("../data")
+    ('augment_strong_', 'data/v1', '___data')
+    """
+    key = REFUSED.sub("_", name)[:LONGEST] or "_"
+    if posixpath.normpath(key) != key or key.startswith(("/", "..")) or key == ".":
+        key = re.sub(r"[/.]", "_", key)
+    if key != name:
+        _log.warning("MLflow refuses the tag name %s; logged as %s", name, key)
+    return key
+
+
+Points = dict[int, float]
+"""Value by step."""
+
+
+@dataclass
+class Batch:
+    """Content of one request."""
+
+    scalars: dict[tuple[int | None, str], float] = field(default_factory=dict)
+    curves: dict[str, Points] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class Series:
+    """Record of what this process has sent to a run step by step, so that the run need not be read at every step."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+        self.tags: dict[str, str] = {}
+
+    def goes_on(self, batch: Batch) -> bool:
+        """Return whether a batch holds only scalars that were sent before, now at later steps."""
+        return not batch.curves and all(
+            step is not None and step > self._last.get(key, step) for step, key in batch.scalars
+        )
+
+    def sent(self, batch: Batch, stored: Collection[Any]) -> None:
+        """Note what has arrived, and the last points the run had before, as far as it was read."""
+        known = {metric.key: metric.step for metric in stored}
+        for step, key in batch.scalars:
+            if step is not None:
+                self._last[key] = max(step, known.get(key, step), self._last.get(key, step))
+        self.tags.update(batch.tags)
+
+
+@lru_cache(maxsize=16)
+def series_of(tracking_uri: str, run_id: str) -> Series:
+    """The series of a run, for as long as it is among those written last."""
+    return Series()
+
+
 _SOURCE = "uq_tracking"
 _COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
@@ -79,7 +150,7 @@ class MLflowRun(Run):
         self._stored: StoredEntity | None = None
         """The run as last read, when it was writable."""
         self._is_fresh = False
-        """Whether nothing has been sent since."""
+        """True if nothing has been sent since."""
         self._tagged: dict[str, str] = {}
         """Tags sent since."""
         self._model = _active_model()
@@ -116,14 +187,14 @@ class MLflowRun(Run):
 
     def describe(self, description: Description) -> None:
         """Put our part into the run's description; see `Run`."""
-        from uq_tracking_mlflow import notes
+        from uq_tracking_mlflow import view
 
         waiting = {} if self._open.batch is None else self._open.batch.tags
-        before = {**self._known.data.tags, **self._tagged, **waiting}.get(notes.TAG, "")
+        before = {**self._known.data.tags, **self._tagged, **waiting}.get(view.NOTE_TAG, "")
         listed = self._artifacts.list("")
-        text = notes.with_part(before, description, self.run_id, {item.path for item in listed})
+        text = view.with_part(before, description, self.run_id, {item.path for item in listed})
         if text not in (None, before):
-            self.set_tags({notes.TAG: str(text)})
+            self.set_tags({view.NOTE_TAG: str(text)})
 
     def use_dataset(self, dataset: Dataset) -> None:
         """Name the truth as the run's data set, if it has none of its own; see `Run`."""
@@ -154,17 +225,17 @@ class MLflowRun(Run):
 
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
         # Includes names of earlier calls: one may have ended before it got here.
-        wanted = {name for name in before if name.startswith("uq")}.union(names)
+        requested = {name for name in before if name.startswith("uq")}.union(names)
         tags = {**self._known.data.tags, **self._tagged}
-        if not wanted <= self._in_view or _COLOR_TAG not in tags:
+        if not requested <= self._in_view or _COLOR_TAG not in tags:
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
             known, method = experiment.tags.get(view.TAG), tags.get(METHOD_TAG) or tags.get("mlflow.runName")
-            value = view.updated(known, wanted, __version__, method=method or self.run_id)
+            value = view.updated(known, requested, __version__, method=method or self.run_id)
             if value is not None:
                 self._call(
                     "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
                 )
-            self._in_view |= wanted
+            self._in_view |= requested
             if _COLOR_TAG not in tags:
                 self.set_tags({_COLOR_TAG: view.color(value or known, method or self.run_id)})
         uri = self.connection.uri
@@ -199,36 +270,29 @@ class MLflowRun(Run):
 
         The grid keeps every image it ever received, so a panel that is already stored is not logged again.
         """
+        from mlflow import __version__
+
         from uq_tracking.figures import to_png
 
         file, png = f"{name.replace('/', '_')}.png", to_png(figure)
-        if self._is_stored(file, png):
+        if self._holds("", lambda path: path == file, png):
             return
         self._check_writable()
-        self._add_to_grid(name, png)
+        start = f"images/{name.replace('/', '~')}+step+0+"
+
+        def in_grid(path: str) -> bool:
+            return path.replace("#", "~").replace("%", "+").startswith(start)
+
+        # In a late call the grid may have the picture from an upload that was given up.
+        if is_at_least(__version__, IMAGE_GRID) and not (is_late() and self._holds("images", in_grid, png)):
+            image = _unchanged(png)
+            self._call(
+                f"storing {name}",
+                lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
+            )
         with scratch_folder() as folder:
             (folder / file).write_bytes(png)
             self.log_file(folder / file, file)
-
-    def _add_to_grid(self, name: str, png: bytes) -> None:
-        from mlflow import __version__
-
-        from uq_tracking_mlflow.images import StoredPng
-
-        if not is_at_least(__version__, IMAGE_GRID) or (is_late() and self._is_in_grid(name, png)):
-            return
-        image = StoredPng(png)
-        self._call(
-            f"storing {name}",
-            lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
-        )
-
-    def _is_in_grid(self, name: str, png: bytes) -> bool:
-        """Whether the grid has the picture, e.g. from an upload that was given up."""
-        start = f"images/{name.replace('/', '~')}+step+0+"
-        return self._holds(
-            "images", lambda path: path.replace("#", "~").replace("%", "+").startswith(start), png
-        )
 
     def link(self) -> str | None:
         """Return the address of the run's page, if a server is used and the experiment is known."""
@@ -310,21 +374,32 @@ class MLflowRun(Run):
             at_once = [{"metrics": metrics, "tags": tags}]
             if len(metrics) + len(tags) > AT_ONCE:  # MLflow would send tags with the first points
                 at_once = [{"metrics": metrics}, {"tags": tags}]
-            self._call("logging", lambda: _without_model(lambda: self._log_batches(at_once)))
+            self._call("logging", lambda: self._log_batches(at_once))
             self._is_fresh = False
         self._tagged.update(batch.tags)
         series.sent(batch, latest)
 
     def _log_batches(self, batches: Sequence[dict[str, Any]]) -> None:
-        for each in batches:
-            self.client.log_batch(self.run_id, **each, synchronous=True)
+        """Send with no active model, because MLflow adds the calling thread's model to every metric."""
+
+        def send() -> None:
+            for each in batches:
+                self.client.log_batch(self.run_id, **each, synchronous=True)
+
+        if _active_model() is None:
+            send()
+        elif (error := Budget(math.inf).begin(send, [])()) is not None:
+            raise error
 
     def _new_scalars(self, batch: Batch, stored: Collection[Any]) -> Iterator[Metric]:
         from mlflow.entities import Metric
 
         latest = {metric.key: metric for metric in stored}
         now = int(called_at() * 1000)
-        belongs = _belongs_to(self._model, self._dataset)
+        belongs: dict[str, str] = {}
+        if hasattr(sys.modules["mlflow"], "get_active_model_id"):  # in MLflow 2, metrics belong to nothing
+            belongs = {"model_id": self._model} if self._model else {}
+            belongs |= dict(zip(("dataset_name", "dataset_digest"), self._dataset or (), strict=False))
         for (step, key), value in batch.scalars.items():
             last = latest.get(key)
             if last is None:
@@ -349,14 +424,12 @@ class MLflowRun(Run):
         for name, points in batch.curves.items():
             series = (name if version == 1 else f"{name}-{version}" for version in count(1))
             for key in series:
-                known = self._points(key) if key in stored.data.metrics else {}
+                found = self._history(key) if key in stored.data.metrics else ()
+                known = {metric.step: metric.value for metric in found}
                 if known.items() <= points.items():
                     break
             for step in points.keys() - known.keys():
                 yield Metric(key, points[step], stored.info.start_time, step)
-
-    def _points(self, key: str) -> Points:
-        return {metric.step: metric.value for metric in self._history(key)}
 
     def _history(self, key: str) -> list[Metric]:
         found: list[Metric] = self._call(
@@ -364,31 +437,28 @@ class MLflowRun(Run):
         )
         return found
 
-    def _is_stored(self, file: str, content: bytes) -> bool:
-        """Whether the file is at the artifact root with this content."""
-        return self._holds("", lambda path: path == file, content)
-
     def _holds(self, folder: str, is_meant: Callable[[str], bool], content: bytes) -> bool:
-        """Whether a file in a folder has this content, among those selected by ``is_meant``."""
+        """Return whether a file in a folder has this content, among those selected by ``is_meant``."""
         listed = self._artifacts.list(folder)
         same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
         with scratch_folder() as scratch:
             return any(self._artifacts.download(path, scratch).read_bytes() == content for path in same)
 
 
+def _unchanged(png: bytes) -> Any:
+    """Return a PNG file as an image that MLflow stores byte by byte, which it would compress again."""
+    from PIL.PngImagePlugin import PngImageFile
+
+    class StoredPng(PngImageFile):
+        def save(self, fp: Any, format: str | None = None, **options: Any) -> None:
+            Path(fp).write_bytes(png)
+
+    return StoredPng(BytesIO(png))
+
+
 def _active_model() -> str | None:
     """The model (MLflow 3) active in the caller's thread, because another thread sends."""
     return getattr(sys.modules.get("mlflow"), "get_active_model_id", lambda: None)()
-
-
-def _without_model(send: Callable[[], object]) -> None:
-    """Send with no active model, because MLflow adds the calling thread's model to every metric."""
-    if _active_model() is None:
-        send()
-    else:
-        error = Budget(math.inf).begin(send, [])()
-        if error is not None:
-            raise error
 
 
 @lru_cache(maxsize=4)
@@ -397,13 +467,3 @@ def _client_of(tracking_uri: str) -> MlflowClient:
     from mlflow import MlflowClient
 
     return MlflowClient(tracking_uri)
-
-
-def _belongs_to(model: str | None, dataset: tuple[str, str] | None) -> dict[str, str]:
-    """Name the active model and the dataset of a metric, if any, for MLflow 3."""
-    import mlflow
-
-    if not hasattr(mlflow, "get_active_model_id"):  # MLflow 2 has neither
-        return {}
-    named = {"dataset_name": dataset[0], "dataset_digest": dataset[1]} if dataset else {}
-    return ({"model_id": model} if model else {}) | named

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 from uq_tracking.errors import BackendError, RunNotFoundError, redact
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
 from uq_tracking_mlflow import view
-from uq_tracking_mlflow.artifacts import StoredArtifacts
-from uq_tracking_mlflow.connection import Connection
-from uq_tracking_mlflow.links import experiment_link
-from uq_tracking_mlflow.run import MLflowRun
-from uq_tracking_mlflow.tags import tag_key
+from uq_tracking_mlflow.connection import Connection, StoredArtifacts, experiment_link
+from uq_tracking_mlflow.run import MLflowRun, tag_key
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

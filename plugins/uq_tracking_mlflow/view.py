@@ -1,4 +1,4 @@
-"""A view of an experiment's charts, made by a program and opened by a link.
+"""What MLflow's pages show: a view of an experiment's charts, made by a program, and the description of a run.
 
 MLflow keeps shared views in tags of the experiment, ``mlflow.sharedViewState.<key>``, in a format that is internal to
 its pages and has no version. It is written here in the form that 2.16 to 3.17 read, with every field that any of them
@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
 from uq_tracking.formatting import COLORS
-from uq_tracking.tracking.overview import Card, Overview, overview
-from uq_tracking_mlflow.links import CLASSIC, base_address
-from uq_tracking_mlflow.versions import LONG_TAGS, is_at_least
+from uq_tracking.tracking.overview import Card, Description, Overview, overview
+from uq_tracking_mlflow.connection import CLASSIC, LONG_TAGS, base_address, is_at_least
 
 KEY = "uq-overview"
 TAG = f"mlflow.sharedViewState.{KEY}"
@@ -213,3 +213,48 @@ def _chart(kind: str, card: Card, section: str, **more: Any) -> dict[str, Any]:
 def _tombstone(name: str) -> dict[str, Any]:
     """A chart, marked deleted, that MLflow would otherwise add by itself."""
     return {"type": "BAR", "metricKey": name, "isGenerated": True, "deleted": True}
+
+
+NOTE_TAG = "mlflow.note.content"
+LONGEST_NOTE = 7500
+"""Maximum characters; MLflow silently cuts a tag at 8000."""
+_CLASSIC = "get-artifact?path={file}&run_uuid={run_id}"
+
+
+def with_part(text: str, description: Description, run_id: str, files: Collection[str]) -> str | None:
+    """The text with our part inserted, or replacing the one it has.
+
+    Parameters
+    ----------
+    text
+        The run's current description.
+    description
+        What to say; figures not among ``files``, the names at the artifact root, are left out.
+
+    Returns
+    -------
+    str or None
+        None if even the shortest form would not fit.
+    """
+    first, last = _marks(description.split)
+    before, after = text, ""
+    found = re.search(f"{re.escape(first)}.*?{re.escape(last)}", text, re.DOTALL)
+    if found:
+        before, after = text[: found.start()], text[found.end() :]
+    figures = [
+        f"![{title}]({_CLASSIC.format(file=f'{name}.png', run_id=run_id)})"
+        for name, title in (description.figures or {}).items()
+        if f"{name}.png" in files
+    ]
+    for part in (f"{description.text}\n\n{' '.join(figures)}", description.text, description.lead):
+        shown = part.strip().replace("\\<", "&lt;")  # MLflow's renderer shows the backslash
+        joined = "\n\n".join(piece for piece in (before.strip(), first, shown, last, after.strip()) if piece)
+        if len(joined) <= LONGEST_NOTE:
+            return joined
+    return None
+
+
+def _marks(split: str | None) -> tuple[str, str]:
+    """Link definitions, which no renderer shows."""
+    name = f"uq_tracking{'' if split is None else f' {split}'}"
+    return f"[//]: # ({name})", f"[//]: # (end of {name})"

@@ -57,7 +57,7 @@ class TensorBoardBackend(Backend):
 
 
 def _is_a(run: Any, name: str) -> bool:
-    """Whether one of its classes has this name: torch's and tensorboardX's writers share nothing else."""
+    """Return whether one of its classes has this name: torch's and tensorboardX's writers share nothing else."""
     return any(kind.__name__ == name for kind in type(run).__mro__)
 
 

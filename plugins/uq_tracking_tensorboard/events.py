@@ -69,7 +69,7 @@ def event_files(folder: Path) -> list[Path]:
 
 
 def started(folder: Path) -> float:
-    """When the first event was written, in seconds."""
+    """Return the time of the first event, in seconds."""
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
     events = LegacyEventFileLoader(str(event_files(folder)[0])).Load()

@@ -64,7 +64,7 @@ class TensorBoardStore(RunStore):
         return DirectoryStore(run_folder).fetch(KEPT, name, folder)
 
     def lines(self, run_id: str) -> Sequence[Line]:
-        """What is kept beside the event files besides scalars and tags; see `RunStore`."""
+        """Return what is kept beside the event files besides scalars and tags; see `RunStore`."""
         folder = self._folder(run_id)
         return () if _kept(folder) is None else DirectoryStore(folder).lines(KEPT)
 
@@ -131,5 +131,5 @@ def _leave_out(error: FileFormatError) -> None:
 
 
 def _kept(folder: Path) -> StoredRun | None:
-    """What this backend keeps beside the event files, if it has written to the run."""
+    """Return what this backend keeps beside the event files, if it has written to the run."""
     return next((run for run in DirectoryStore(folder).runs() if run.run_id == KEPT), None)

@@ -18,7 +18,7 @@ UPLOAD_SECONDS = 30
 
 
 def is_of_others(kind: str) -> bool:
-    """Whether an artifact of this type is a user's own: neither ours nor one that ``wandb`` makes from tables."""
+    """Return whether this is the type of a user's own artifact: not ours, nor one that ``wandb`` makes of tables."""
     return kind not in (ARTIFACT_TYPE, "run_table", "job") and not kind.startswith("wandb-")
 
 
@@ -157,5 +157,5 @@ def latest_version(path: str) -> wandb.Artifact | None:
 
 
 def is_missing(error: Exception) -> bool:
-    """Whether the public API says that something does not exist; it has no error class for that."""
+    """Return whether the public API says that something does not exist; it has no error class for that."""
     return any(words in str(error) for words in ("not found", "not find", "does not exist"))

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from uq_tracking.errors import NoRunHereError, RunFinishedError, redact
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
-from uq_tracking_wandb.address import OFFLINE, ONLINE, parse_offline, parse_online
+from uq_tracking_wandb.names import OFFLINE, ONLINE, parse_offline, parse_online
 
 if TYPE_CHECKING:
     import wandb
@@ -32,7 +32,7 @@ class WandbBackend(Backend):
         self._adopted: WeakKeyDictionary[Any, Run] = WeakKeyDictionary()
 
     def status(self) -> BackendStatus:
-        """Whether ``wandb`` is installed and new enough."""
+        """Return whether ``wandb`` is installed and new enough."""
         try:
             version = metadata.version("wandb")
         except metadata.PackageNotFoundError:
@@ -84,7 +84,7 @@ class WandbBackend(Backend):
 
     def _run(self, run: wandb.Run) -> Run:
         """One adapter per run, because it remembers the last version of the run's artifact."""
-        from uq_tracking_wandb.address import uri_of
+        from uq_tracking_wandb.names import uri_of
         from uq_tracking_wandb.run import DisabledRun, WandbRun, is_finished
 
         if run.disabled:
@@ -97,7 +97,7 @@ class WandbBackend(Backend):
 
 
 def _is_own(run: wandb.Run) -> bool:
-    """Whether this process opened the run and is the primary one of those sharing it."""
+    """Return whether this process opened the run and is the primary one of those sharing it."""
     opened_by = getattr(run, "_init_pid", os.getpid())
     return opened_by == os.getpid() and getattr(run.settings, "x_primary", True)
 

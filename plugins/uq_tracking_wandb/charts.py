@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.curves import Curve
+from uq_tracking.tracking.backend import Image
 
 if TYPE_CHECKING:
     import wandb
+    from matplotlib.figure import Figure
     from wandb.plot.custom_chart import CustomChart
+
 
 MAX_POINTS = 200
 """Maximum points per line. The page loads the tables of all visible runs at once."""
@@ -91,3 +94,28 @@ def _thinned(size: int, most: int | None) -> npt.NDArray[np.intp]:
     if most is None or size <= most:
         return np.arange(size)
     return np.rint(np.linspace(0, size - 1, most)).astype(np.intp)
+
+
+def rgb(figure: Figure) -> Image:
+    """Draw a figure off screen and return it as uint8 of shape (height, width, 3), on white.
+
+    The figure keeps its own canvas, so a pyplot figure stays one.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    original = figure.canvas
+    canvas: Any = FigureCanvasAgg(figure)
+    try:
+        canvas.draw()
+        rgba = np.array(canvas.buffer_rgba(), dtype=np.uint8)
+    finally:
+        figure.set_canvas(original)
+    return _over_white(rgba)
+
+
+def _over_white(rgba: Image) -> Image:
+    """Blend pixels of shape (height, width, 4) with white by their alpha."""
+    if (rgba[..., 3] == 255).all():
+        return np.ascontiguousarray(rgba[..., :3])
+    alpha = rgba[..., 3:].astype(np.float64) / 255.0
+    return np.rint(rgba[..., :3] * alpha + 255.0 * (1.0 - alpha)).astype(np.uint8)

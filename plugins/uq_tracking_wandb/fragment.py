@@ -3,20 +3,105 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import reduce
+from io import SEEK_CUR
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from uq_tracking.errors import FileFormatError
-from uq_tracking_wandb.records import read_records
+
+BLOCK = 32768
+_FILE_HEADER = struct.Struct("<4sHB")
+_CHUNK_HEADER = struct.Struct("<IHB")
+_IDENTITY = (b":W&B", 0xBEE1)
+
+
+class Chunk(IntEnum):
+    """Part of a record that a chunk holds."""
+
+    PADDING = 0
+    FULL = 1
+    FIRST = 2
+    MIDDLE = 3
+    LAST = 4
+
+
+def read_records(path: Path) -> Iterator[Any]:
+    """Protobuf ``Record`` messages of a file, in writing order.
+
+    A file that is still being written ends mid-record; reading stops before it.
+
+    Raises
+    ------
+    FileFormatError
+        The file is not a ``.wandb`` file, or a checksum does not match.
+    """
+    from wandb.proto import wandb_internal_pb2
+
+    protocol: Any = wandb_internal_pb2  # its classes are created at import, invisible to type checkers
+
+    for data in _payloads(path):
+        record = protocol.Record()
+        try:
+            record.ParseFromString(data)
+        except Exception as error:  # protobuf's class for it differs by release
+            raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
+        yield record
+
+
+def _payloads(path: Path) -> Iterator[bytes]:
+    """Join the chunks of each record."""
+    parts: list[bytes] = []
+    with path.open("rb") as file:
+        for kind, data in _chunks(file, path):
+            parts = [data] if kind in (Chunk.FULL, Chunk.FIRST) else [*parts, data]
+            if kind in (Chunk.FULL, Chunk.LAST):
+                yield b"".join(parts)
+
+
+def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[Chunk, bytes]]:
+    file_header = file.read(_FILE_HEADER.size)
+    if not file_header:
+        return  # the run has only just started
+    _check_file_header(file_header, path)
+    while True:
+        left = BLOCK - file.tell() % BLOCK
+        if left < _CHUNK_HEADER.size:
+            file.seek(left, SEEK_CUR)
+            continue
+        header = file.read(_CHUNK_HEADER.size)
+        if len(header) < _CHUNK_HEADER.size:
+            return
+        checksum, length, kind = _CHUNK_HEADER.unpack(header)
+        data = file.read(length)
+        if len(data) < length:
+            return
+        if kind == Chunk.PADDING and length == 0:
+            file.seek(left - _CHUNK_HEADER.size, SEEK_CUR)
+            continue
+        if zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
+            raise FileFormatError(f"{path}: wrong checksum before byte {file.tell()}; the file is damaged")
+        if kind not in set(Chunk):
+            raise FileFormatError(
+                f"{path}: unknown chunk {kind} before byte {file.tell()}; the file is damaged"
+            )
+        yield Chunk(kind), data
+
+
+def _check_file_header(header: bytes, path: Path) -> None:
+    if len(header) < _FILE_HEADER.size or _FILE_HEADER.unpack(header)[:2] != _IDENTITY:
+        raise FileFormatError(f"{path} is not a .wandb file; expected run-<id>.wandb of an offline run")
 
 
 @dataclass
 class Identity:
-    """How the run was started; further fragments repeat it so that a sync does not change it."""
+    """Options that the run was started with; further fragments repeat it so that a sync does not change it."""
 
     run_id: str = ""
     project: str = ""
@@ -90,7 +175,7 @@ def read_fragment(path: Path, *, history: bool = True) -> Fragment:
 
 
 def started(path: Path) -> float:
-    """When the run of a ``.wandb`` file was started, in seconds since 1970; 0 if not yet written."""
+    """Return the start of the run of a ``.wandb`` file, in seconds since 1970; 0 if not yet written."""
     with suppress(FileFormatError):  # reading the rest will say what is wrong
         for record in read_records(path):
             if record.WhichOneof("record_type") == "run":

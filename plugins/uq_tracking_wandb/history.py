@@ -24,7 +24,7 @@ Recall = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
 
 @dataclass
 class Row:
-    """What a batch has collected."""
+    """Content of a batch."""
 
     scalars: dict[str, float] = field(default_factory=dict)
     media: dict[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class History:
         """The run's step and the ``uq/step`` at which scalars were last written."""
 
     def shows(self, key: str, digest: str) -> bool:
-        """Whether the run's chart or image under this key has this content."""
+        """Return whether the run's chart or image under this key has this content."""
         return self._shown.get(key) == digest
 
     def write(self, row: Row) -> None:

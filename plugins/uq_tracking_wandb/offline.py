@@ -12,12 +12,10 @@ from typing import Any
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
-from uq_tracking_wandb.address import OFFLINE, run_folder
 from uq_tracking_wandb.artifacts import artifact_name, is_of_others
 from uq_tracking_wandb.fragment import Fragment, Identity, joined, read_fragment, started
-from uq_tracking_wandb.media import media_files, numbers
+from uq_tracking_wandb.names import OFFLINE, config_with, media_files, numbers, run_folder, tags_in
 from uq_tracking_wandb.session import OwnedRun, open_run
-from uq_tracking_wandb.tags import config_with, tags_in
 
 EXIT_SECONDS = 5.0
 """Seconds a finished run's last record may take to arrive in its file."""

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.names import MAPS
-from uq_tracking_wandb.address import ONLINE, OnlineAddress
 from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
-from uq_tracking_wandb.confirmed_run import OnlineRun
-from uq_tracking_wandb.media import media_files, numbers
-from uq_tracking_wandb.session import OwnedRun, open_run
-from uq_tracking_wandb.tags import config_with, tags_in
+from uq_tracking_wandb.names import ONLINE, OnlineAddress, config_with, media_files, numbers, tags_in
+from uq_tracking_wandb.session import OnlineRun, OwnedRun, open_run
 from uq_tracking_wandb.workspace import save_workspace
 
 if TYPE_CHECKING:

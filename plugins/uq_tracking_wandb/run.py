@@ -15,12 +15,10 @@ from uq_tracking.curves import Curve
 from uq_tracking.errors import RunFinishedError, RunNotFoundError
 from uq_tracking.tracking.backend import Cell, Image, Run, finite, name_parts
 from uq_tracking.tracking.names import MAPS
-from uq_tracking_wandb.address import place_of, uri_of
 from uq_tracking_wandb.artifacts import RunFiles
-from uq_tracking_wandb.charts import chart
+from uq_tracking_wandb.charts import chart, rgb
 from uq_tracking_wandb.history import History, Recall, Row
-from uq_tracking_wandb.images import rgb
-from uq_tracking_wandb.tags import config_with, verdicts_in
+from uq_tracking_wandb.names import config_with, place_of, uri_of, verdicts_in
 
 if TYPE_CHECKING:
     import wandb
@@ -247,5 +245,5 @@ def with_verdict(text: str, description: Description) -> str:
 
 
 def is_finished(run: wandb.Run) -> bool:
-    """Whether the run has been finished; the SDK shows that only by refusing to log."""
+    """Return whether the run has been finished; the SDK shows that only by refusing to log."""
     return bool(getattr(run, "_is_finished", False))

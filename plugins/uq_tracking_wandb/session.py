@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking.errors import TrackerUnreachableError
+from uq_tracking.tracking.backend import finite
 from uq_tracking_wandb.history import Recall
+from uq_tracking_wandb.names import config_with, numbers, tags_in
 from uq_tracking_wandb.run import WandbRun, is_finished
 
 if TYPE_CHECKING:
     import wandb
+    from wandb.apis.public import Run as ApiRun
+
 
 FINISH_SECONDS = 120.0
 """Seconds that closing a run may wait for its uploads."""
@@ -65,3 +72,89 @@ class OwnedRun(WandbRun):
         """Finish the run, with the exit code that keeps its status; TimeoutError if uploads take too long."""
         if not is_finished(self.sdk_run):
             self.sdk_run.finish(exit_code=self._exit_code)
+
+
+SHOWN_SECONDS = 30.0
+"""Seconds the server may take to show what it has accepted."""
+
+_PAUSE = 0.25
+"""Seconds before asking the server again, doubled every time."""
+
+
+class OnlineRun(OwnedRun):
+    """An online run opened by this package: it waits for every version of its artifact, and sets ``seal`` last.
+
+    Parameters
+    ----------
+    run, recall, failed
+        As for ``OwnedRun``.
+    read
+        Requests the run from the server.
+    """
+
+    def __init__(
+        self,
+        run: wandb.Run,
+        read: Callable[[], ApiRun],
+        recall: Recall | None = None,
+        *,
+        failed: bool = False,
+    ) -> None:
+        super().__init__(run, recall=recall, patience=int(FINISH_SECONDS), failed=failed)
+        self._read = read
+        self._scalars: dict[str, float] = {}
+        self._tags: dict[str, str] = {}
+        self._seal: dict[str, str] = {}
+
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        """Write the finite numbers; see `WandbRun`."""
+        super().log_scalars(scalars, step=step)
+        self._scalars.update(finite(scalars))
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags in the run's config; see `WandbRun`."""
+        super().set_tags(tags)
+        self._tags.update({name: str(value) for name, value in tags.items()})
+
+    def seal(self, tags: Mapping[str, str]) -> None:
+        """Set these tags when the run is closed, after everything else has arrived."""
+        self._seal.update(tags)
+
+    def close(self) -> None:
+        """Finish the run; then, if it has a seal, wait until the server shows what was written and set the seal.
+
+        Raises
+        ------
+        TimeoutError
+            Uploads take too long; TrackerUnreachableError if the server does not show them. In both cases no seal is
+            set.
+        """
+        super().close()
+        seal, self._seal = self._seal, {}
+        if seal:
+            run = self._shown()
+            run.config.update(config_with(run.config, seal))
+            run.update()
+
+    def _shown(self) -> ApiRun:
+        """The complete run from the server, because ``ApiRun.update`` writes back everything it has read."""
+        end, pause = time.monotonic() + SHOWN_SECONDS, _PAUSE
+        while not self._is_complete(run := self._read()):
+            if time.monotonic() > end:
+                raise TrackerUnreachableError(
+                    f"{self.uri}: the server does not show the scores {SHOWN_SECONDS:g} s after they were sent; "
+                    "the run is not marked as done; try again later"
+                )
+            time.sleep(pause)
+            pause *= 2
+        return run
+
+    def _is_complete(self, run: ApiRun) -> bool:
+        summary, tags = run.summary_metrics, tags_in(run.config)
+        scalars = numbers(summary)
+        shown = all(
+            isinstance(summary.get(key), Mapping)  # an aggregate defined by the user
+            or math.isclose(scalars.get(key, math.nan), value, rel_tol=1e-9)
+            for key, value in self._scalars.items()
+        )
+        return shown and all(tags.get(name) == value for name, value in self._tags.items())

@@ -52,7 +52,7 @@ def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
 
 
 def _name(entity: str, project: str) -> str:
-    """The same name for every call, so that there is only one workspace of ours."""
+    """Return one name for every call, so that there is only one workspace of ours."""
     return f"nw-{hashlib.sha256(f'{entity}/{project}'.encode()).hexdigest()[:11]}-v"
 
 

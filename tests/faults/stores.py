@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.processes import Process, environment, free_port, gateway, mlflow_server
-from uq_tracking_mlflow.quiet import no_progress_bar
+from uq_tracking_mlflow.connection import no_progress_bar
 
 Content = dict[str, Any]
 WANDB_DEADLINE = 6.0

@@ -60,7 +60,7 @@ def second_of_two(in_folder, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    resolve.tell_once.cache_clear()
+    resolve.log_once.cache_clear()
     return in_folder
 
 

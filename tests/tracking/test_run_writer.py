@@ -69,7 +69,7 @@ def test_a_run_that_cannot_be_opened_is_tried_once():
     opened = []
     writer = RunWriter(Target("x", "x:y", lambda: opened.append(1) or failing(OSError("no"))(None)))
     writer.write("a", fine)
-    writer.write_together([("b", fine), ("c", fine)])
+    writer.begin([("b", fine), ("c", fine)])
     writer.close()
     assert len(opened) == 1
     assert writer.problem() == "x (x:y) did not take a and 2 other items. OSError: no"

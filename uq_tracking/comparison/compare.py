@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
-from uq_tracking.checks import check_callable, check_text, path_of, read_json, whole_number
+from uq_tracking.checks import check_callable, check_text, named_options, path_of, read_json, whole_number
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import Difference, difference
 from uq_tracking.comparison.facts import (
@@ -254,7 +254,7 @@ class Comparison(Facts):
             self.to_html(path)
             writers = [RunWriter(target) for target in targets]
             for writer in writers:
-                writer.write_together([("the comparison", lambda run: run.log_file(path, PAGE_FILE))])
+                writer.write("the comparison", lambda run: run.log_file(path, PAGE_FILE))
                 writer.close()
         problems = [problem for writer in writers if (problem := writer.problem())]
         if problems:
@@ -279,6 +279,7 @@ class Comparison(Facts):
         return tables_html(self.tables())
 
 
+@named_options
 def compare(
     *sources: RunSource,
     where: str | None = None,

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics.groups import size_freedom, sums_of, whole
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import Order
@@ -106,11 +107,11 @@ def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     """
     groups = statistics.groups
     if groups is not None:
-        if groups.facts.get("distribution") == "draws" or "z" not in groups.orders:
+        if form_of(groups.facts).noisy_std or "z" not in groups.orders:
             return False
         order: Order = whole(groups.orders["z"], "z", groups.bits)
     else:
-        if statistics.facts.get("distribution") == "draws" or "z" not in statistics.orders:
+        if form_of(statistics.facts).noisy_std or "z" not in statistics.orders:
             return False
         order = statistics.orders["z"]
     found = tail_index(order)

@@ -48,11 +48,12 @@ from uq_tracking.inference.verdict import (
     Verdict,
     no_verdict,
 )
+from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.forms import interval_coverage
-from uq_tracking.metrics.gaps import NO_STD, QUANTILE, Reduction
+from uq_tracking.metrics.gaps import QUANTILE, Reduction
 from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification, spearman
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
@@ -189,7 +190,7 @@ class RegressionTests(Tests):
         return is_distribution(self.statistics)
 
     def _is_interval(self) -> bool:
-        return self.statistics.facts.get("distribution") in ("quantiles", "interval")
+        return form_of(self.statistics.facts).is_interval
 
     def _scores_are_known(self, scale: Estimate | None) -> bool:
         """Whether the size of the Gaussian scores of F(y), of predictions in another form, excludes large factors.
@@ -403,14 +404,14 @@ class RegressionTests(Tests):
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on what is not tested."""
         caveats, size = [], self.statistics.moments.get("size")
-        form = self.statistics.facts.get("distribution")
-        if form == "draws" and size is not None and size.low < ENOUGH_DRAWS:
+        form = form_of(self.statistics.facts)
+        if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
                 f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std, so ence and uce have "
                 "no noise floor; coverage, crps and the scale above do not depend on the number of draws."
             )
-        elif form in NO_STD:
-            caveats.append(f"There is no noise floor for ence and uce: {NO_STD[form]}.")
+        elif form.std_caveat:
+            caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
         if self.samples is None and not self._is_distribution():
             alike = "" if groups.count(self.statistics) else ", and whether neighboring errors are alike,"
             caveats.append(
@@ -492,7 +493,7 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
-    if statistics.facts.get("distribution") in ("quantiles", "interval"):
+    if form_of(statistics.facts).is_interval:
         raise Undefined("a few quantiles do not determine the variance")
     if groups.count(statistics) is not None:
         square, variance = groups.squares(statistics)

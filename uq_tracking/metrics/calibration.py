@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from uq_tracking.families import FloatArray, family_of
+from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics.forms import form_score, largest_pit_gap
 from uq_tracking.metrics.gaps import COVERAGE, ERROR, PROPORTION, QUANTILE, VARIANCE, Reduction, coverage_at
 from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric
@@ -34,7 +35,7 @@ def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
     >>> [example_score("coverage_50"), example_score("coverage_90"), example_score("coverage_95")]
     [0.416667, 1.0, 1.0]
     """
-    if statistics.facts.get("distribution") in ("quantiles", "interval"):
+    if form_of(statistics.facts).is_interval:
         return form_score(statistics, f"inside_{round(100 * level)}")
     return float(coverage_at(statistics, settings, np.asarray([level]))[0])
 
@@ -355,6 +356,6 @@ def z_std(statistics: Statistics, settings: Settings) -> float:
     """
     require_variance(statistics, settings)
     require_density(statistics)
-    if statistics.facts.get("distribution") == "draws" and statistics.moments["size"].low <= 3:
+    if form_of(statistics.facts).noisy_std and statistics.moments["size"].low <= 3:
         raise Undefined("the std of three or fewer draws varies so much that z has no variance; see crps")
     return math.sqrt(statistics.moments["z"].variance())

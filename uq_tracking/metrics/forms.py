@@ -10,8 +10,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.families import FloatArray, Standard
-from uq_tracking.formatting import format_levels
-from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
+from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import SortedRows
@@ -28,20 +27,14 @@ from uq_tracking.statistics.regression import (
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
-SEARCHED = "pinball", "interval_score", "interval_width_95"
-TAKES = {
-    "crps_ensemble": ("it needs draws of the predictive distribution (Predictions.from_samples)", ("draws",)),
-    "wis": ("it needs quantiles (Predictions.from_quantiles)", ("quantiles", "interval")),
-    "inside_widest": (
-        "it needs quantiles or an interval (Predictions.from_quantiles)",
-        ("quantiles", "interval"),
-    ),
-    "width_widest": (
-        "it needs quantiles or an interval (Predictions.from_quantiles)",
-        ("quantiles", "interval"),
-    ),
+_NEEDS_LEVELS = "it needs quantiles or an interval (Predictions.from_quantiles)"
+NEEDS = {
+    "crps_ensemble": "it needs draws of the predictive distribution (Predictions.from_samples)",
+    "wis": "it needs quantiles (Predictions.from_quantiles)",
+    "inside_widest": _NEEDS_LEVELS,
+    "width_widest": _NEEDS_LEVELS,
 }
-"""Scores defined for some forms only: why other forms lack them, and which forms have them."""
+"""Why forms without these scores lack them."""
 
 AT_ONCE = 1 << 14
 """Number of positions of the PIT that are examined together."""
@@ -50,51 +43,21 @@ AT_ONCE = 1 << 14
 def form_score(statistics: Statistics, key: str) -> float:
     """Mean of a score over the samples of a distribution; Undefined, with the reason, if it has none."""
     if not is_distribution(statistics):
-        raise Undefined(TAKES[key][0])
+        raise Undefined(NEEDS[key])
     impossible = statistics.sums["impossible"]
     if key == "nll" and impossible > 0:
         raise Infinite(f"{impossible / statistics.n:.3g} of the targets have density 0 in their distribution")
     total = statistics.sums[key]
     if math.isnan(total):
-        raise Undefined(reason(statistics, key))
+        form, size = form_of(statistics.facts), statistics.moments["size"].low
+        lacks = key in NEEDS and key not in form.own_scores
+        raise Undefined(NEEDS[key] if lacks else form.why_not(key, statistics.facts, size))
     return total / statistics.n
 
 
 def has_score(statistics: Statistics, settings: Settings, key: str) -> bool:
     """Check whether statistics describe distributions whose form determines a score."""
     return is_distribution(statistics) and not math.isnan(statistics.sums[key])
-
-
-def reason(statistics: Statistics, key: str) -> str:
-    """Say why a form does not determine a score."""
-    form, size = str(statistics.facts["distribution"]), statistics.moments["size"].low
-    if key in TAKES and form not in TAKES[key][1]:
-        return TAKES[key][0]
-    if form == "draws":
-        if key in FEWEST_DRAWS:
-            return (
-                f"{key} needs {FEWEST_DRAWS[key]} draws per sample, to contain its outermost quantiles; "
-                f"the fewest here are {size:.0f}"
-            )
-        return "draws have no density; crps scores them"
-    if form == "interval" and key == "crps":
-        return "an interval alone does not determine it; pass quantiles at more levels"
-    if form in ("quantiles", "interval"):
-        levels = format_levels(statistics.facts["levels"] or ())
-        if key in TAKES:
-            return f"quantiles at {levels} are not those of central intervals and a median"
-        if key.startswith(("inside_", "interval_width")):
-            inner = int(key.rsplit("_", 1)[1]) / 100
-            low, high = (1 - inner) / 2, (1 + inner) / 2
-            return f"it needs quantiles at {low:g} and {high:g}, but those given are at {levels}"
-        if key == "interval_score":
-            return f"quantiles at {levels} do not determine it; pinball is the mean over these levels"
-        return f"quantiles at {levels} have no density"
-    if key in SEARCHED:
-        return "its quantiles are not known; pass quantile_scores=True if the distribution can provide them"
-    if form == "density":
-        return f"it was not given; pass it to Predictions.from_density ({'log_density' if key == 'nll' else key}=)"
-    return f"the distribution does not provide it ({key} has no closed form here, or quadrature did not reach 1e-6)"
 
 
 def central_share(statistics: Statistics, levels: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import family_of
+from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.forms import central_share
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
@@ -328,7 +329,7 @@ class ErrorGap(Gap):
 
     @override
     def why_no_law(self, statistics: Statistics) -> str:
-        return NO_STD.get(statistics.facts.get("distribution") or "", "")
+        return form_of(statistics.facts).std_caveat
 
     @override
     def law(self, statistics: Statistics, settings: Settings) -> Law:
@@ -390,14 +391,6 @@ def log_ratios_without(statistics: Any, settings: Settings) -> FloatArray:
     if np.any(left <= 0) or np.any(stated <= 0):
         raise Undefined("only one group of a bin has errors, or standard deviations, above 0")
     return np.asarray(np.log(left / stated))
-
-
-NO_STD = {
-    "draws": "the std of draws is an estimate",
-    "quantiles": "the std of quantiles is an approximation",
-    "interval": "the std of an interval is an approximation",
-}
-"""Forms whose std is not the forecast's, so that even calibrated forecasts have other mean squared errors in bins."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uq_tracking import plugins
+from uq_tracking.checks import named_options
 from uq_tracking.errors import RecalibrationError, SettingsError, closest
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.forms.probabilities import probabilities_of
@@ -16,6 +17,7 @@ from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
 
 
+@named_options
 def recalibrate(
     source: Any,
     method: str = "std_scaling",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from uq_tracking.checks import as_names, listing
+from uq_tracking.checks import as_names, listing, named_options
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import run_text
@@ -29,6 +29,7 @@ MOST_SHOWN = 3
 """How many labels or runs a message names."""
 
 
+@named_options
 @listing(alpha=None, n_bins=None, family=None, dof=None, unit=None)
 def pool(
     sources: str | Report | Iterable[str | Report],

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_callable, check_flag, listing
+from uq_tracking.checks import check_callable, check_flag, listing, named_options
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.runs.carry_over import same_curve
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@named_options
 @listing(alpha=None, n_bins=None, family=None, dof=None, unit=None, std_floor=None)
 def rescore(
     uri: str,

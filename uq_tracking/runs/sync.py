@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from uq_tracking.checks import check_callable, check_flag, check_text
+from uq_tracking.checks import check_callable, check_flag, check_text, named_options
 from uq_tracking.errors import (
     BackendError,
     FileFormatError,
@@ -40,6 +40,7 @@ CONTENT_TAG = "uq.synced.content"
 """Digest of what was copied; set last."""
 
 
+@named_options
 def sync(
     source: str | None = None,
     destination: str | None = None,

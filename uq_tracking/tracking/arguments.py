@@ -24,7 +24,7 @@ LARGEST_STEP = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class LogOptions:
-    """What to log, under which names, where, and what to do if a tracker fails or is slow.
+    """Choose what to log, under which names, where, and what to do if a tracker fails or is slow.
 
     Text is kept in the form that trackers accept, without control characters or lone surrogates. Images and maps are
     checked later, against the shape of the predictions.

@@ -74,7 +74,7 @@ class Run(ABC):
 
     @property
     def place(self) -> str:
-        """Where the tracker is, such as its server's address: runs in one place fail together; no credentials."""
+        """Place of the tracker, such as its server's address: runs in one place fail together; no credentials."""
         return ""
 
     @abstractmethod
@@ -238,7 +238,7 @@ class RunStore(ABC):
 
 @dataclass(frozen=True)
 class BackendStatus:
-    """Whether a backend is usable here, and the remedy if not."""
+    """State of a backend on this machine, and the remedy if it cannot be used."""
 
     name: str
     usable: bool
@@ -293,7 +293,7 @@ _is_late: ContextVar[bool] = ContextVar("uq_tracking_is_late", default=False)
 
 
 def called_at() -> float:
-    """When the call being written was made, in seconds since 1970; outside a call, the current time.
+    """Return the time of the call being written, in seconds since 1970; outside a call, the current time.
 
     A tracker that stores a time should store this one: rows sent twice then carry the same time, and trackers that
     drop identical rows keep one of them.
@@ -303,7 +303,7 @@ def called_at() -> float:
 
 
 def is_late() -> bool:
-    """Whether the call being written comes from the spool, so that part of it may already have arrived."""
+    """Return whether the call being written comes late, so that part of it may already have arrived."""
     return _is_late.get()
 
 

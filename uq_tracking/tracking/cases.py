@@ -42,7 +42,7 @@ class DrawnCases:
         return sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
 
     def within(self, nbytes: int) -> DrawnCases:
-        """The same cases, of which only every k-th row and column is left if they are larger than this."""
+        """Return the cases, thinned to every k-th row and column if they are larger than this."""
         step = math.ceil(math.sqrt(self.nbytes / nbytes))
         if step <= 1:
             return self

@@ -45,11 +45,11 @@ class Content:
     kept: Mapping[int, Case] = field(default_factory=dict)
     """Cases of a stream, whose predictions are gone, by number."""
     notes: Mapping[int, str] = field(default_factory=dict)
-    """Why each case was chosen, by number."""
+    """Reason for each case, by number."""
     limits: Limits | None = None
     """Color limits of the maps; by default those of these cases."""
     also: Sequence[Content] = ()
-    """What else goes into the same runs, such as further outputs."""
+    """Further content for the same runs, such as other outputs."""
 
 
 def chosen_scores(
@@ -59,8 +59,8 @@ def chosen_scores(
 
     Also all when the headline is empty, as for a plugin's task that declares none.
     """
-    wanted = _shown(report, shown)
-    found = {key: value for key, value in scores.items() if choice == "all" or key in wanted}
+    requested = _shown(report, shown)
+    found = {key: value for key, value in scores.items() if choice == "all" or key in requested}
     return found or dict(scores)
 
 

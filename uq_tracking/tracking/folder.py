@@ -125,7 +125,7 @@ class DirectoryStore(RunStore):
         return _journal_in(self._folder(run.run_id)).scalars()
 
     def lines(self, run_id: str) -> list[Line]:
-        """What the run's journal says besides scalars and tags; see `RunStore`."""
+        """Return what the run's journal says besides scalars and tags; see `RunStore`."""
         return _journal_in(self._folder(run_id)).others()
 
     def size(self, run_id: str, name: str) -> int | None:
@@ -221,7 +221,7 @@ def _stored_path(folder: Path, name: str) -> Path:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """Whether a file is inside the folder, not behind a link that leads out of it."""
+    """Return whether a file is inside the folder, not behind a link that leads out of it."""
     try:
         return path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # circular links
@@ -296,26 +296,10 @@ def uq_backends() -> list[Backend]:
     return [DirectoryBackend()]
 
 
-class _Thread(threading.local):
-    """The runs of one thread in one process; forked children and other threads have their own."""
-
-    def __init__(self) -> None:
-        self.pid = 0
-        self.stamp = ""
-        self.runs: dict[tuple[str, Path | None], list[tuple[DirectoryRun, set[str | None]]]] = {}
-
-    def of_this_process(self) -> _Thread:
-        """Discard what a fork has copied."""
-        if self.pid != os.getpid():
-            self.pid = os.getpid()
-            self.stamp = f"{datetime.now():%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
-            self.runs = {}
-        return self
-
-
 @lru_cache(maxsize=1)
-def _threads() -> _Thread:
-    return _Thread()
+def _of_process(pid: int) -> threading.local:
+    """Return the runs of each thread of this process; a forked child has another ``pid``, hence its own."""
+    return threading.local()
 
 
 def fallback_target(method: str | None, split: str | None, step: int | None) -> tuple[Target, bool]:
@@ -329,11 +313,13 @@ def fallback_target(method: str | None, split: str | None, step: int | None) -> 
     BackendError
         No folder can be created anywhere.
     """
-    here = _threads().of_this_process()
-    runs = here.runs.setdefault((method or "run", next(places(), None)), [])
+    here = vars(_of_process(os.getpid()))
+    stamp = here.setdefault("stamp", f"{datetime.now():%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}")
+    known: dict[Any, list[tuple[DirectoryRun, set[str | None]]]] = here.setdefault("runs", {})
+    runs = known.setdefault((method or "run", next(places(), None)), [])
     is_new = not runs or not runs[-1][0].path.is_dir() or (step is None and split in runs[-1][1])
     if is_new:
-        name = f"{here.stamp}-{slug(method or 'run')}" + (f"+{len(runs) + 1}" if runs else "")
+        name = f"{stamp}-{slug(method or 'run')}" + (f"+{len(runs) + 1}" if runs else "")
         runs.append((in_first_place(lambda place: _make(place, name, method or "run")), set()))
     run, splits = runs[-1]
     if step is None:

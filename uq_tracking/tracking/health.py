@@ -52,13 +52,13 @@ class Waiting:
     key: str = ""
     """Identifies run, step, splits and scores, if the run exists."""
     tries: int = 0
-    """How many times the tracker has rejected it, or failed on it and taken others."""
+    """Number of times the tracker has rejected it, or failed on it and accepted others."""
     probes: int = 0
-    """How many times it was sent because another one failed."""
+    """Number of times it was sent because another one failed."""
     answers: int | None = None
-    """How many calls the tracker had answered when it last failed on this one."""
+    """Number of calls the tracker had answered when it last failed on this one."""
     is_stuck: bool = False
-    """Whether the tracker has failed on it and taken others."""
+    """True if the tracker has failed on it and accepted others."""
 
     def send(self, tracker: str, place: str) -> Outcome:
         """Send it once.
@@ -102,13 +102,13 @@ class Waiting:
         return "sent"
 
     def supersedes(self, other: Waiting) -> bool:
-        """Whether it is a later call of the same key, hence not one that creates its own run."""
+        """Return whether it is a later call of the same key, hence not one that creates its own run."""
         is_same = self.key != "" and (self.run, self.key) == (other.run, other.key)
         return is_same and number_of(self.path) > number_of(other.path)
 
 
 def is_sick(error: BaseException) -> bool:
-    """Whether an error means that the tracker is down, rather than that it rejects what it was given.
+    """Return whether an error means that the tracker is down, rather than that it rejects what it was given.
 
     A plain ValueError is the client's own, of a value that it cannot send; what else a client raises may be anything.
     """
@@ -172,14 +172,14 @@ class Health:
         return f"{self.name} ({self.place})" if self.place else self.name
 
     def failed(self) -> None:
-        """Note that the tracker is sick."""
+        """Mark the tracker as failing."""
         with self._changed:
             self._sick_since = self._sick_since or time.monotonic()
             self._pause = min(self._pause * 2, LONGEST_PAUSE) if self._pause else FIRST_PAUSE
             self._ask_at = time.monotonic() + self._pause
 
     def answered(self) -> None:
-        """Note that the tracker is well."""
+        """Mark the tracker as answering."""
         with self._changed:
             if self._sick_since is not None:
                 seconds = time.monotonic() - self._sick_since
@@ -231,7 +231,7 @@ class Health:
             self._unconfirmed.pop(path, None)
 
     def waiting(self) -> int:
-        """How many entries are still to be sent or confirmed."""
+        """Return the number of entries still to be sent or confirmed."""
         with self._changed:
             return len(self._queue) + len(self._refused) + len(self._unconfirmed)
 
@@ -301,7 +301,7 @@ class Health:
             self.forget_entries(waiting.supersedes)
 
     def _judged(self, waiting: Waiting) -> Outcome:
-        """Whether the tracker fails, or only this entry, because others have been taken since it last failed."""
+        """Decide whether the tracker fails, or only this entry: others have been accepted since it last failed."""
         with self._changed:
             before, waiting.answers = waiting.answers, self._answers
             waiting.is_stuck = waiting.is_stuck or (before is not None and before < self._answers)

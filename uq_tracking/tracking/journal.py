@@ -52,6 +52,19 @@ Line = dict[str, Any]
 """One line; ``kind`` says what it holds."""
 Write = Callable[[Run], object]
 """Writes one thing to a run."""
+KINDS = (
+    "scalars",
+    "tags",
+    "seal",
+    "curve",
+    "figure",
+    "map",
+    "table",
+    "file",
+    "description",
+    "dataset",
+    "view",
+)
 PAGES = ("description", "dataset", "view")
 """Kinds that are only for display: a tracker that refuses them loses nothing."""
 _log = logging.getLogger("uq_tracking")
@@ -236,7 +249,7 @@ def _read_curve(path: Path, about: Mapping[str, Any]) -> Curve:
 
 
 def parsed(text: str) -> Line | None:
-    """Parse one line of a run's journal; None if it is damaged.
+    """Parse one line of a run's journal; None if it is damaged. What names files is checked when it is replayed.
 
     >>> parsed('{"kind": "scalars", "step": 3, "values": {"uq/nll": 1.5}}')
     {'kind': 'scalars', 'step': 3, 'values': {'uq/nll': 1.5}}
@@ -244,12 +257,16 @@ def parsed(text: str) -> Line | None:
     """
     try:
         line: Line = json.loads(text)
-        write_of(line, Path)
-        if line["kind"] in ("scalars", "tags", "seal"):
-            convert = float if line["kind"] == "scalars" else str
+        kind, step = line["kind"], line.get("step")
+        if kind in ("scalars", "tags", "seal"):
+            convert = float if kind == "scalars" else str
             line["values"] = {name: convert(value) for name, value in line["values"].items()}
-        return line
-    except (*DAMAGE, FileFormatError):
+        elif kind in KINDS:
+            _key(line)
+        else:
+            return None
+        return line if isinstance(step, int | None) and not isinstance(step, bool) else None
+    except DAMAGE:
         return None
 
 
@@ -298,14 +315,13 @@ class Journal:
         """Return the last value of every scalar at one step; the step None holds the final ones."""
         with self._lock:
             self._read()
-            return _unpacked(self._values.get(step, {}))
+            return self._at(step)
 
     def scalars(self) -> dict[tuple[int | None, str], float]:
         """Return the last value of every scalar at every step."""
         with self._lock:
             self._read()
-            every = {step: _unpacked(parts) for step, parts in self._values.items()}
-        return {(step, name): value for step, values in every.items() for name, value in values.items()}
+            return {(step, name): value for step in self._values for name, value in self._at(step).items()}
 
     def tags(self) -> dict[str, str]:
         """Return the last value of every tag."""
@@ -323,7 +339,7 @@ class Journal:
         """Return all other lines, the last one of each name, in order."""
         with self._lock:
             self._read()
-            return [json.loads(text) for text in self._others.values()]
+            return list(self._others.values())
 
     def _new(self, line: Line) -> Line | None:
         """Return the part of a line that the journal does not hold yet."""
@@ -333,7 +349,7 @@ class Journal:
             return {**line, "values": values} if values else None
         with self._lock:
             self._read()
-            return None if self._others.get(_key(line)) == json.dumps(line) else line
+            return None if self._others.get(_key(line)) == json.loads(json.dumps(line)) else line
 
     def _ends_a_line(self) -> bool:
         """Return whether the file is new, empty or complete, not truncated by a killed writer."""
@@ -350,10 +366,11 @@ class Journal:
         self._file: tuple[int, int] | None = None
         self._offset = self._count = 0
         self._damaged: list[int] = []
-        self._values: dict[int | None, dict[tuple[str, ...], array[float]]] = {}
+        self._values: dict[int | None, tuple[tuple[str, ...], array[float]]] = {}
+        """Names and numbers of every step: in arrays, which are small, with names that steps share."""
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._tags: dict[str, str] = {}
-        self._others: dict[tuple[str, ...], str] = {}
+        self._others: dict[tuple[str, ...], Line] = {}
 
     def _read(self) -> bytes:
         """Read the lines that were added, or all if the file was replaced; return a last one that is cut."""
@@ -383,27 +400,18 @@ class Journal:
         if line["kind"] in ("tags", "seal"):
             self._tags.update(line["values"])
         elif line["kind"] == "scalars":
-            self._add_scalars(line["step"], line["values"])
+            step, values = line.get("step"), line["values"]
+            if step in self._values:
+                values = {**self._at(step), **values}
+            names = tuple(values)
+            self._values[step] = self._names.setdefault(names, names), array("d", values.values())
         else:
             line.pop("time", None)
             self._others.pop(_key(line), None)
-            self._others[_key(line)] = json.dumps(line)
+            self._others[_key(line)] = line
 
-    def _add_scalars(self, step: int | None, values: Mapping[str, float]) -> None:
-        """Keep numbers in arrays, one for all that came together: a step's scalars nearly always do."""
-        names = self._names.setdefault(tuple(values), tuple(values))
-        parts = self._values.setdefault(step, {})
-        for old, kept in list(parts.items()) if names not in parts else ():
-            left = {name: value for name, value in zip(old, kept, strict=True) if name not in values}
-            if len(left) < len(old):  # a value written again stands in one part only
-                del parts[old]
-                if left:
-                    parts[self._names.setdefault(tuple(left), tuple(left))] = array("d", left.values())
-        parts[names] = array("d", values.values())
-
-
-def _unpacked(parts: Mapping[tuple[str, ...], array[float]]) -> dict[str, float]:
-    return {name: value for names, values in parts.items() for name, value in zip(names, values, strict=True)}
+    def _at(self, step: int | None) -> dict[str, float]:
+        return dict(zip(*self._values.get(step, ((), ())), strict=True))
 
 
 def _key(line: Line) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from uq_tracking.tracking.health import health_of
 from uq_tracking.tracking.names import output_split
 from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.publish import publish
-from uq_tracking.tracking.resolve import Target, is_rank_zero, targets_of, tell_once
+from uq_tracking.tracking.resolve import Target, is_rank_zero, log_once, targets_of
 from uq_tracking.tracking.writer import RunWriter, Safety
 from uq_tracking.verbs import EvaluateOptions, evaluate, planned
 
@@ -219,7 +219,7 @@ def _check_options(source: Report | Accumulator, options: Mapping[str, Any], abo
 
 
 def _collected(source: Report | Accumulator, options: Mapping[str, Any], about: LogOptions) -> Content:
-    """What to log of a report or an accumulator."""
+    """Return the content of a report or an accumulator."""
     if isinstance(source, Report):
         return _labelled(Content(source), about, about.split)
     report = source.compute(**options)
@@ -229,7 +229,7 @@ def _collected(source: Report | Accumulator, options: Mapping[str, Any], about: 
 
 
 def _scored(plan: Plan, data: Any, about: LogOptions, split: str | None) -> Content:
-    """What to log of arrays in memory; a step shows a few scores, and the others wait."""
+    """Score arrays in memory; a step shows a few scores, and the others wait."""
     chosen = choose(data.shape, about.maps, split, plan.task, data)
     check_image_count(data.shape, about.images)
     report = plan.report(data, later=about.step is not None)
@@ -240,7 +240,7 @@ def _scored(plan: Plan, data: Any, about: LogOptions, split: str | None) -> Cont
 
 
 def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: LogOptions) -> Content:
-    """What to log of lazy arrays."""
+    """Score lazy arrays."""
     shape = tuple(forecast.y_true.shape)
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
@@ -252,7 +252,7 @@ def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: Lo
 
 
 def _labelled(content: Content, about: LogOptions, split: str | None) -> Content:
-    """The content under its names, which its report also states."""
+    """Return the content under its names, which its report also states."""
     return replace(
         content,
         report=content.report.labelled(method=about.method, split=split),
@@ -282,7 +282,7 @@ def _send(content: Content, targets: list[Target], about: LogOptions) -> None:
         With ``strict``, whenever a tracker did not take something.
     """
     if not targets and not (about.every_rank or is_rank_zero()):
-        tell_once()
+        log_once()
         return
     problems: list[str] = []
     if not targets:

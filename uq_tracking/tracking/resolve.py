@@ -36,7 +36,7 @@ class Opened:
     run: Run
     release: Callable[[], None] = no_release
     is_new: bool = False
-    """Whether the run was made just now."""
+    """True if the run was made just now."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Target:
     """Human-readable name; no credentials."""
     open: Callable[[], Opened]
     place: str = ""
-    """Where the tracker is: runs in one place fail together; no credentials."""
+    """Place of the tracker: runs in one place fail together; no credentials."""
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Name and tags of a run to be created."""
     is_address: bool = False
-    """Whether ``open`` creates a new run each time."""
+    """True if ``open`` creates a new run each time."""
 
 
 def find_backend(name: str) -> Backend:
@@ -281,7 +281,7 @@ def is_rank_zero() -> bool:
 
 
 @lru_cache(maxsize=1)
-def tell_once() -> None:
+def log_once() -> None:
     """Log at level INFO, once per process, that nothing is logged here."""
     _log.info(
         "this process is not rank zero of its job and has no run of its own, so it scores but logs nothing; "

@@ -52,11 +52,11 @@ class Origin:
     tracker: str
     """Name of the backend."""
     place: str
-    """Where the tracker is: a server's address or a folder, without credentials."""
+    """Place of the tracker: a server's address or a folder, without credentials."""
     uri: str
     """The address of the run, or of the store in which to create one."""
     is_run: bool = True
-    """Whether ``uri`` names a run."""
+    """True if ``uri`` names a run."""
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Name and tags of a run to be created."""
@@ -76,7 +76,7 @@ def keep(origin: Origin, groups: Sequence[Group], *, drawings: bool = True) -> P
     Raises
     ------
     BackendError
-        No place takes it.
+        No place accepts it.
     """
     return in_first_place(lambda place: _write(place / SPOOL, origin, groups, drawings=drawings))
 

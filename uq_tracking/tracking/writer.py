@@ -37,19 +37,19 @@ _MAX_FAILURES_IN_A_ROW = 2
 
 @dataclass(frozen=True)
 class Safety:
-    """What keeps a tracker from hurting the job: the call's deadline, the tracker's state, and the spool."""
+    """Protection of the job from a tracker: the call's deadline, the tracker's state, and the spool."""
 
     budget: Budget
     health: Health
     step: int | None = None
     splits: Sequence[str | None] = (None,)
     kind: str = ""
-    """Which scores the call logs: a later call replaces one of its own kind only."""
+    """Scores that the call logs: a later call replaces one of its own kind only."""
 
 
 @dataclass
 class RunWriter:
-    """What one tracker received of a call. A dead tracker is tried once, a failing one twice in a row, then no more.
+    """Write a call to one tracker and remember what arrived; a dead one is tried once, a failing one twice in a row.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class RunWriter:
     """The spool entry with everything, once the writer is closed."""
     keeping_failed: Exception | None = None
     is_news: bool = False
-    """Whether this call discovered the failure, rather than knowing of it beforehand."""
+    """True if the failure is new."""
     _opened: Opened | None = None
     _gave_up: bool = False
     _failures: int = 0
     _writing: tuple[Group, list[tuple[str, Exception]], Ending] | None = None
-    """What is being written, what single items raised, and how to wait for the request for all of them."""
+    """Items being written, errors of single items, and the function that waits for the request for all of them."""
     _groups: list[Group] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -90,11 +90,7 @@ class RunWriter:
 
     def write(self, name: str, action: Write) -> None:
         """Write one thing; a failure is remembered."""
-        self.write_together([(name, action)])
-
-    def write_together(self, items: Group) -> None:
-        """Write several things as one request or version, where the tracker supports that."""
-        self.begin(items)
+        self.begin([(name, action)])
         self.settle()
 
     def begin(self, items: Group) -> None:

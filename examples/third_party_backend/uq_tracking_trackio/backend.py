@@ -56,7 +56,7 @@ class TrackioBackend(Backend):
 
 
 def _is_a(run: Any, module: str, name: str) -> bool:
-    """Whether it is an instance of a trackio class, without importing trackio."""
+    """Return whether it is an instance of a trackio class, without importing trackio."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(run, kind)
 

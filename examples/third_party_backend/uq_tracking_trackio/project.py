@@ -58,7 +58,7 @@ class Project:
         return found
 
     def holds(self, run_id: str, name: str, value: Any) -> bool:
-        """Whether a row of the run has this value."""
+        """Return whether a row of the run has this value."""
         rows = SQLiteStorage.get_logs(self.name, run_id=run_id)
         return any(row.get(name) == value for row in rows)
 

@@ -12,9 +12,15 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_
 
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking_mlflow.backend import MLflowBackend
-from uq_tracking_mlflow.connection import Connection, place_of
-from uq_tracking_mlflow.links import base_address, experiment_link, run_link
-from uq_tracking_mlflow.quiet import VARIABLE, no_progress_bar
+from uq_tracking_mlflow.connection import (
+    VARIABLE,
+    Connection,
+    base_address,
+    experiment_link,
+    no_progress_bar,
+    place_of,
+    run_link,
+)
 from uq_tracking_mlflow.run import MLflowRun
 
 

@@ -17,9 +17,7 @@ from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.spool import entries
 from uq_tracking_mlflow.backend import MLflowBackend
-from uq_tracking_mlflow.run import AT_ONCE, MLflowRun
-from uq_tracking_mlflow.series import series_of
-from uq_tracking_mlflow.tags import tag_key
+from uq_tracking_mlflow.run import AT_ONCE, MLflowRun, series_of, tag_key
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 QUICK = {"figures": False, "maps": False, "strict": True}

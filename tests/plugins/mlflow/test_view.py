@@ -14,7 +14,7 @@ import uq_tracking as uq
 from uq_tracking.errors import TrackerUnreachableError, TrackingWarning
 from uq_tracking.formatting import COLORS
 from uq_tracking.tracking.overview import Description
-from uq_tracking_mlflow import notes, view
+from uq_tracking_mlflow import view
 from uq_tracking_mlflow.run import MLflowRun
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -111,7 +111,7 @@ class TestRun:
             raise RuntimeError("another format")
 
         monkeypatch.setattr(view, "updated", broken)
-        monkeypatch.setattr(notes, "with_part", broken)
+        monkeypatch.setattr(view, "with_part", broken)
         with mlflow.start_run() as run:
             uq.log(TRUTH, MEAN, STD, **QUICK)
         assert "uq/rmse" in client.get_run(run.info.run_id).data.metrics
@@ -198,8 +198,8 @@ def keys(card):
 
 def test_what_does_not_fit_is_shortened_to_the_verdict():
     one = Description("Lead.", "B" * 6000, "Lead.", None, {"uq_a": "a"})
-    assert "B" in notes.with_part("", one, "id", {"uq_a.png"})
-    short = notes.with_part("x" * 4000, one, "id", set())
+    assert "B" in view.with_part("", one, "id", {"uq_a.png"})
+    short = view.with_part("x" * 4000, one, "id", set())
     assert "Lead." in short
     assert "B" not in short
-    assert notes.with_part("x" * 8000, one, "id", set()) is None
+    assert view.with_part("x" * 8000, one, "id", set()) is None

@@ -18,8 +18,8 @@ from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_figure
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking_wandb.address import parse_offline, parse_online
 from uq_tracking_wandb.backend import WandbBackend
+from uq_tracking_wandb.names import parse_offline, parse_online
 from uq_tracking_wandb.offline import OfflineStore
 from uq_tracking_wandb.online import OnlineStore
 from uq_tracking_wandb.run import DisabledRun, WandbRun

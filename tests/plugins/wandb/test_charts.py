@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from tests.plugins.wandb.helpers import fragment_of
 from uq_tracking.curves import Curve
-from uq_tracking_wandb.charts import MAX_POINTS, chart, line_columns, rows
-from uq_tracking_wandb.images import rgb
+from uq_tracking_wandb.charts import MAX_POINTS, chart, line_columns, rgb, rows
 from uq_tracking_wandb.run import WandbRun
 
 

@@ -13,7 +13,7 @@ from tests.wandb_server import WandbServer
 from tests.wandb_server.state import StoredRun
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
 from uq_tracking.tracking.backend import Run
-from uq_tracking_wandb.address import OnlineAddress
+from uq_tracking_wandb.names import OnlineAddress
 from uq_tracking_wandb.online import OnlineStore
 
 ENTITY, PROJECT = "tester", "p"

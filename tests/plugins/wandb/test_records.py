@@ -16,8 +16,7 @@ from tests.plugins.wandb.writer import BLOCK, framed, write_run
 from uq_tracking.curves import Curve
 from uq_tracking.errors import FileFormatError
 from uq_tracking.tracking.names import SECTIONS
-from uq_tracking_wandb.fragment import read_fragment, started
-from uq_tracking_wandb.records import _payloads, read_records
+from uq_tracking_wandb.fragment import _payloads, read_fragment, read_records, started
 from uq_tracking_wandb.run import WandbRun
 
 HEADERS = 7 + 7  # of the file and of the first chunk

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from uq_tracking import plugins
 from uq_tracking.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -21,3 +23,9 @@ def uq_forms() -> list[type[Form]]:
     from uq_tracking.inputs.forms.quantiles import Interval, Quantiles
 
     return [MeanStd, Draws, Mixture, Quantiles, Interval, Distribution, Density, Probabilities]
+
+
+def form_of(facts: Mapping[str, Any]) -> type[Form]:
+    """Return the form that statistics or a report with these facts were made from."""
+    known = plugins.forms()
+    return known.get(facts.get("distribution") or "mean_std", known["mean_std"])

@@ -27,6 +27,8 @@ class Draws(Numbers):
     name: ClassVar[str] = "draws"
     takes: ClassVar[tuple[str, ...]] = ()
     std_caveat: ClassVar[str] = "the std of draws is an estimate"
+    noisy_std: ClassVar[bool] = True
+    own_scores: ClassVar[tuple[str, ...]] = ("crps_ensemble",)
 
     @override
     def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:

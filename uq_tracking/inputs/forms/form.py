@@ -60,6 +60,12 @@ class Form(ABC):
     in_unit: ClassVar[bool] = False
     """Whether truth and forecast have a unit."""
     std_caveat: ClassVar[str] = ""
+    noisy_std: ClassVar[bool] = False
+    """Whether its standard deviation varies from sample to sample by chance."""
+    is_interval: ClassVar[bool] = False
+    """Whether it states a few quantiles only, which do not determine the variance or other quantiles."""
+    own_scores: ClassVar[tuple[str, ...]] = ()
+    """Scores that only such forms have."""
 
     @classmethod
     @abstractmethod

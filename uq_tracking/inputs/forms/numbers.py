@@ -71,8 +71,6 @@ class Numbers(Form):
     in_unit: ClassVar[bool] = True
     scored_as: ClassVar[str | None]
     """What reports call the form; None for a mean and a std."""
-    is_interval: ClassVar[bool] = False
-    """Whether it states quantiles or an interval only, so that its std means little."""
 
     mean: FloatArray
     std: FloatArray

@@ -29,12 +29,13 @@ class Quantiles(Numbers):
     takes: ClassVar[tuple[str, ...]] = ()
     std_caveat: ClassVar[str] = "the std of quantiles is an approximation"
     is_interval: ClassVar[bool] = True
+    own_scores: ClassVar[tuple[str, ...]] = ("wis", "inside_widest", "width_widest")
 
     @classmethod
     @override
     def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
         levels = format_levels(facts["levels"] or ())
-        if key in ("wis", "inside_widest", "width_widest"):
+        if key in cls.own_scores:
             return f"quantiles at {levels} are not those of central intervals and a median"
         if key.startswith(("inside_", "interval_width")):
             inner = int(key.rsplit("_", 1)[1]) / 100
