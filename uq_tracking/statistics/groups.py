@@ -68,23 +68,30 @@ class GroupCells:
         sums: Mapping[str, npt.NDArray[Any]],
     ) -> GroupCells:
         """Add up the cells of ``groups`` groups that share a row and a bucket, whose key is ``bucket[column]``."""
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array, get_index_dtype
 
         used, place = np.unique(bucket, return_inverse=True)
-        cells, shape = (row, place[column]), (groups, len(used))
-        return cls(used, {name: csr_array((values, cells), shape=shape) for name, values in sums.items()})
+        width = max(len(used), 1)
+        cell, at, _ = compact(row * width + place[column], groups * width)
+        index = get_index_dtype(maxval=max(len(cell), width))
+        indices = (cell % width).astype(index)
+        indptr = np.searchsorted(cell, np.arange(groups + 1) * width).astype(index)
+
+        def matrix(values: npt.NDArray[Any]) -> csr_array:
+            data = np.bincount(at, values, len(cell)).astype(values.dtype, copy=False)
+            return csr_array((data, indices, indptr), shape=(groups, len(used)))
+
+        return cls(used, {name: matrix(values) for name, values in sums.items()})
 
     @classmethod
-    def stacked(cls, tables: Sequence[GroupCells]) -> GroupCells:
-        """Return the groups of all tables, one table after the other."""
-        row_starts = np.cumsum([0, *(len(table) for table in tables)])
-        column_starts = np.cumsum([0, *(len(table.bucket) for table in tables)])
+    def summed(cls, tables: Sequence[GroupCells], pool: IntArray, size: int) -> GroupCells:
+        """Sum the groups of all tables into pools; ``pool`` holds the pool of each, one table after the other."""
+        rows = np.cumsum([0, *(len(table) for table in tables)])
+        columns = np.cumsum([0, *(len(table.bucket) for table in tables)])
         return cls.of(
-            int(row_starts[-1]),
-            np.concatenate([table.row + start for table, start in zip(tables, row_starts, strict=False)]),
-            np.concatenate(
-                [table.column + start for table, start in zip(tables, column_starts, strict=False)]
-            ),
+            size,
+            pool[np.concatenate([table.row + start for table, start in zip(tables, rows, strict=False)])],
+            np.concatenate([table.column + start for table, start in zip(tables, columns, strict=False)]),
             np.concatenate([table.bucket for table in tables]),
             {name: np.concatenate([table.sums[name].data for table in tables]) for name in tables[0].sums},
         )
@@ -108,10 +115,6 @@ class GroupCells:
     def values(self) -> dict[str, npt.NDArray[Any]]:
         """The sums of each cell."""
         return {name: matrix.data for name, matrix in self.sums.items()}
-
-    def pooled(self, pool: IntArray, size: int) -> GroupCells:
-        """Sum groups into pools; ``pool`` holds the pool of each."""
-        return self.of(size, pool[self.row], self.column, self.bucket, self.values)
 
     def rebucketed(self, bucket: npt.NDArray[Any]) -> GroupCells:
         """Return the same cells with ``bucket[j]`` for column j; columns that coincide are summed."""
@@ -370,18 +373,33 @@ class GroupTables:
             weights = np.eye(len(self))[start : start + step]
             yield from zip(self.labels[start : start + step], self.resampled(weights), strict=True)
 
-    def pooled(self, pool: IntArray) -> GroupTables:
-        """Groups summed into pools: ``pool`` holds the pool of each, 0 ... P - 1, all in use."""
-        size = int(pool.max()) + 1
-        sums = {name: np.zeros(size, dtype=column.dtype) for name, column in self.sums.items()}
-        for name, column in self.sums.items():
-            np.add.at(sums[name], pool, column)
-        moments = [_pooled_moments(rows, count, pool, size) for count, rows in self.moments_by_name.values()]
+    @classmethod
+    def summed(cls, parts: Sequence[GroupTables], pool: IntArray, labels: tuple[Label, ...]) -> GroupTables:
+        """Sum the groups of all parts into pools with these labels; ``pool`` holds the pool of each group."""
+        one, size = parts[0], len(labels)
+        sums = {name: np.zeros(size, dtype=column.dtype) for name, column in one.sums.items()}
+        for name, column in sums.items():
+            np.add.at(column, pool, np.concatenate([part.sums[name] for part in parts]))
+        moments = [
+            _pooled_moments(
+                np.concatenate([rows for _, rows in found], axis=1),
+                np.concatenate([count for count, _ in found]),
+                pool,
+                size,
+            )
+            for found in zip(*(part.moments_by_name.values() for part in parts), strict=True)
+        ]
         return replace(
-            self,
-            labels=tuple(range(size)),
-            orders={name: cells.pooled(pool, size) for name, cells in self.orders.items()},
-            tables={name: cells.pooled(pool, size) for name, cells in self.tables.items()},
+            one,
+            labels=labels,
+            orders={
+                name: GroupCells.summed([part.orders[name] for part in parts], pool, size)
+                for name in one.orders
+            },
+            tables={
+                name: GroupCells.summed([part.tables[name] for part in parts], pool, size)
+                for name in one.tables
+            },
             sums=sums,
             moments=np.asarray(moments).reshape(len(moments), 4, size),
         )
@@ -413,16 +431,8 @@ class GroupTables:
         names = tuple(label for _, label in labels)
         if len(parts) == 1 and one.labels == names:
             return replace(one, members=digest_of(names), n_groups=len(names))
-        every = replace(
-            one,
-            labels=tuple(label for _, label in found),
-            orders={name: GroupCells.stacked([part.orders[name] for part in parts]) for name in one.orders},
-            tables={name: GroupCells.stacked([part.tables[name] for part in parts]) for name in one.tables},
-            sums={name: np.concatenate([part.sums[name] for part in parts]) for name in one.sums},
-            moments=np.concatenate([part.moments for part in parts], axis=2),
-        )
-        summed = every.pooled(np.asarray([place[item] for item in found]))
-        return replace(summed, labels=names, members=digest_of(names), n_groups=len(names))
+        summed = cls.summed(parts, np.asarray([place[item] for item in found]), names)
+        return replace(summed, members=digest_of(names), n_groups=len(names))
 
     def width(self) -> int:
         """How many numbers a resample's weighted sums take."""
@@ -435,7 +445,10 @@ class GroupTables:
 
     def pooled_to(self, size: int) -> GroupTables:
         """The groups in at most ``size`` pools, halved repeatedly so that equal groups pool alike."""
-        return self if len(self) <= size else self.pooled(pool_chain(len(self), size))
+        if len(self) <= size:
+            return self
+        pool = pool_chain(len(self), size)
+        return self.summed([self], pool, tuple(range(int(pool.max()) + 1)))
 
     def named(self, pooling: Pooling) -> GroupTables:
         """The same tables, labelled by the pools of ``pooling``."""
