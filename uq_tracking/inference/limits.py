@@ -60,12 +60,12 @@ class Influence:
         cls, contributions: FloatArray, counts: FloatArray | None = None, most_freedom: float = math.inf
     ) -> Influence:
         """Power sums of contributions, each shared by ``counts`` units; their mean is subtracted."""
-        many = np.ones(len(contributions)) if counts is None else counts
-        units = float(many.sum())
+        units = float(len(contributions) if counts is None else counts.sum())
+        total = contributions.sum() if counts is None else np.dot(counts, contributions)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            u = contributions - np.dot(many, contributions) / max(units, 1.0)
+            u = contributions - total / max(units, 1.0)
             square = u * u
-            weighted = many * square
+            weighted = square if counts is None else counts * square
             square, cube, fourth = weighted.sum(), np.dot(weighted, u), np.dot(weighted, square)
         return cls(whole(units), float(square), float(cube), float(fourth), most_freedom)
 

@@ -25,6 +25,8 @@ from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.typed import record
 
 SIZE_LEVEL = 0.98
+ONE_SIDED = 0.03
+"""Mean of z beyond which errors may be too large only because predictions are one-sided."""
 LEVEL = 0.02
 """Share of calibrated models of which any of these tests claims something."""
 PARTS = 5
@@ -117,7 +119,8 @@ class Places:
     parts: Mapping[Covariate, tuple[Part, ...]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
     size: tuple[float, float, float] | None = None
-    """Root mean square of z with its 98 % limits, once the bias within fifths of the prediction is taken away."""
+    """Root mean square of z, with its 98 % limits, without the bias within fifths of the prediction; None where there
+    is hardly any."""
 
     def found(self) -> tuple[Pattern, ...]:
         """Return at most two patterns that matter, the most significant first."""
@@ -249,16 +252,17 @@ def find_places(
     own = {samples.on: _parts(samples, 1 - level / number) for samples in ordered}
     also: dict[Covariate, float] = {}
     size = None
-    if of_mean := next((each for each in ordered if each.on == "mean"), None):
+    one_sided = any(each.quantity == "bias" and each.least_p(number) < level for each in tested)
+    one_sided = one_sided or abs(float(np.mean(error / std))) > ONE_SIDED
+    significant = {each.on for each in tested if each.quantity == "scale" and each.least_p(number) < level}
+    of_mean = next((each for each in ordered if each.on == "mean"), None)
+    if of_mean is not None and (one_sided or significant):
         rest = np.empty(len(error))
         rest[of_mean.order.place] = of_mean.without_lines(of_mean.error)
         of_z = of_mean.without_lines(of_mean.error / of_mean.std)
         either = (np.square(rest[of_mean.order.place] / of_mean.std), np.square(of_z))
         least = min(mean_limits(each, of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in either)
         size = (math.sqrt(least[0]), math.sqrt(least[1]), math.sqrt(least[2]))
-        significant = {
-            each.on for each in tested if each.quantity == "scale" and each.least_p(number) < level
-        }
         for samples in ordered:
             if samples.on in significant:
                 z = np.abs(rest[samples.order.place] / samples.std)
