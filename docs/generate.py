@@ -1,8 +1,9 @@
-"""Write the generated pages: the metric catalogue, the lessons, and the agreement with other libraries.
+"""Write the generated pages: the metric catalogue, the lessons, the scenarios, and the agreement with other libraries.
 
 python docs/generate.py            # all
 python docs/generate.py catalogue  # the catalogue alone, which needs no other library
 python docs/generate.py lessons    # scores and pictures of the pages on choosing and reading
+python docs/generate.py scenarios  # what the verdict says of known truths, in about a minute
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ def main(pages: list[str]) -> None:
         made = lessons.reports()
         lessons.draw(made)
         written["lessons"] = ("choose-a-metric.md", lambda: lessons.choose_a_metric(made))
+    if not pages or "scenarios" in pages:
+        from scenarios import scenarios
+
+        written["scenarios"] = ("scenarios.md", scenarios)
     for name in pages or list(written):
         file, make = written[name]
         (DOCS / file).write_text(make(), encoding="utf-8")

@@ -24,6 +24,17 @@ def test_the_scores_of_the_lessons_are_up_to_date(monkeypatch):
     assert (DOCS / "choose-a-metric.md").read_text() == choose_a_metric(reports()), "run `make pages`"
 
 
+def test_the_page_of_scenarios_names_all_with_their_truth_and_right_words(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    from scenarios import SCENARIOS, right_words
+
+    rows = re.findall(
+        r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|", (DOCS / "scenarios.md").read_text(), re.MULTILINE
+    )
+    expected = {name: (each.truth, right_words(each)) for name, each in SCENARIOS.items()}
+    assert {name: (truth, words) for name, truth, words in rows} == expected, "run `make pages`"
+
+
 def test_every_metric_stands_in_the_table_of_agreement_and_agrees():
     rows = re.findall(
         r"^\| `(\w+)` \| ([\w -]+) \| (\S+) \|$", (DOCS / "agreement.md").read_text(), re.MULTILINE
