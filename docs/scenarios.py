@@ -47,7 +47,9 @@ def scenarios() -> str:
         ]
         head = "| scenario | truth | right words | word | ranking | bias | texts | the first sentence |"
         sections.append(
-            "\n".join((f"## {title[0].upper()}{title[1:]}\n", head, "|---|---|---|--:|--:|--:|--:|---|", *rows, ""))
+            "\n".join(
+                (f"## {title[0].upper()}{title[1:]}\n", head, "|---|---|---|--:|--:|--:|--:|---|", *rows, "")
+            )
         )
     return "\n".join(sections)
 
