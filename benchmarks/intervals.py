@@ -359,7 +359,7 @@ def floors_table(repeats: int) -> Iterable[str]:
             report = uq.evaluate(*arrays, weights=weigh(rng, std), groups=False, metrics=list(keys))
             verdict = report.verdict
             wrong += [
-                *(report.noise[key].p <= 0.05 for key in keys),
+                *(key in report.noise and report.noise[key].p <= 0.05 for key in keys),
                 not verdict.scale.low <= 1 <= verdict.scale.high,
                 not verdict.bias.low <= 0 <= verdict.bias.high,
                 verdict.calibration not in NO_ERROR,
