@@ -15,7 +15,7 @@ import scoringrules
 import torch
 import torchmetrics.classification as tm
 import uncertainty_toolbox as uct
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 from sklearn import metrics as sk
 
 import uq_tracking as uq
@@ -31,6 +31,7 @@ from oracles.literal import LITERAL
 Array = Any
 LEVELS = np.arange(1, 100) / 100
 QUANTILE_LEVELS = [0.05, 0.5, 0.95]
+Q95 = stats.norm.ppf(0.95)
 ROOT3 = math.sqrt(3)
 ROUNDING = 1e-14
 """Smaller differences are shown as this one, so that the table does not change with the order of sums."""
@@ -116,6 +117,7 @@ PEERS: dict[str, dict[str, Callable[[Array, Array, Array], float]]] = {
         "properscoring": lambda y, mu, s: properscoring.crps_gaussian(y, mu, s).mean(),
         "uncertainty-toolbox": lambda y, mu, s: uct.crps_gaussian(mu, s, y),
     },
+    "crps_gain": {"scoringrules and scipy": lambda y, mu, s: crps_gain(y, mu, s)},
     "crps_laplace": {
         "scoringrules": lambda y, mu, s: scoringrules.crps_laplace(y, mu, s / math.sqrt(2)).mean()
     },
@@ -129,7 +131,7 @@ PEERS: dict[str, dict[str, Callable[[Array, Array, Array], float]]] = {
             [sk.mean_pinball_loss(y, mu + stats.norm.ppf(q) * s, alpha=q) for q in LEVELS]
         ),
     },
-    **{f"coverage_{p}": {"scipy": coverage(p / 100)} for p in (50, 90, 95)},
+    **{f"coverage_{p}": {"scipy": coverage(p / 100)} for p in (50, 68, 80, 90, 95)},
     "interval_width_95": {
         "scipy": lambda y, mu, s: np.mean(np.diff(stats.norm.interval(0.95, mu, s), axis=0))
     },
@@ -165,6 +167,14 @@ PEERS |= {
         "properscoring": lambda y, mu, s: properscoring.crps_ensemble(y, draws_of(mu, s).T).mean(),
     },
     "wis": {"scoringrules": lambda y, mu, s: bracher(y, mu, s)},
+    "winkler_score": {"scoringrules": lambda y, mu, s: winkler(y, mu, s)},
+    "interval_gain": {
+        "scoringrules and scipy": lambda y, mu, s: (
+            1
+            - winkler(y, mu, s)
+            / winkler(y, mu, np.quantile(np.abs(y - mu), 0.9, method="inverted_cdf") / Q95)
+        )
+    },
     "interval_coverage": {"scipy": coverage(0.9)},
     "interval_width": {"scipy": lambda y, mu, s: np.mean(np.diff(stats.norm.interval(0.9, mu, s), axis=0))},
 }
@@ -275,14 +285,32 @@ def _form_scores(y: Array, mu: Array, s: Array) -> dict[str, float]:
     draws = uq.evaluate(uq.Predictions.from_samples(y, draws_of(mu, s))).scores
     given = uq.Predictions.from_quantiles(y, quantiles_of(mu, s), QUANTILE_LEVELS, axis=0)
     found = uq.evaluate(given).scores
+    interval = uq.evaluate(uq.Predictions.from_interval(y, mu - Q95 * s, mu + Q95 * s, 0.9)).scores
     joint = uq.evaluate(uq.Predictions.from_samples(pairs(y), pairs(draws_of(mu, s)), joint=True)).scores
     normal = uq.evaluate(uq.Predictions.from_covariance(pairs(y), pairs(mu), covariances(s))).scores
     return {
         "crps_ensemble": draws["crps_ensemble"],
+        **{key: interval[key] for key in ("winkler_score", "interval_gain")},
         **{key: found[key] for key in ("wis", "interval_coverage", "interval_width")},
         **{key: value for key, value in normal.items() if key.startswith("joint_")},
         **{key: joint[key] for key in ("energy_score", "variogram_score")},
     }
+
+
+def winkler(y: Array, mu: Array, s: Array | float) -> float:
+    """Mean Winkler score of the central 90 % intervals of a normal distribution."""
+    return float(np.mean(scoringrules.interval_score(y, mu - Q95 * s, mu + Q95 * s, 0.1)))
+
+
+def crps_gain(y: Array, mu: Array, s: Array) -> float:
+    """Gain over the constant std that minimizes the CRPS."""
+
+    def score(log_std: float) -> float:
+        return float(scoringrules.crps_normal(y, mu, np.exp(log_std)).mean())
+
+    size = np.log(np.mean(np.abs(y - mu)))
+    best = optimize.minimize_scalar(score, bounds=(size - 3, size + 3), options={"xatol": 1e-9}).fun
+    return float(1 - scoringrules.crps_normal(y, mu, s).mean() / best)
 
 
 def bracher(y: Array, mu: Array, s: Array) -> float:

@@ -32,6 +32,11 @@ def zero_below(key, d):
     return 1e-12 * scale
 
 
+def subtracted(key, value):
+    """A gain is 1 minus a ratio of sums, and only the ratio has digits of its own: that is what is compared."""
+    return 1 - value if key.endswith("_gain") else value
+
+
 def differs(got, expected, relative, zero):
     return abs(got - expected) > max(relative * abs(expected), zero if abs(expected) <= zero else 0.0)
 
@@ -54,7 +59,9 @@ def discrepancies(report, expected, d, relative):
             lines.append(f"{key}: {got} where there is no value")
         elif value is not None and got is None:
             lines.append(f"{key}: undefined ({report.undefined.get(key)}), expected {value}")
-        elif value is not None and differs(got, value, relative, zero_below(key, d)):
+        elif value is not None and differs(
+            subtracted(key, got), subtracted(key, value), relative, zero_below(key, d)
+        ):
             lines.append(f"{key}: {got!r}, expected {value!r}")
     return lines
 

@@ -177,7 +177,7 @@ def test_coverage_counts_the_ends_of_the_interval():
     ("name", "keys"),
     [
         ("continuous_1", {"r2", "ence", "uce", "cv", "n_merci", "spearman"}),
-        ("perfect", {"ause_mae", "ause_rmse", "aurg_rmse", "n_merci", "spearman"}),
+        ("perfect", {"crps_gain", "ause_mae", "ause_rmse", "aurg_rmse", "n_merci", "spearman"}),
         ("equal_errors", {"nll_uniform", "n_merci", "spearman"}),
         ("constant_std", {"nll_uniform", "spearman"}),
     ],

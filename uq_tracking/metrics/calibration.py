@@ -32,15 +32,15 @@ def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
     Examples
     --------
     >>> from uq_tracking.testing.examples import example_score
-    >>> [example_score("coverage_50"), example_score("coverage_90"), example_score("coverage_95")]
-    [0.416667, 1.0, 1.0]
+    >>> [example_score(f"coverage_{percent}") for percent in (50, 68, 80, 90, 95)]
+    [0.416667, 0.416667, 0.833333, 1.0, 1.0]
     """
     if form_of(statistics.facts).is_interval:
         return form_score(statistics, f"inside_{round(100 * level)}")
     return float(coverage_at(statistics, settings, np.asarray([level]))[0])
 
 
-for percent in (50, 90, 95):
+for percent in (50, 68, 80, 90, 95):
     metric(
         f"coverage_{percent}",
         family="calibration",

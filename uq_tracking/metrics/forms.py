@@ -14,7 +14,7 @@ from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.orders import Buckets, Order
+from uq_tracking.statistics.orders import SHORT, Buckets, Order
 from uq_tracking.statistics.regression import (
     DISTANCE,
     HIGH,
@@ -201,6 +201,74 @@ def interval_width(statistics: Statistics, settings: Settings) -> float:
     0.84
     """
     return form_score(statistics, "width_widest")
+
+
+def is_interval(statistics: Statistics, settings: Settings) -> bool:
+    """Return whether predictions are single central intervals."""
+    return is_distribution(statistics) and statistics.facts["distribution"] == "interval"
+
+
+def _winkler(statistics: Statistics) -> tuple[float, float]:
+    """Mean Winkler score, ``2 / (1 - level)`` times the pinball losses of both ends, and the level."""
+    if not is_interval(statistics, Settings()):
+        raise Undefined("it needs one central interval per sample (Predictions.from_interval)")
+    low, high = statistics.facts["levels"]
+    return 4 / (1 - (high - low)) * form_score(statistics, "pinball"), high - low
+
+
+@of_form(
+    "winkler_score",
+    summary="Winkler score of the given intervals; their level is in the settings",
+    formula="mean u - l + 2/(1 - level) ((l - y)+ + (y - u)+)",
+    source="Winkler 1972; Gneiting and Raftery 2007 eq. 43",
+    when=is_interval,
+    of_levels=True,
+)
+def winkler_score(statistics: Statistics, settings: Settings) -> float:
+    """Winkler (interval) score: the width of the intervals, and how far targets are outside, at its price.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("winkler_score")
+    1.34
+    """
+    return _winkler(statistics)[0]
+
+
+@metric(
+    "interval_gain",
+    family="scoring",
+    direction="higher",
+    summary="Share by which the intervals lower the Winkler score against the best constant width",
+    formula="1 - Winkler score / that of y_pred -+ w, w the level quantile of |y - y_pred|",
+    source="Skill score as in Gneiting and Raftery 2007",
+    bounds=(-math.inf, 1),
+    when=is_interval,
+    of_levels=True,
+)
+def interval_gain(statistics: Statistics, settings: Settings) -> float:
+    """Winkler skill against intervals of constant width around the same predictions, by default the midpoints.
+
+    The level quantile of the absolute errors is the half-width that scores best.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("interval_gain")
+    0.0945946
+    """
+    score, level = _winkler(statistics)
+    errors, n = statistics.orders["abs_error"], statistics.n
+    inside = min(math.ceil(level * n * SHORT) if isinstance(n, int) else level * n, n)
+    width = float(errors.value([inside])[0])
+    beyond = errors.sum("abs_error") - float(errors.cumulative("abs_error", [inside])[0])
+    constant = 2 * width + 2 / (1 - level) * (beyond / n - width * (1 - inside / n))
+    if constant <= 0:
+        raise Undefined(
+            "all errors are 0, so intervals of no width are perfect, and there is no share of them"
+        )
+    return 1 - score / constant
 
 
 NEEDS_VECTORS = "it needs vectors: Predictions.from_covariance, or Predictions.from_samples(..., joint=True)"

@@ -36,6 +36,10 @@ def _quantiles() -> uq.Predictions:
     return uq.Predictions.from_quantiles(TARGET, QUANTILES, LEVELS, axis=0)
 
 
+def _interval() -> uq.Predictions:
+    return uq.Predictions.from_interval(TARGET, QUANTILES[0], QUANTILES[-1], LEVELS[-1] - LEVELS[0])
+
+
 def _vectors() -> uq.Predictions:
     std = STD.reshape(6, 2)
     cov = std[:, :, None] * std[:, None] * np.array([[1.0, 0.4], [0.4, 1.0]])
@@ -45,7 +49,7 @@ def _vectors() -> uq.Predictions:
 def _regression(key: str) -> uq.Report:
     """Report of the first form of predictions for which the metric has a value."""
     report = uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE)
-    for other in (_draws, _quantiles, _vectors):
+    for other in (_draws, _quantiles, _interval, _vectors):
         if key in report.scores:
             break
         report = uq.evaluate(other(), metrics=[key])

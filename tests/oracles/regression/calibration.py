@@ -159,5 +159,5 @@ def z_std(y: Floats, mu: Floats, s: Floats) -> float:
     return math.sqrt(mean([(v - centre) ** 2 for v in z]))
 
 
-for percent in (50, 90, 95):
+for percent in (50, 68, 80, 90, 95):
     LITERAL[f"coverage_{percent}"] = partial(coverage, p=percent / 100)

@@ -113,6 +113,26 @@ def crps(y: Floats, mu: Floats, s: Floats) -> float:
 
 
 @literal
+def crps_gain(y: Floats, mu: Floats, s: Floats) -> float:
+    """Against the constant std c at which ``exp(-e^2 / 2 c^2)`` is sqrt(1/2) on average, found by bisection."""
+    errs = errors(y, mu)
+    top = max(abs(e) for e in errs)
+    if top == 0.0:
+        raise UndefinedScoreError("all errors are 0")
+
+    def share(c: float) -> float:
+        return mean([math.exp(-0.5 * (e / c) ** 2) for e in errs])
+
+    low, high = top * 1e-12, top * 100.0
+    if share(low) >= math.sqrt(0.5):
+        return 1.0 - crps(y, mu, s) / mean([abs(e) for e in errs])
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if share(middle) < math.sqrt(0.5) else (low, middle)
+    return 1.0 - crps(y, mu, s) / mean([crps_gaussian_at(e, low) for e in errs])
+
+
+@literal
 def crps_laplace(y: Floats, mu: Floats, s: Floats) -> float:
     return mean([crps_laplace_at(e, float(d)) for e, d in zip(errors(y, mu), s, strict=True)])
 

@@ -210,6 +210,8 @@ SCORES = (
     "spherical_score",
     "wis",
     "inside_50",
+    "inside_68",
+    "inside_80",
     "inside_90",
     "inside_95",
     "inside_widest",

@@ -16,7 +16,7 @@ from uq_tracking.inputs.forms.form import Columns, Scored, in_blocks
 from uq_tracking.inputs.forms.numbers import Numbers
 from uq_tracking.typed import override
 
-CENTRAL = {"inside_50": 0.5, "inside_90": 0.9, "inside_95": 0.95}
+CENTRAL = {f"inside_{percent}": percent / 100 for percent in (50, 68, 80, 90, 95)}
 CLOSE = 1e-9
 """Levels this close count as equal."""
 
