@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from uq_tracking.curves.spec import CurveSpec
     from uq_tracking.inputs.predictions import Case
+    from uq_tracking.report import Report
 
 OVERVIEW = "overview"
 """Name of the figure that shows the most important ones on one sheet."""
@@ -28,7 +29,7 @@ OVERVIEW = "overview"
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure drawn from a task's reports; stored as ``uq_<name>.png`` if the report has every curve in ``needs``.
+    """A figure drawn from a task's reports; stored as ``uq_<name>.png`` if the report has what it needs.
 
     Attributes
     ----------
@@ -40,6 +41,8 @@ class FigureSpec:
     task : {"regression", "classification"}
     default : bool
         Whether it is drawn by default.
+    needs_places : bool
+        Whether it draws the parts of the samples in which the verdict looked for errors.
     """
 
     name: str
@@ -47,6 +50,7 @@ class FigureSpec:
     needs: tuple[str, ...] = ()
     task: TaskName = "regression"
     default: bool = True
+    needs_places: bool = False
 
     def draw(self, report: Any, ax: Axes | None = None) -> Figure:
         """Draw the figure of a report, on the given axes if it accepts them.
@@ -62,12 +66,23 @@ class FigureSpec:
         figure: Figure = function(report) if ax is None else function(report, ax=ax)
         return figure
 
-    def has_curves(self, names: Collection[str]) -> bool:
-        """Return whether curves of these names are all the figure needs."""
-        return all(
+    def lacks(self, report: Report) -> str:
+        """Say what the report lacks for the figure; "" if it can be drawn."""
+        names = report.curves
+        if not all(
             need in names or (need.endswith("*") and any(name.startswith(need[:-1]) for name in names))
             for need in self.needs
-        )
+        ):
+            return (
+                f"the report has no curves for {self.name!r}, which needs {', '.join(self.needs)}; "
+                "request them with curves=, by=, by_target= or calibration="
+            )
+        if self.needs_places and not (report.verdict.places and report.verdict.places.parts):
+            return (
+                f"{self.name!r} draws parts of the samples, and the verdict looked at none; it needs 40 independent "
+                "samples in memory, not a stream, with a mean and a std that differ between them"
+            )
+        return ""
 
 
 @dataclass(frozen=True)
@@ -147,6 +162,7 @@ def uq_figures() -> list[FigureSpec]:
             FigureSpec(OVERVIEW, "uq_tracking.figures.curves.overview", task=task, default=False)
             for task in TASK_NAMES
         ),
+        FigureSpec("where", "uq_tracking.figures.where.where", needs_places=True),
         FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
         FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
         *(

@@ -359,18 +359,15 @@ class Report:
             raise SettingsError(
                 f"there is no figure {figure!r}{closest(figure, known)}; this report has {', '.join(self.figures)}"
             )
-        if figure not in self.figures:
-            raise SettingsError(
-                f"the report has no curves for {figure!r}, which needs {', '.join(known[figure].needs)}; "
-                "request them with curves=, by=, by_target= or calibration="
-            )
+        if lacking := known[figure].lacks(self):
+            raise SettingsError(lacking)
         return known[figure].draw(self, ax)
 
     @property
     def figures(self) -> tuple[str, ...]:
         """Names of the figures that `plot` can draw from this report."""
         known = plugins.figures(self.task)
-        return tuple(name for name, spec in known.items() if spec.has_curves(self.curves))
+        return tuple(name for name, spec in known.items() if not spec.lacks(self))
 
     def to_frame(self) -> DataFrame:
         """The scores as a pandas DataFrame by key: value, interval, score by chance alone, unit, meaning.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -30,8 +32,8 @@ def report():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_figure_is_drawn_when_its_curves_are_there(name, report):
     spec = plugins.figures()[name]
-    assert spec.has_curves(report.curves)
-    assert not spec.has_curves({"reliability"})
+    assert not spec.lacks(report)
+    assert "which needs" in spec.lacks(replace(report, curves={}))
     figure = spec.draw(report)
     assert figures.to_png(figure).startswith(b"\x89PNG")
     if name != "scale_sweep":

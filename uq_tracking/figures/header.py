@@ -76,7 +76,7 @@ def report_header(
                 wordings = [when + wording for wording in wordings]
                 fitting = (text for text in wordings if text_width(text, style.TEXT, "bold") <= room)
                 lines.append(Line(next(fitting, wordings[-1]), color=color, weight="bold"))
-    lines += [Line(text) for text in wrapped(facts, style.TEXT, room, between=", ")]
+    lines += [Line(text) for text in wrapped(facts, style.TEXT, HINTED * room, between=", ")]
     n = report.counts.get("n")
     counted = "" if n is None else f"{n:,.0f} sample{'' if n == 1 else 's'}"
     split = one_line(about["split"]) if about.get("split") else ""

@@ -245,7 +245,7 @@ def description(report: Report, split: str | None = None) -> Description:
     figures = {
         figure_name(spec.name, split): spec.name.replace("_", " ")
         for spec in plugins.figures(report.task).values()
-        if spec.default and spec.has_curves(report.curves)
+        if spec.default and not spec.lacks(report)
     }
     lead = f"{of_split}{markdown_escaped(report.verdict.text)}"
     return Description(lead, f"{table_markdown(plain)}\n{title}", report.verdict.text, split, figures)

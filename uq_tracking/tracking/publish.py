@@ -276,7 +276,7 @@ def _figures(content: Content) -> Iterator[Piece]:
     usual = [spec.name for spec in known.values() if spec.default]
     chosen = usual if content.figures is True else content.figures or ()
     for spec in known.values():
-        if spec.name in chosen and spec.has_curves(content.report.curves):
+        if spec.name in chosen and not spec.lacks(content.report):
             name = figure_name(spec.name, content.split)
             yield f"{name}.png", partial(_drawn, "log_figure", name, partial(spec.draw, content.report))
 

@@ -1,0 +1,180 @@
+"""Where standard deviations are the wrong size and predictions one-sided, as the verdict found out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
+
+from uq_tracking.figures import style
+from uq_tracking.figures.curves import undefined_figure
+from uq_tracking.figures.header import TIMES, report_header
+from uq_tracking.figures.sides import name_side
+from uq_tracking.figures.style import legend_below, line, new_figure, plain_texts, readable, style_axes
+from uq_tracking.formatting import axis_label
+
+if TYPE_CHECKING:
+    from uq_tracking.inference.places import Covariate, Part, Places, Quantity
+    from uq_tracking.report import Report
+
+FloatArray = npt.NDArray[np.float64]
+
+WIDTH, HEIGHT = (5.0, 8.6), 6.6
+"""Width, in inches, of a figure along one and along two covariates, and its height."""
+PERFECT: dict[Quantity, float] = {"scale": 1.0, "bias": 0.0}
+NEGLIGIBLE: dict[Quantity, tuple[float, float]] = {"scale": (1 / 1.05, 1.05), "bias": (-0.05, 0.05)}
+SEEN: dict[Quantity, tuple[float, float]] = {"scale": (1 / 1.1, 1.1), "bias": (-0.1, 0.1)}
+"""Range that is always visible."""
+FARTHEST = 3.0
+"""Error bars leave the axes beyond this many times the farthest point."""
+AXES: dict[Quantity, str] = {"scale": "RMS error / std", "bias": "Bias [std]"}
+SIDES: dict[Quantity, tuple[str, str]] = {
+    "scale": ("std too small", "std too large"),
+    "bias": ("predictions too high", "predictions too low"),
+}
+SIZES: dict[Quantity, tuple[str, str]] = {
+    "scale": (f"std {{}}{TIMES} too small", f"std {{}}{TIMES} too large"),
+    "bias": ("{} std too high", "{} std too low"),
+}
+COVARIATES: dict[Covariate, str] = {"std": "Standard deviation", "mean": "Prediction"}
+LONG = 1e6
+"""From here on, numbers are written with an exponent."""
+NOTHING = "No part of the samples is found to differ by an amount that matters."
+
+
+def where(report: Report) -> Figure:
+    """Draw factor and bias in parts of equal count along the standard deviation and along the prediction.
+
+    Points are the parts of ``report.verdict.places``, whose limits hold for all parts together in 98 % of cases;
+    those that the header names are orange. A calibrated model lies at 1 and at 0; within the grey band, it does not
+    matter if it does not.
+    """
+    places = report.verdict.places
+    if places is None or not places.parts:
+        return undefined_figure(report, "Where it is wrong", "the verdict looked at no parts of the samples")
+    figure = new_figure((WIDTH[len(places.parts) - 1], HEIGHT))
+    grid = figure.subplots(2, len(places.parts), sharex="col", sharey="row", squeeze=False)
+    quantities: tuple[Quantity, ...] = ("scale", "bias")
+    for row, quantity in zip(grid, quantities, strict=True):
+        limits = _limits(quantity, [part for parts in places.parts.values() for part in parts])
+        for ax, (on, parts) in zip(row, places.parts.items(), strict=True):
+            below, first = ax in grid[-1], ax is row[0]
+            label = axis_label(COVARIATES[on], "target", report.settings.get("unit"))
+            style_axes(ax, label if below else "", AXES[quantity] if first else "")
+            _draw(ax, quantity, parts, _named(places, quantity, on), limits)
+            ax.tick_params(labelbottom=below, labelleft=first)
+    legend_below(figure, max(grid.flat, key=lambda ax: len(ax.get_legend_handles_labels()[0])))
+    facts = [
+        _fact(each.quantity, each.on, places.parts[each.on], place, report.settings.get("unit"))
+        for each in places.found()
+        for place in _named(places, each.quantity, each.on)
+    ]
+    report_header(figure, report, "Where it is wrong", facts or [NOTHING], ("calibration",))
+    return plain_texts(figure)
+
+
+def _named(places: Places, quantity: Quantity, on: Covariate) -> list[int]:
+    """Return the parts that the verdict names, without those that may well be right."""
+    parts = places.parts[on]
+    found = (each for each in places.found() if (each.quantity, each.on) == (quantity, on))
+    named = [place for each in found for place in each.named or (0, len(parts) - 1)]
+    _, low, high = _values(quantity, parts)
+    sure = [place for place in named if not low[place] <= PERFECT[quantity] <= high[place]]
+    return sure or named
+
+
+def _fact(quantity: Quantity, on: Covariate, parts: tuple[Part, ...], place: int, unit: str | None) -> str:
+    """Say how wrong a part is."""
+    value = float(_values(quantity, parts)[0, place])
+    size = max(value, 1 / max(value, 1e-300)) if quantity == "scale" else abs(value)
+    above, under = SIZES[quantity]
+    what = (above if value > PERFECT[quantity] else under).format(
+        readable(size, 3 if quantity == "scale" else 2, padded=True)
+    )
+    between = _ranges(parts)[place][0].replace("\n", " ")
+    return f"{what} where {'std' if on == 'std' else 'prediction'} is {between}{f' {unit}' if unit else ''}"
+
+
+def _values(quantity: Quantity, parts: list[Part] | tuple[Part, ...]) -> FloatArray:
+    """Return values and limits, shape (3, parts); as a score, bias is prediction minus truth."""
+    if quantity == "scale":
+        return np.asarray([[part.factor, part.factor_low, part.factor_high] for part in parts]).T
+    return np.asarray([[-part.bias, -part.bias_high, -part.bias_low] for part in parts]).T
+
+
+def _limits(quantity: Quantity, parts: list[Part]) -> tuple[float, float]:
+    """Return limits of an axis around all points and, unless they are far away, the ends of all bars."""
+    place, back = (np.log, np.exp) if quantity == "scale" else (np.asarray, np.asarray)
+    with np.errstate(divide="ignore"):
+        values, lows, highs = place(_values(quantity, parts))
+    around = place(SEEN[quantity])
+    far = FARTHEST * max(float(np.abs(values[np.isfinite(values)]).max(initial=0.0)), around[1])
+    low, high = max(-far, min(lows.min(), around[0])), min(far, max(highs.max(), around[1]))
+    room = 0.2 * (high - low)
+    return float(back(low - room)), float(back(high + room))
+
+
+def _draw(
+    ax: Axes, quantity: Quantity, parts: tuple[Part, ...], named: list[int], limits: tuple[float, float]
+) -> None:
+    """Draw one quantity along one covariate."""
+    if quantity == "scale":
+        ax.set_yscale("log", nonpositive="clip")
+        ax.yaxis.set_major_locator(FixedLocator(list(style.decades(*limits))))
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
+    band: dict[str, Any] = {"color": style.REFERENCE, "alpha": 0.13, "linewidth": 0, "zorder": 1.6}
+    ax.axhspan(*NEGLIGIBLE[quantity], **band, label="within 5 %, or 0.05 std")
+    ends = (-0.5, len(parts) - 0.5)
+    style.reference(ax, ends, (PERFECT[quantity],) * 2, label="calibrated")
+    values, low, high = np.clip(_values(quantity, parts), *limits)
+    for chosen, color, label in (
+        (False, style.MODEL, "joint 98 % limits"),
+        (True, style.OVERCONFIDENT, "named above"),
+    ):
+        at = [place for place in range(len(parts)) if (place in named) == chosen]
+        if at:
+            ax.vlines(at, low[at], high[at], color=color, linewidth=2.2, zorder=3, label=label)
+            look: dict[str, Any] = {
+                "linestyle": "",
+                "marker": "o",
+                "markersize": 7,
+                "markeredgecolor": "white",
+            }
+            line(ax, at, values[at], **look, color=color, label=label, zorder=3.5)
+    above, under = SIDES[quantity]
+    name_side(ax, 0.02, 0.97, above, over=True, va="top")
+    name_side(ax, 0.02, 0.03, under, over=False, va="bottom")
+    ax.xaxis.set_major_locator(FixedLocator(list(range(len(parts)))))
+    ax.xaxis.set_major_formatter(FixedFormatter(["\n".join(texts) for texts in _ranges(parts)]))
+    ax.tick_params(axis="x", labelsize=style.SMALL - 1.5)
+    ax.grid(False, axis="x")
+    ax.set(xlim=ends, ylim=limits)
+
+
+def _ranges(parts: tuple[Part, ...]) -> list[tuple[str, ...]]:
+    """Return the range of each part, with enough digits to tell its ends apart, and shares if these differ."""
+    compact = max(max(abs(part.low), abs(part.high)) for part in parts) >= LONG
+
+    def told(digits: int) -> list[tuple[str, str]]:
+        return [
+            (readable(part.low, digits, compact=compact), readable(part.high, digits, compact=compact))
+            for part in parts
+        ]
+
+    wide = [part.low < part.high for part in parts]
+    texts = told(2)
+    for digits in range(3, 8):
+        if all(low != high for (low, high), differ in zip(texts, wide, strict=True) if differ):
+            break
+        texts = told(digits)
+    shares = [part.share for part in parts]
+    alike = max(shares) - min(shares) < 0.01
+    return [
+        (f"{low} to\n{high}" if differ else low, *([] if alike else [f"{100 * share:.0f} %"]))
+        for (low, high), differ, share in zip(texts, wide, shares, strict=True)
+    ]
