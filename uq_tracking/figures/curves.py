@@ -30,6 +30,8 @@ SHOWN = {
 """Figures of the overview of each task."""
 PANEL, HEAD = (4.9, 4.4), 1.1
 """Size of a panel of the overview, and height of its header, in inches."""
+POINTWISE = "pointwise band: expect 5 % outside"
+"""What figures say of the band that holds each single point of a calibrated model in 95 % of cases."""
 LOG_ABOVE = 30.0
 """Above this ratio of the largest to the smallest value, square axes are logarithmic."""
 
@@ -84,6 +86,8 @@ def draw_curve(spec: CurveSpec, report: Report, ax: Axes | None = None) -> Figur
     header = spec.header or ({spec.score: spec.score} if spec.score else {})
     with_floor = next((key for key in header if key in report.noise and key in report.scores), None)
     facts = []
+    if "chance_low" in report.curves[spec.name].columns:
+        more = [*more, POINTWISE]
     for key, label in header.items():
         facts.append(score_text(report, key, label))
         if key == with_floor:

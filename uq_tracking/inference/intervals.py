@@ -12,7 +12,9 @@ any other                   the jackknife over sets of groups (``leave_out``)
 ==========================  ==========================================================================
 
 All limits use the corrections of ``limits``. An interval for a calibration error begins at 0 if calibration cannot be
-rejected. Upper limits of areas between coverage and level hold for gaps that move together, as these do.
+rejected. Noise raises a mean of gaps: where it is most of the score, the interval, which is of the debiased value,
+lies below the score, and a note says so. Upper limits of areas between coverage and level hold for gaps that move
+together, as these do.
 """
 
 from __future__ import annotations
@@ -166,6 +168,12 @@ def interval_table(
             undefined[key] = "its limits overflow 64-bit numbers"
             continue
         values[key] = found
+        if exact is not None and not found[0] <= exact <= found[1]:
+            side = "above" if exact > found[1] else "below"
+            debiased = (
+                f"the interval is of the debiased value, without what noise adds: the score lies {side} it"
+            )
+            notes[key] = f"{notes[key]}; {debiased}" if key in notes else debiased
     return Intervals(values, undefined, notes)
 
 
