@@ -15,7 +15,7 @@ from uq_tracking.families import Standard
 from uq_tracking.statistics.groups import GroupCells, GroupTables, bucket_spans
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import Block, Buckets, FloatArray
-from uq_tracking.statistics.regression import DISTRIBUTION, HIGH, LOW, REPEATED, REPEATED_SHARE, joint_counts
+from uq_tracking.statistics.regression import DISTRIBUTION, HIGH, LOW, joint_counts
 from uq_tracking.statistics.weights import WEIGHT, equal_edges, in_units
 from uq_tracking.statistics.weights import whole as whole_number
 
@@ -63,12 +63,6 @@ def weighted_rows(statistics: Any) -> tuple[Rows, FloatArray] | None:
     rows = statistics.rows()
     weight = in_units(rows[WEIGHT], statistics.parts.unit)
     return None if np.all(weight == 1) else (rows, weight)
-
-
-def repeated_target(statistics: Any) -> tuple[float, float] | None:
-    """A target that may stand for a missing one, and the share of the targets equal to it; None without one."""
-    value, share = (statistics.derived.get(name) for name in (REPEATED, REPEATED_SHARE))
-    return None if value is None or share is None else (value, share)
 
 
 def sizes(statistics: Any) -> FloatArray:

@@ -125,19 +125,19 @@ def build_groups(layout: Layout, data: Any, wanted: bool | None = None) -> Group
     if data.groups is None:
         codes = np.zeros(data.shape, dtype=np.int64)
         codes[np.ones(data.shape, dtype=bool) if data.valid is None else data.valid] = np.arange(data.n)
-        pooling, pool_of = Pooling.of(range(data.n), counted.target_digest()), None
+        pooling = Pooling.of(range(data.n), counted.target_digest())
+        place = pooling.place
     else:
         labels, codes = counted.label_codes("groups")
         used = np.unique(counted.select(codes))
         pooling = Pooling.of(plain_labels(labels[used]))
-        pool_of = np.full(len(labels), -1, dtype=np.int64)
-        pool_of[used] = np.arange(len(used))
+        place = np.full(len(labels), -1, dtype=np.int64)
+        place[used] = pooling.place
     tally = GroupTally(layout, counted.facts)
     pools = np.arange(int(pooling.place.max()) + 1)
     for rows in counted.row_blocks(codes=codes):
         columns = dict(rows)
-        own = columns.pop("codes")
-        tally.add(pools, pooling.place[own if pool_of is None else pool_of[own]], columns)
+        tally.add(pools, place[columns.pop("codes")], columns)
     tables = tally.tables()
     return None if tables is None else tables.named(pooling)
 

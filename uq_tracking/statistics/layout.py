@@ -123,8 +123,6 @@ class Layout(ABC):
     """Columns that exact statistics hold for every sample."""
     forgotten: ClassVar[tuple[str, ...]] = ()
     """Sums and moments that cannot be computed from these columns."""
-    noted: ClassVar[tuple[str, ...]] = ()
-    """What is derived from columns that exact statistics do not hold, so that it is stored with them."""
     alike: ClassVar[Mapping[str, str]]
     """Facts that must agree for statistics to be merged, and what error messages call them."""
 
@@ -170,11 +168,6 @@ class Layout(ABC):
         """By-products of sorting samples with weights."""
         return {}
 
-    def noted_in(self, parts: Parts | None) -> dict[str, float]:
-        """What was noted about samples."""
-        derived = {} if parts is None else parts.derived
-        return {name: value for name in self.noted if (value := derived.get(name)) is not None}
-
     @abstractmethod
     def rows_of(self, orders: Mapping[str, Order]) -> Rows:
         """The rows that exact orders were made from, which ``sort`` accepts again."""
@@ -211,7 +204,7 @@ def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: P
         for name, payloads in layout.orders.items()
     }
     counted = {name: int(np.count_nonzero(columns[name])) for name in layout.counted}
-    derived = {**layout.noted_in(known), **layout.derived(columns, counts)}
+    derived = layout.derived(columns, counts)
     return Parts(orders, sums, moments, tables, derived, {"n": len(weight), **counted})
 
 

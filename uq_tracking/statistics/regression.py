@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,15 +49,6 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT, Moments
 from uq_tracking.typed import override
 
-REPEATED, REPEATED_SHARE = "repeated_target", "repeated_share"
-"""Names of a target that may stand for a missing one, and of the share of the targets equal to it."""
-OFTEN = 0.01
-"""A target counts as repeated if at least this share of the targets is equal to it ..."""
-OFTENER = 10
-"""... and it is more than this many times as frequent as the next higher one: counts and rounded targets are not."""
-LOOKED_AT = 10_000
-"""How many targets, drawn at random, are looked at to find a repeated one."""
-
 
 class RegressionLayout(Layout):
     """Orders by std, absolute error and z.
@@ -80,7 +71,6 @@ class RegressionLayout(Layout):
     counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
     kept: ClassVar[tuple[str, ...]] = ("std", "error")
     forgotten: ClassVar[tuple[str, ...]] = ("target",)
-    noted: ClassVar[tuple[str, ...]] = (REPEATED, REPEATED_SHARE)
     alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
@@ -140,21 +130,11 @@ class RegressionLayout(Layout):
             return Moments.of(samples.columns[name])
 
         moments = OnDemand({name: partial(moments_of, name) for name in ("target", "std", "error", "z")})
-        noted = cache(
-            lambda: (
-                repeated_target(rows["target"], moments["target"].low)
-                if known is None
-                else self.noted_in(known)
-            )
-        )
-        derived: dict[str, Callable[[], float | None]] = {
-            name: partial(lambda name: noted().get(name), name) for name in self.noted
-        }
         return Parts(
             orders,
             OnDemand({"log_std": lambda: _log_sum(samples.columns["std"])}),
             moments,
-            derived=OnDemand({"rank_correlation": lambda: samples.ranked[1], **derived}),
+            derived=OnDemand({"rank_correlation": lambda: samples.ranked[1]}),
             counts=OnDemand(
                 {"n": lambda: len(std), "n_zero_std": lambda: len(std) - int(np.count_nonzero(std))}
             ),
@@ -174,11 +154,7 @@ class RegressionLayout(Layout):
 
     @override
     def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
-        target = columns.get("target")
-        return {
-            "rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts),
-            **({} if target is None else repeated_target(target, float(target.min()))),
-        }
+        return {"rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts)}
 
     @override
     def rows_of(self, orders: Mapping[str, Order]) -> Rows:
@@ -226,28 +202,6 @@ class _Samples:
         if "ranked" in vars(self):
             return self.ranked[0]
         return {"abs_error": np.sort(np.abs(self.columns["error"]))}
-
-
-def repeated_target(target: npt.NDArray[Any], low: float) -> dict[str, float]:
-    """The target that may stand for a missing one, 0 or the lowest, and the share of the targets equal to it.
-
-    >>> repeated_target(np.asarray([0.0] * 12 + [1.5, 2.5, 2.25, 3.0]), 0.0)
-    {'repeated_target': 0.0, 'repeated_share': 0.75}
-    >>> repeated_target(np.asarray([0.0] * 12 + [1.0] * 8), 0.0)
-    {}
-    """
-    n = len(target)
-    some = target if n <= LOOKED_AT else target[np.random.default_rng(0).integers(n, size=LOOKED_AT)]
-    for value in (0.0, low) if low < 0 else (low,):
-        count = int(np.count_nonzero(some == value))
-        if count <= max(OFTENER, OFTEN / 2 * len(some)):
-            continue
-        above = some[some > value]
-        if len(above) and count > OFTENER * np.count_nonzero(above == above.min()):
-            share = float(np.count_nonzero(target == value) / n)
-            if share >= OFTEN:
-                return {REPEATED: value, REPEATED_SHARE: share}
-    return {}
 
 
 def _log_sum(std: npt.NDArray[Any]) -> float:

@@ -194,7 +194,7 @@ class Statistics:
             kind="sketch",
             orders=made.orders,
             tables={**made.tables, **self.tables},
-            derived=self.layout.noted_in(self.parts),
+            derived={},
             bits=bits,
         )
 
@@ -220,8 +220,6 @@ class Statistics:
             "sums": np.asarray([self.sums[name] for name in self.layout.sums], dtype=np.float64),
         }
         arrays |= {f"moments/{name}": m.to_array() for name, m in self.moments.items()}
-        noted = self.layout.noted_in(self.parts)
-        arrays |= {f"noted/{name}": np.asarray(value) for name, value in noted.items()}
         for name, table in self.tables.items():
             arrays |= {f"table/{name}/key": table.key, f"table/{name}/count": table.count}
             arrays[f"table/{name}/size"] = np.asarray(table.size)
@@ -334,7 +332,6 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
             for name, kind in layout.tables.items()
             if f"table/{name}/key" in arrays
         },
-        {name: float(arrays[f"noted/{name}"]) for name in layout.noted if f"noted/{name}" in arrays},
     )
     for name, table in known.tables.items():
         layout.tables[name].check_keys(table.key, table.size)
