@@ -1,0 +1,128 @@
+"""How large the package is, folder by folder: a ratchet, so that it grows only where somebody says why.
+
+Counted are lines of code, without blank lines, comments and docstrings, so that prose is free.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from pathlib import Path
+
+import pytest
+
+import uq_tracking
+
+ROOT = Path(uq_tracking.__file__).parent
+
+BUDGET = """
+folder          code lines     aim   files   aim
+top                   1568    1180      15    12
+cli                    624     450       6     5
+comparison            1697    1430      11    10
+curves                 591     460       4     4
+demo                   563     430       6     6
+evaluation             874     880       6     6
+figures               1974    1480      14    12
+files                  625     380       4     3
+frameworks             546     360       3     4
+inference             3194    1650      18    11
+inputs                3496    2250      19    18
+metrics               2270    1400      12     9
+recalibration         1210     920       7     8
+runs                  1568    1000       9     8
+statistics            3015    2350      14    13
+streams               1115     760       7     7
+tables                 630     430       4     4
+tasks                  484     360       4     2
+testing                504     420       6     5
+tracking              2666    1950      17    17
+total                29214   20540     186   164
+"""
+"""Code lines and files that each folder of the package may hold: what it held when this was last written.
+
+The aim is what the folder's ideas need; far above it, ideas are there twice or arguments pass through too many hands.
+``top`` are the files that are in no folder.
+"""
+
+TOP, TOTAL = "top", "total"
+LOWER_AT = 0.9
+"""A folder that shrank to this share of its budget has its budget lowered."""
+
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+def most() -> dict[str, tuple[int, int]]:
+    """Code lines and files that the table allows by folder."""
+    rows = (line.split() for line in BUDGET.strip().splitlines()[1:])
+    return {folder: (int(lines), int(files)) for folder, lines, _, files, _ in rows}
+
+
+def code_lines(path: Path) -> int:
+    """Lines that hold code: no blank lines, no comments, no docstrings."""
+    prose: set[int] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
+            prose |= set(range(node.lineno, node.end_lineno + 1))
+    with path.open("rb") as file:
+        code = [token for token in tokenize.tokenize(file.readline) if token.type not in NO_CODE]
+    return len({line for token in code for line in range(token.start[0], token.end[0] + 1)} - prose)
+
+
+def measured(root: Path) -> dict[str, tuple[int, int]]:
+    """Code lines and files by folder, and their total."""
+    found: dict[str, tuple[int, int]] = {}
+    for path in sorted(root.rglob("*.py")):
+        inside = path.relative_to(root).parts
+        lines = code_lines(path)
+        for folder in (inside[0] if len(inside) > 1 else TOP, TOTAL):
+            known = found.get(folder, (0, 0))
+            found[folder] = known[0] + lines, known[1] + 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def now():
+    return measured(ROOT)
+
+
+def test_every_folder_has_a_budget(now):
+    assert most().keys() == now.keys()
+
+
+def test_no_folder_exceeds_its_budget(now):
+    for folder, (lines, files) in most().items():
+        has_room = now[folder][0] <= lines and now[folder][1] <= files
+        assert has_room, (
+            f"{folder} holds {now[folder][0]} code lines in {now[folder][1]} files, but its budget is {lines} in "
+            f"{files}. Better than raising it: remove an idea that is there twice, a wrapper, a function of one line "
+            "that is called once. If the growth is worth it, raise the budget (and that of the total) in the same "
+            "commit, and let its message say why"
+        )
+
+
+def test_a_folder_that_shrank_has_its_budget_lowered(now):
+    for folder, (lines, files) in most().items():
+        assert now[folder][0] >= LOWER_AT * lines, (
+            f"{folder} holds {now[folder][0]} code lines in {now[folder][1]} files now; lower its budget of {lines} "
+            f"in {files} to that, so that it stays small"
+        )
+
+
+def test_what_counts(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "one.py").write_text(
+        '"""Prose,\n\nof three lines."""\n\n# a comment\nA = """text\nthat counts"""\n"""About A."""\n'
+        "def f():  # two lines\n    'Also prose.'\n    return (lambda: 'no prose')\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "two.py").write_text("B = 1\n", encoding="utf-8")
+    assert measured(tmp_path) == {"inner": (4, 1), TOP: (1, 1), TOTAL: (5, 2)}
