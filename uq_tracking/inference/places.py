@@ -321,12 +321,20 @@ def _named(
         for part in parts
     ]
     if slope:
-        outer = (0, len(parts) - 1)
-        return tuple(sorted(outer, key=lambda place: -size[place]))
+        outer = sorted((0, len(parts) - 1), key=lambda place: -size[place])
+        certain = [place for place in outer if _is_off(parts[place], along.quantity)]
+        return tuple(certain or outer[:1])
     if along.parts is None:
         return ()
     claimed = np.flatnonzero(number * along.parts.p < level).tolist()
     return tuple(sorted(claimed, key=lambda place: -size[place])[:2])
+
+
+def _is_off(part: Part, quantity: Quantity) -> bool:
+    """Check whether the limits of a part's own factor or bias exclude none."""
+    if quantity == "scale":
+        return part.factor_low > 1 or part.factor_high < 1
+    return part.bias_low > 0 or part.bias_high < 0
 
 
 def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
