@@ -71,6 +71,7 @@ class Plan:
             extra=inputs,
             about=data.about,
             asked=None if options.metrics is None else tuple(options.metrics),
+            samples=Samples.of(data, statistics),
             later=later,
         )
         tables = build_groups(task.layout_of(data), data, options.intervals)
@@ -82,8 +83,6 @@ class Plan:
         if made.curves or made.verdicts:
             chance = with_chance(made.curves, report.statistics, task.name, settings)
             report = replace(made, curves=chance).added_to(report)
-        if not later:
-            report = replace(report, samples=Samples.of(data, statistics))
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

@@ -12,7 +12,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.curves.spec import Curve, build_curves
-from uq_tracking.inference import Judgement
+from uq_tracking.inference import Judgement, Samples
 from uq_tracking.inference.bands import with_chance
 from uq_tracking.inference.verdict import no_verdict
 from uq_tracking.metrics.registry import LaterScores, Metric, MetricInputs, select
@@ -87,6 +87,7 @@ def score(
     extra: MetricInputs | None = None,
     about: Mapping[str, Any] | None = None,
     asked: Sequence[str] | None = None,
+    samples: Samples | None = None,
     later: bool = False,
 ) -> Report:
     """Return every score and curve of statistics.
@@ -105,6 +106,8 @@ def score(
         Facts about the input, for the report's settings.
     asked : sequence of str, optional
         Keys that the user requested by name; trackers show them.
+    samples : Samples, optional
+        For the verdict, which looks at them in their order and in their groups.
     later : bool
         Whether to defer scores until first access.
     """
@@ -140,4 +143,5 @@ def score(
         },
         provenance=provenance,
         statistics=statistics,
+        samples=samples,
     )
