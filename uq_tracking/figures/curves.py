@@ -30,7 +30,7 @@ SHOWN = {
 """Figures of the overview of each task."""
 PANEL, HEAD = (4.9, 4.4), 1.1
 """Size of a panel of the overview, and height of its header, in inches."""
-POINTWISE = "pointwise band: expect 5 % outside"
+POINTWISE = "pointwise: 5 % outside"
 """What figures say of the band that holds each single point of a calibrated model in 95 % of cases."""
 LOG_ABOVE = 30.0
 """Above this ratio of the largest to the smallest value, square axes are logarithmic."""
@@ -86,21 +86,26 @@ def draw_curve(spec: CurveSpec, report: Report, ax: Axes | None = None) -> Figur
     header = spec.header or ({spec.score: spec.score} if spec.score else {})
     with_floor = next((key for key in header if key in report.noise and key in report.scores), None)
     facts = []
-    if "chance_low" in report.curves[spec.name].columns:
-        more = [*more, POINTWISE]
+    band = POINTWISE if "chance_low" in report.curves[spec.name].columns else ""
     for key, label in header.items():
         facts.append(score_text(report, key, label))
         if key == with_floor:
             facts.append(f"by chance up to {readable(report.noise[key].high)}")
-    return _named(on, ax, report, spec.title, [*facts, *more], family)
+    return _named(on, ax, report, spec.title, [*facts, *more], family, band)
 
 
 def _named(
-    on: Axes, given: Axes | None, report: Report, name: str, facts: Iterable[str] = (), judged: str = ""
+    on: Axes,
+    given: Axes | None,
+    report: Report,
+    name: str,
+    facts: Iterable[str] = (),
+    judged: str = "",
+    samples: str = "",
 ) -> Figure:
     figure = on.figure.figure  # works for a subfigure, too
     if given is None:
-        report_header(figure, report, name, facts, (judged,))
+        report_header(figure, report, name, facts, (judged,), samples=samples)
     else:
         first = next(filter(None, facts), "")
         on.set_title(f"{name}\n{first}" if first else name, fontsize=style.SMALL, color="black", loc="left")
