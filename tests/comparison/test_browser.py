@@ -402,7 +402,8 @@ class TestVerdict:
         scale = reports["overconfident"].verdict.scale.value
         said = rows["overconfident"].locator(".over").inner_text()
         assert said == f"{scale:.2f} \N{MULTIPLICATION SIGN} overconfident"
-        assert rows["informed"].locator(".fine").count() == 1
+        # its predictions are truth plus noise, so they vary too much, which is no fault of its standard deviations
+        assert rows["informed"].locator(".over, .under").count() == 0
 
     def test_bars_are_as_long_as_errors_are_found(self, rows, reports):
         bars = {
