@@ -128,9 +128,9 @@ class RegressionTests(Tests):
         n = int(self.statistics.counts["n"])
         parts = [
             *(f"First check the input: {each}" for each in suspicions if each.is_mistake),
-            sentence or (f"Calibration is not judged: {found.untested}." if found.untested else ""),
+            sentence or f"Calibration is not judged: {found.untested}.",
             self._of_ranking(ranking, recovered, sorts_only),
-            sentences.of_bias(found, self.settings),
+            "" if calibration == "biased" else sentences.of_bias(found, self.settings),
             "" if alike is None or 2 * alike.worth > n else sentences.of_dependence(alike, n),
         ]
         return Verdict(

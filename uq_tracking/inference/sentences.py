@@ -144,7 +144,9 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
     if calibration == "not enough data":
         no_error = "" if biased else "no error is found, but "
         return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
-    return "" if calibration == "biased" else f"Over all, {best}"
+    if calibration == "biased":
+        return f"Biased: {of_bias(found, settings).replace('Predictions', 'predictions', 1)}"
+    return f"Over all, {best}"
 
 
 def _of_shape(found: Findings, settings: Settings) -> str:
