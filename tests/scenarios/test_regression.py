@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import numpy as np
@@ -11,8 +12,10 @@ import uq_tracking as uq
 
 from .regression import SCENARIOS, Scenario
 
-CHEAP, FEW, MANY = 20, 6, 200
-"""Sets of a scenario in every run of the tests, of a slow one there, and in a simulation."""
+CHEAP, FEW = 20, 6
+"""Sets of a scenario in every run of the tests, and of a slow one."""
+MANY = 40 if os.environ.get("SHORT") else 400
+"""Sets of a scenario in a simulation: `make simulate`, or `make simulate SHORT=1`."""
 RIGHT = 0.95
 
 
