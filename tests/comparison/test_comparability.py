@@ -104,7 +104,7 @@ class TestLevels:
         assert found.table["normal"]["rmse"].rank == 1
         text = found.warnings[1]
         assert text.startswith(
-            "Levels of quantiles differ (not ranked, as they depend on the levels: crps, pinball, calibration_error, "
+            "Levels of quantiles differ (not ranked, as they depend on the levels: crps, crps_gain, pinball, "
         )
         assert "rescore" not in " ".join(found.warnings)
         assert text.endswith("no levels: normal; levels 0.05, 0.95: two; levels 0.1, 0.5, 0.9: three.")

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking import figures, plugins
+from uq_tracking import plugins
 from uq_tracking.curves.regression import merci_by_alpha, n_merci_by_alpha
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
@@ -52,7 +52,7 @@ def test_it_is_made_and_drawn_when_asked_for():
     report = uq.evaluate(Y, 0 * Y, STD, curves="merci_by_alpha", unit="m")
     figure = plugins.curves()["merci_by_alpha"]
     assert figure.score == "merci"
-    drawn = figures.merci_by_alpha(report)
+    drawn = report.plot("merci_by_alpha")
     (ax,) = drawn.axes
     assert ax.get_ylabel() == "MeRCI [m]"
     shown = {line.get_label(): line.get_ydata() for line in ax.lines}

@@ -33,12 +33,14 @@ def test_the_python_of_the_page_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_SILENT", "true")
     page = "\n".join(blocks(DOCS / f"{name}.md"))
+    # a database by its whole path: MLflow keeps the connection of a relative one, which is that of an earlier page
     page = page.replace("RUN_ID", "0123abcd").replace('0123abcd"', '" + RUN_ID')
+    code = f"{PRELUDES[name]}\n{page}".replace("sqlite:///mlflow.db", f"sqlite:///{tmp_path}/mlflow.db")
     monkeypatch.setattr("mlflow.tracking.fluent._active_experiment_id", None)
     module = ModuleType(f"page_{name}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     try:
-        exec(compile(f"{PRELUDES[name]}\n{page}", f"{name}.md", "exec"), module.__dict__)
+        exec(compile(code, f"{name}.md", "exec"), module.__dict__)
     finally:
         mlflow.set_tracking_uri(None)
         os.environ.pop("MLFLOW_EXPERIMENT_ID", None)  # set_experiment leaves it for child processes

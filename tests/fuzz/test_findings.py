@@ -208,7 +208,9 @@ def test_units_far_from_one_leave_reports_that_read_back(exponent):
         report = uq.evaluate(
             0 * error, unit * error, unit * std, groups=np.arange(240) // 12, calibration=True
         )
-    assert report.verdict.calibration == "overconfident"
+    assert (
+        report.verdict.calibration == "miscalibrated in places"
+    )  # all of the error is a bias by the prediction
     assert uq.Report.from_json(report.to_json()) == report
 
 

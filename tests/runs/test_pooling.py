@@ -66,9 +66,7 @@ def test_intervals_are_those_of_the_whole():
         assert pooled.intervals[key] == pytest.approx(interval, rel=1e-9, abs=1e-12)
     assert pooled.provenance["intervals"] == whole.provenance["intervals"]
     assert (pooled.verdict.scale, pooled.verdict.bias) == (whole.verdict.scale, whole.verdict.bias)
-    assert any(
-        "do not keep samples in their order" in caveat for caveat in pooled.verdict.caveats
-    )
+    assert any("do not keep samples in their order" in caveat for caveat in pooled.verdict.caveats)
     with pytest.raises(SettingsError, match=r"different levels \(0.9, 0.95\); pass level="):
         uq.pool([grouped(0, level=0.9), grouped(1)])
 

@@ -218,7 +218,7 @@ class TestACommonPredictor:
             uq.log(own.replace(mean=common.mean), run=run.stored.uri, split="common", **QUIET)
         for run, old in zip(dir_place.runs(), before, strict=True):
             own = run.predictions()
-            wanted = uq.evaluate(common.target, common.mean, own.std)
+            wanted = uq.evaluate(common.truth, common.form.mean, own.form.std)
             assert logged_scores(wanted, "common").items() <= run.stored.scalars.items()
             assert run.report() == old
             assert run.stored.scalars["uq/nll"] == old.scores["nll"]

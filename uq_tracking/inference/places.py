@@ -262,7 +262,7 @@ def find_places(
         of_z = of_mean.without_lines(of_mean.error / of_mean.std)
         either = (np.square(rest[of_mean.order.place] / of_mean.std), np.square(of_z))
         least = min(mean_limits(each, of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in either)
-        size = (math.sqrt(least[0]), math.sqrt(least[1]), math.sqrt(least[2]))
+        size = (_finite(math.sqrt(least[0])), _finite(math.sqrt(least[1])), _finite(math.sqrt(least[2])))
         for samples in ordered:
             if samples.on in significant:
                 z = np.abs(rest[samples.order.place] / samples.std)
@@ -330,6 +330,11 @@ def _named(
     return tuple(sorted(claimed, key=lambda place: -size[place])[:2])
 
 
+def _finite(value: float) -> float:
+    """Keep a value within what a file holds; what is no number is 0."""
+    return float(np.clip(np.nan_to_num(value, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST))
+
+
 def _is_off(part: Part, quantity: Quantity) -> bool:
     """Check whether the limits of a part's own factor or bias exclude none."""
     if quantity == "scale":
@@ -354,11 +359,9 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
                 float(end - start if weight is None else weight.sum()) / total,
                 float(covariate[0]),
                 float(covariate[-1]),
-                math.sqrt(square),
-                math.sqrt(of_square[0]),
-                math.sqrt(of_square[1]),
-                *mean_limits(z, weight, group, level),
-                error=-float(np.average(error, weights=weight)),
+                *(_finite(math.sqrt(each)) for each in (square, *of_square)),
+                *(_finite(each) for each in mean_limits(z, weight, group, level)),
+                _finite(-float(np.average(error, weights=weight))),
             )
         )
     return tuple(made)
