@@ -354,14 +354,14 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
         error, covariate = samples.error[inside], samples.covariate[inside]
         z = error / samples.std[inside]
         square, *of_square = mean_limits(np.square(z), weight, group, level, log=True)
+        mean_error = float(np.average(error, weights=weight))
         made.append(
             Part(
                 float(end - start if weight is None else weight.sum()) / total,
                 float(covariate[0]),
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
-                *(_finite(each) for each in mean_limits(z, weight, group, level)),
-                _finite(-float(np.average(error, weights=weight))),
+                *(_finite(each) for each in (*mean_limits(z, weight, group, level), -mean_error)),
             )
         )
     return tuple(made)
