@@ -68,12 +68,12 @@ class GroupCells:
         sums: Mapping[str, npt.NDArray[Any]],
     ) -> GroupCells:
         """Add up the cells of ``groups`` groups that share a row and a bucket, whose key is ``bucket[column]``."""
-        from scipy.sparse import csr_array, get_index_dtype
+        from scipy.sparse import csr_array
 
         used, place = np.unique(bucket, return_inverse=True)
         width = max(len(used), 1)
         cell, at, _ = compact(row * width + place[column], groups * width)
-        index = get_index_dtype(maxval=max(len(cell), width))
+        index = np.int32 if max(len(cell), width) < 2**31 else np.int64
         indices = (cell % width).astype(index)
         indptr = np.searchsorted(cell, np.arange(groups + 1) * width).astype(index)
 
