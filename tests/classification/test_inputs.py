@@ -198,7 +198,7 @@ LAST = {"logits": True, "class_axis": -1}
         ([0, 1], [HALVES], {"members_axis": 5}, ShapeError, "no axis 5 for members"),
         ([0, 1], [HALVES], {"members_axis": -1, "class_axis": -1}, SettingsError, "are both axis 2"),
         ([0, 1], HALVES, {"mask": [True]}, ShapeError, "mask"),
-        ([0, 1], HALVES, {"mask": [True, True]}, EmptyInputError, "2 masked; mask=True excludes a sample"),
+        ([0, 1], HALVES, {"mask": [True, True]}, EmptyInputError, "2 masked; mask=True leaves a sample out"),
         ([9, 9], HALVES, {"ignore_label": 9}, EmptyInputError, "none of 2 samples is left: 2 ignored"),
         ([0], [[2.0, 3.0]], {"on_invalid": "drop"}, EmptyInputError, "1 invalid; pass logits=True"),
         ([], [], {}, EmptyInputError, "nothing to score"),

@@ -27,7 +27,7 @@ figures               1979    1480      14    12
 files                  625     380       4     3
 frameworks             546     360       3     4
 inference             3201    1650      18    11
-inputs                3496    2250      19    18
+inputs                3354    2250      19    18
 metrics               2270    1400      12     9
 recalibration         1210     920       7     8
 runs                  1568    1000       9     8
@@ -37,7 +37,7 @@ tables                 630     430       4     4
 tasks                  484     360       4     2
 testing                504     420       6     5
 tracking              2666    1950      17    17
-total                29227   20540     186   164
+total                29085   20540     186   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

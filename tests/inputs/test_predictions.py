@@ -52,13 +52,6 @@ def test_select_takes_any_array_of_that_shape():
         data.select(np.zeros(4))
 
 
-def test_blocks_of_clean_input_are_read_only_views():
-    target, mean, std = _images()
-    blocks = list(Predictions(target, mean, std).blocks(24))
-    assert len(blocks) == 1
-    assert not blocks[0][2].flags.writeable
-
-
 def test_repr_is_short_and_names_what_is_left_out():
     assert repr(Predictions([1, NAN], [1, 1], [0, 1])) == (
         "Predictions(mean_std, n=1, shape=(2,), n_missing=1, n_zero_std=1)"

@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.validation import BLOCK, blocks
+from uq_tracking.inputs.forms.form import places
+from uq_tracking.inputs.validation import BLOCK
 
 NAN, INF = float("nan"), float("inf")
 
@@ -239,7 +240,6 @@ def test_rules_hold_for_anything(data, order):
     found = Predictions(target, mean, std, mask=mask, on_invalid="drop")
     assert found.counts == expected
     assert_array_equal(np.stack(found.flat(), axis=1), rows)
-    assert_array_equal(np.concatenate([np.stack(block, axis=1) for block in found.blocks(3)]), rows)
     if expected["n_invalid"]:
         with pytest.raises(InvalidValueError, match="first at index"):
             Predictions(target, mean, std, mask=mask)
@@ -248,10 +248,10 @@ def test_rules_hold_for_anything(data, order):
 
 
 @pytest.mark.parametrize("size", [1, 7, BLOCK])
-def test_blocks_cover_every_layout_in_c_order(size):
+def test_pieces_cover_every_layout_in_c_order(size):
     base = np.arange(60.0).reshape(3, 4, 5)
     for view in (base, base.T, base[:, ::-2], np.asfortranarray(base), base[:, :0]):
-        found = [first.copy() for (first,) in blocks(view, size=size)]
+        found = [view[place].reshape(-1) for place in places(view.shape, size)]
         assert_array_equal(np.concatenate([*found, []]), view.ravel())
         assert all(part.size <= size for part in found)
 

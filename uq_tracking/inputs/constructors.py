@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from numbers import Real
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -22,9 +23,15 @@ from uq_tracking.errors import (
     closest,
 )
 from uq_tracking.inputs.convert import FloatArray, LazyPredictions, Source, is_lazy, read_floats
-from uq_tracking.inputs.forms import numbers as moments
-from uq_tracking.inputs.forms.form import Columns, Form, Scored
-from uq_tracking.inputs.forms.numbers import Density, MeanStd, Numbers, Wording
+from uq_tracking.inputs.forms.form import Columns, Form, Scored, in_blocks
+from uq_tracking.inputs.forms.numbers import (
+    Density,
+    MeanStd,
+    Numbers,
+    Wording,
+    combined_members,
+    evidential_stds,
+)
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.validation import check_shapes
 
@@ -227,7 +234,8 @@ class Constructors:
             As for `Predictions`.
         """
         sources = read_equal(y_true=y_true, y_pred=y_pred, variance=variance)
-        (std,) = moments.pointwise(moments.root, 1, sources[2].values)
+        given = sources[2].values
+        std = np.copysign(np.sqrt(np.abs(given)), given)  # negative ones stay negative, and are counted
         return cls._of(sources, MeanStd(mean=sources[1].values, std=std, wording=_VARIANCE), options)
 
     @classmethod
@@ -243,7 +251,9 @@ class Constructors:
             As for `Predictions`.
         """
         sources = read_equal(y_true=y_true, y_pred=y_pred, log_variance=log_variance)
-        (std,) = moments.pointwise(moments.root_of_log, 1, sources[2].values)
+        given = sources[2].values
+        with np.errstate(all="ignore"):  # checks find and name non-finite values
+            std = np.exp(0.5 * given, dtype=np.float64).astype(given.dtype)
         return cls._of(sources, MeanStd(mean=sources[1].values, std=std, wording=_LOG_VARIANCE), options)
 
     @classmethod
@@ -269,11 +279,8 @@ class Constructors:
         """
         sources = read_equal(y_true=y_true, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
         evidence = [source.values for source in sources[2:]]
-        std, aleatoric, epistemic = moments.pointwise(moments.evidential_moments, 3, *evidence)
-        form = MeanStd(
-            mean=sources[1].values, std=std, aleatoric=aleatoric, epistemic=epistemic, wording=_EVIDENCE
-        )
-        return cls._of(sources, form, options)
+        stds: dict[str, Any] = evidential_stds(*evidence)
+        return cls._of(sources, MeanStd(mean=sources[1].values, wording=_EVIDENCE, **stds), options)
 
     @classmethod
     def from_ensemble(
@@ -349,19 +356,26 @@ class Constructors:
             raise SettingsError(
                 "a mixture needs the members' stds; pass them, or combine='gaussian', or draws with from_samples"
             )
-        mixed = moments.mixture(source.values, None if noise is None else noise.values, ddof)
-        sources = (truth, *(without_members(part) for part in (source, noise) if part is not None))
-        more: Any = {"aleatoric": mixed.aleatoric, "epistemic": mixed.epistemic, "samples": source.values}
-        if noise is None or combine == "gaussian":
-            member_std = None if noise is None else noise.values
-            form: Numbers = MeanStd(
-                mean=mixed.mean, std=mixed.std, wording=_MEMBERS, member_std=member_std, **more
+        given = [part for part in (source, noise) if part is not None]
+        members: dict[str, Any] = dict(
+            zip(("samples", "member_std"), (part.values for part in given), strict=False)
+        )
+        if not 0 <= ddof < len(source.values):
+            raise SettingsError(
+                f"ddof={ddof} with {len(source.values)} samples leaves no degrees of freedom; pass 0 <= ddof < M"
             )
+        dtype = np.result_type(*members.values())
+        combined = partial(combined_members, ddof=ddof)
+        found = in_blocks(combined, truth.values, *members.values(), cost=len(source.values))
+        moments: dict[str, Any] = {name: column.astype(dtype) for name, column in found.items()}
+        if noise is None or combine == "gaussian":
+            form: Numbers = MeanStd(wording=_MEMBERS, **moments, **members)
         else:
             wanted = wants_quantiles(truth.values.size, quantile_scores)
-            scored = score_mixture(truth.values, source.values, noise.values, quantiles=wanted)
-            form = Mixture.of(scored, _COMPONENTS, mixed.mean.dtype, member_std=noise.values, **more)
-        return cls._of(sources, form, options)
+            scored = score_mixture(truth.values, *members.values(), quantiles=wanted)
+            parts = {name: moments[name] for name in ("aleatoric", "epistemic")}
+            form = Mixture.of(scored, _COMPONENTS, dtype, **parts, **members)
+        return cls._of((truth, *map(without_members, given)), form, options)
 
     @classmethod
     def from_samples(
@@ -540,10 +554,11 @@ class Constructors:
         levels = np.asarray([(1 - level) / 2, (1 + level) / 2])
         point = None if y_pred is None else sources[3].values
         scored = score_quantiles(truth.values, edges, levels, point)
-        width = 2 * NormalDist().inv_cdf((1 + level) / 2)
-        to_moments = moments.interval_moments(width)
-        middle, std = moments.pointwise(to_moments, 2, below.values, above.values)
-        columns = {**scored.columns, "std": std, "mean": middle if point is None else point}
+        with np.errstate(all="ignore"):  # checks find and name non-finite values
+            gap = np.subtract(above.values, below.values, dtype=np.float64)
+            middle = below.values + 0.5 * gap if point is None else point
+        std = gap / (2 * NormalDist().inv_cdf((1 + level) / 2))
+        columns = {**scored.columns, "std": std, "mean": middle}
         del columns["crps"]  # a trapezoid over two levels says next to nothing about it
         dtype = np.result_type(below.values, above.values)
         return cls._of(sources, Interval.of(Scored(columns, scored.facts), _INTERVAL, dtype), options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, cycle
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
-        """Fingerprint of samples: target, mean, std and weights, if any; arrays of shape (N,)."""
+        """Fingerprint of samples: target, forecast and weights, if any; arrays of shape (N,) or (N, C)."""
         result = cls()
         for start in range(0, len(columns[0]), BLOCK):
             result = result + cls._of_block(*(column[start : start + BLOCK] for column in columns))
@@ -56,7 +57,8 @@ class Fingerprint:
     def _of_block(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         sums = []
-        for column, multiplier in zip(columns, (*MULTIPLIERS, MULTIPLIERS[0]), strict=False):
+        single = chain.from_iterable(column.reshape(len(state), -1).T for column in columns)
+        for column, multiplier in zip(single, cycle(MULTIPLIERS), strict=False):
             state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
             state *= np.uint64(multiplier)
             state ^= state >> np.uint64(SHIFT)
@@ -64,18 +66,6 @@ class Fingerprint:
             state ^= state >> np.uint64(SHIFT)
             sums.append(int(state.sum(dtype=np.uint64)))
         return cls(sums[0], sums[-1])
-
-    @classmethod
-    def of_classes(cls, labels: npt.NDArray[Any], members: Iterable[npt.NDArray[np.float64]]) -> Fingerprint:
-        """Fingerprint of labels, shape (n,), the scores of each member, shape (n, C) or (n,), and then weights."""
-        truth = state = labels.astype(np.uint64)
-        for member in members:
-            values = member if member.ndim == 2 else member[:, None]
-            weights = 2 * np.arange(values.shape[1], dtype=np.uint64) + np.uint64(1)
-            bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
-            weighted = (_mixed(bits) * (weights * np.uint64(MULTIPLIERS[0]))).sum(axis=1, dtype=np.uint64)
-            state = _mixed(state) + weighted
-        return cls(*(int(_mixed(column).sum(dtype=np.uint64)) for column in (truth, state)))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         return Fingerprint((self.target + other.target) % MODULUS, (self.samples + other.samples) % MODULUS)
@@ -98,9 +88,3 @@ class Fingerprint:
     def from_array(cls, values: npt.NDArray[Any]) -> Fingerprint:
         """Inverse of ``to_array``."""
         return cls(int(values[0]), int(values[1]))
-
-
-def _mixed(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    state = state * np.uint64(MULTIPLIERS[0])
-    state ^= state >> np.uint64(SHIFT)
-    return np.asarray(state * np.uint64(MULTIPLIERS[0]))

@@ -41,7 +41,7 @@ from uq_tracking.inputs.labels import (
     read_weights,
     spread,
 )
-from uq_tracking.inputs.validation import BLOCK, blocks, check_shapes
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.typed import DAMAGE
@@ -411,7 +411,7 @@ class Predictions(Constructors):
         valid = keep if self.valid is None else keep & self.valid
         counts = {**self.counts, "n": int(np.count_nonzero(valid))}
         if "n_zero_std" in counts:
-            counts["n_zero_std"] = int(np.count_nonzero(self.std[valid] == 0))
+            counts["n_zero_std"] = self.numbers.zeros(valid)
         return object.__new__(type(self))._fill({**vars(self), "valid": read_only(valid), "counts": counts})
 
     def case(self, place: tuple[Any, ...], image: Any = None) -> Case:
@@ -428,19 +428,6 @@ class Predictions(Constructors):
     def flat(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(target, mean, std) of the samples that count, 1-D; views if all count and memory is in C order."""
         return self.select(self.truth), self.select(self.mean), self.select(self.std)
-
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """(target, mean, std) of the samples that count, in 1-D blocks of at most ``size`` samples.
-
-        Reads any memory layout without copying the whole. Blocks that are views are read-only, and each is valid only
-        until the next one is requested.
-        """
-        if self.valid is None:
-            yield from blocks(self.truth, self.mean, self.std, size=size)
-            return
-        for target, mean, std, valid in blocks(self.truth, self.mean, self.std, self.valid, size=size):
-            if valid.any():
-                yield target[valid], mean[valid], std[valid]
 
     def flat_labels(self, name: Literal["groups", "by"]) -> AnyArray:
         """Label of each sample that counts, 1-D; SettingsError if there are no such labels."""

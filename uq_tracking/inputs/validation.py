@@ -1,13 +1,10 @@
-"""Which samples count, and whether those that count can be scored (rules for missing and bad input).
-
-The arrays are read once, in cache-sized blocks; a boolean array is made only when a sample is left out.
-"""
+"""Which samples count, and whether those that count can be scored (rules for missing and bad input)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,6 +39,48 @@ class Finding:
         return tuple(int(k) for k in np.unravel_index(self.first, shape))
 
 
+Defect = tuple[str, str]
+"""What is bad, and how: ("y_std", "negative")."""
+
+
+@dataclass
+class Scan:
+    """Which samples count, and how many do not, by reason; a boolean array is made only when one is left out."""
+
+    shape: tuple[int, ...]
+    valid: BoolArray | None = None
+    n_masked: int = 0
+    n_absent: int = 0
+    """Samples without truth."""
+    n_invalid: int = 0
+    defects: dict[Defect, Finding] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Number of samples that count."""
+        return math.prod(self.shape) - self.n_masked - self.n_absent - self.n_invalid
+
+    def add(
+        self, offset: int, masked: BoolArray | None, absent: BoolArray, defects: Mapping[Defect, BoolArray]
+    ) -> None:
+        """Count a piece's samples, arrays of shape (n,), the first of which is at the flat position ``offset``."""
+        if masked is None and not absent.any() and not any(hits.any() for hits in defects.values()):
+            return
+        here = np.ones(absent.shape, dtype=bool) if masked is None else ~masked
+        keep = here & ~absent
+        good = keep.copy()
+        for defect, hits in defects.items():
+            self.defects.setdefault(defect, Finding()).add(keep & hits, offset)
+            good &= ~hits
+        self.n_masked += here.size - int(np.count_nonzero(here))
+        self.n_absent += int(np.count_nonzero(here)) - int(np.count_nonzero(keep))
+        self.n_invalid += int(np.count_nonzero(keep)) - int(np.count_nonzero(good))
+        if self.valid is None and not good.all():
+            self.valid = np.ones(self.shape, dtype=bool)
+        if self.valid is not None:
+            self.valid.reshape(-1)[offset : offset + good.size] = good
+
+
 def check_shapes(*arrays: tuple[str, tuple[int, ...]]) -> None:
     """Reject arrays of unequal shape.
 
@@ -73,14 +112,3 @@ def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
         if len(shape) == len(largest) and shape != largest and sorted(shape) == sorted(largest):
             return f"; the axes of {name} are in another order: transpose it"
     return ""
-
-
-def blocks(*arrays: Any, size: int = BLOCK) -> Iterator[tuple[Any, ...]]:
-    """Walk arrays of equal shape together in C order, as 1-D blocks; copies if memory is ordered differently."""
-    if len(arrays) == 1:  # numpy yields a single operand without a tuple
-        for first, _ in blocks(arrays[0], arrays[0], size=size):
-            yield (first,)
-        return
-    settings: Any = {"flags": ["external_loop", "buffered"], "order": "C", "buffersize": size}
-    if arrays[0].size:
-        yield from np.nditer(list(arrays), **settings)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from uq_tracking.errors import EmptyInputError, InvalidValueError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.fingerprint import Fingerprint
-from uq_tracking.inputs.validation import BLOCK
+from uq_tracking.inputs.validation import BLOCK, Defect, Scan
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,6 +56,10 @@ class Form(ABC):
     takes: ClassVar[tuple[str, ...]]
     options: ClassVar[tuple[str, ...]] = ()
     truth_name: ClassVar[str] = "target"
+    truth_is: ClassVar[str] = "y_true is"
+    """How messages begin that say what the truth is."""
+    without_truth: ClassVar[tuple[str, str]] = ("n_missing", "missing (non-finite target)")
+    """Count of samples without truth, and what messages call these."""
     made_by: ClassVar[str] = "Predictions"
     """Name of the constructor in error messages."""
     in_unit: ClassVar[bool] = False
@@ -104,7 +109,23 @@ class Form(ABC):
         """Further facts about the input, for the settings of a report; plain values."""
         return {}
 
-    @abstractmethod
+    def absent(self, truth: AnyArray) -> BoolArray:
+        """Return which samples of a piece of the truth, shape (n,), have none; by default those not finite."""
+        return ~np.isfinite(truth)
+
+    def invalid(self, truth: AnyArray, place: Place) -> Mapping[Defect, BoolArray]:
+        """Return which of a piece's samples are bad, shape (n,), by what is bad and how: ("y_std", "negative")."""
+        return {}
+
+    def complaint(self, found: Scan) -> str:
+        """Return the message that names bad samples and a cure."""
+        parts = [hit.describe(*defect, found.shape) for defect, hit in found.defects.items() if hit.count]
+        return "; ".join([*parts, *self.cures(found)])
+
+    def cures(self, found: Scan) -> list[str]:
+        """Return what helps against bad samples."""
+        return ["leave such samples out with mask= or on_invalid='drop'"]
+
     def checked(
         self, truth: AnyArray, left_out: BoolArray | None, on_invalid: str
     ) -> tuple[Self, BoolArray | None, dict[str, int]]:
@@ -117,6 +138,34 @@ class Form(ABC):
         EmptyInputError
             No sample is left.
         """
+        found, offset, pieces = Scan(truth.shape), 0, list(self.places(truth.shape))
+        for place in pieces if len(pieces) > 1 else places(truth.shape, BLOCK):
+            piece = truth[place].reshape(-1)
+            masked = None if left_out is None else left_out[place].reshape(-1)
+            found.add(offset, masked, self.absent(piece), self.invalid(piece, place))
+            offset += piece.size
+        if on_invalid == "raise" and any(hit.count for hit in found.defects.values()):
+            raise InvalidValueError(self.complaint(found))
+        left = {
+            self.without_truth[0]: found.n_absent,
+            "n_masked": found.n_masked,
+            "n_invalid": found.n_invalid,
+        }
+        counts = {"n": found.n, **left}
+        if not found.n:
+            raise EmptyInputError(self._nothing_left(found), counts)
+        return self, found.valid, counts
+
+    def _nothing_left(self, found: Scan) -> str:
+        size = math.prod(found.shape)
+        if size == 0:
+            return f"{self.truth_is} empty (shape {found.shape}); there is nothing to score"
+        parts = {self.without_truth[1]: found.n_absent, "masked": found.n_masked, "invalid": found.n_invalid}
+        listed = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
+        cure = "; mask=True leaves a sample out: pass ~mask if yours marks what to keep" * bool(
+            found.n_masked
+        )
+        return f"none of {size} samples is left: {listed}{cure}"
 
     @abstractmethod
     def rows(self, truth: AnyArray, place: Place, keep: BoolArray | None) -> dict[str, AnyArray]:
@@ -152,10 +201,8 @@ class Form(ABC):
         self, truth: AnyArray, place: Place, keep: BoolArray | None, weight: AnyArray | None
     ) -> Fingerprint:
         """Digest of a piece's samples, independent of order, batches and dtype; ``weight`` is of those kept."""
-        arrays, _ = self.digested([])
-        columns = [picked(array, place, keep, truth.ndim).astype(np.float64) for array in arrays]
-        columns += [] if weight is None else [weight]
-        return Fingerprint.of_classes(picked(truth, place, keep, truth.ndim), columns)
+        columns = [picked(array, place, keep, truth.ndim) for array in (truth, *self.digested([])[0])]
+        return Fingerprint.of(*columns, *([] if weight is None else [weight]))
 
     @property
     def members(self) -> tuple[int, int] | None:
@@ -273,7 +320,7 @@ def in_blocks(
         for start in range(0, max(len(flat), 1), step):
             part = slice(start, start + step)
             found = function(
-                flat[part].astype(np.float64), *(row[:, part].astype(np.float64) for row in rows)
+                flat[part].astype(np.float64), *(row[:, part].astype(np.float64, order="C") for row in rows)
             )
             if not made:
                 made = {name: np.empty(len(flat)) for name in found}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from uq_tracking.checks import value_text
-from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
+from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
-from uq_tracking.inputs.fingerprint import Fingerprint
-from uq_tracking.inputs.forms.form import Form, Place, Rows, Scored, picked
-from uq_tracking.inputs.validation import BLOCK, Finding, blocks, check_shapes
+from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, Scored, picked, places
+from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from uq_tracking.inputs.predictions import Predictions
 
+NON_FINITE, NEGATIVE = "non-finite", "negative"
 SCORED = "scored/"
 """Prefix of the names of stored columns."""
 OPTIONAL = ("aleatoric", "epistemic", "samples", "member_std")
@@ -31,7 +31,6 @@ OPTIONAL = ("aleatoric", "epistemic", "samples", "member_std")
 class Wording(NamedTuple):
     """How error messages refer to the mean and std derived from the arguments, and the cure for bad ones."""
 
-    target: str = "y_true"
     mean: str = "y_pred"
     std: str = "y_std"
     negative_cure: str = "pass standard deviations, or use Predictions.from_variance / from_log_variance"
@@ -150,14 +149,39 @@ class Numbers(Form):
     ) -> tuple[Self, BoolArray | None, dict[str, int]]:
         check_floor(self.std_floor)
         check_shapes(("target", truth.shape), ("mean", self.mean.shape), ("std", self.std.shape))
-        found = scan(truth, self.mean, self.std, left_out)
-        check_scan(found, self.wording, on_invalid)
-        std = self.std
+        _, valid, counts = super().checked(truth, left_out, on_invalid)
+        std, n_zero = self.std, self.zeros(valid)
         if self.std_floor is not None:
             std = _raised(std, self.std_floor)
-        elif found.n_zero_std and np.signbit(std).any():  # -0.0 would flip the sign of quotients
+        elif n_zero and np.signbit(std).any():  # -0.0 would flip the sign of quotients
             std = std + std.dtype.type(0)
-        return replace(self, std=std), found.valid, found.counts
+        return replace(self, std=std), valid, {**counts, "n_zero_std": n_zero}
+
+    def zeros(self, valid: BoolArray | None) -> int:
+        """Return how many of the samples that count have a std of 0."""
+        found = 0
+        for place in places(self.std.shape, BLOCK):
+            std = self.std[place]
+            found += int(np.count_nonzero((std if valid is None else std[valid[place]]) == 0))
+        return found
+
+    @override
+    def invalid(self, truth: AnyArray, place: Place) -> Mapping[Defect, BoolArray]:
+        mean, std, wording = self.mean[place].reshape(-1), self.std[place].reshape(-1), self.wording
+        return {
+            (wording.mean, NON_FINITE): ~np.isfinite(mean),
+            (wording.std, NON_FINITE): ~np.isfinite(std),
+            (wording.std, NEGATIVE): (std < 0) & (std > -np.inf),
+        }
+
+    @override
+    def cures(self, found: Scan) -> list[str]:
+        hows = {how for (_, how), hit in found.defects.items() if hit.count}
+        cures = [self.wording.negative_cure] if NEGATIVE in hows else []
+        if NON_FINITE in hows:
+            cures += [self.wording.non_finite_cure] if self.wording.non_finite_cure else []
+            cures += super().cures(found)
+        return cures
 
     @override
     def rows(self, truth: AnyArray, place: Place, keep: BoolArray | None) -> dict[str, AnyArray]:
@@ -181,13 +205,6 @@ class Numbers(Form):
         names = ("pit_low", "pit_high", "joint_pit")
         pit = [self.columns[name] for name in names if name in self.columns]
         return [self.mean, self.std, *weights, *pit], ""
-
-    @override
-    def fingerprint(
-        self, truth: AnyArray, place: Place, keep: BoolArray | None, weight: AnyArray | None
-    ) -> Fingerprint:
-        columns = [picked(array, place, keep, truth.ndim) for array in (truth, self.mean, self.std)]
-        return Fingerprint.of(*columns, *([] if weight is None else [weight]))
 
     @property
     @override
@@ -269,236 +286,28 @@ def _raised(std: FloatArray, floor: float) -> FloatArray:
         return np.maximum(std, limit) if np.any(std < limit) else std
 
 
-@dataclass
-class Scan:
-    """What one pass over the arrays found."""
-
-    shape: tuple[int, ...]
-    valid: BoolArray | None = None
-    n_masked: int = 0
-    n_missing: int = 0
-    n_invalid: int = 0
-    n_zero_std: int = 0
-    bad_mean: Finding = field(default_factory=Finding)
-    bad_std: Finding = field(default_factory=Finding)
-    negative_std: Finding = field(default_factory=Finding)
-
-    @property
-    def size(self) -> int:
-        """Number of samples, including those left out."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The counts of a report."""
-        n = self.size - self.n_masked - self.n_missing - self.n_invalid
-        return {
-            "n": n,
-            "n_missing": self.n_missing,
-            "n_masked": self.n_masked,
-            "n_invalid": self.n_invalid,
-            "n_zero_std": self.n_zero_std,
-        }
+def evidential_stds(nu: FloatArray, alpha: FloatArray, beta: FloatArray) -> Columns:
+    """Return total, aleatoric and epistemic std of a normal-inverse-gamma; NaN if its variance is infinite."""
+    dtype = np.result_type(nu, alpha, beta)
+    nu, alpha, beta = (values.astype(np.float64) for values in (nu, alpha, beta))
+    with np.errstate(all="ignore"):  # checks find and name non-finite values
+        proper = (nu > 0) & (alpha > 1) & (beta > 0)
+        aleatoric = np.where(proper, beta / (alpha - 1), np.nan)
+        epistemic = aleatoric / nu
+        variances = {"std": aleatoric + epistemic, "aleatoric": aleatoric, "epistemic": epistemic}
+        return {name: np.sqrt(variance).astype(dtype) for name, variance in variances.items()}
 
 
-def scan(target: FloatArray, mean: FloatArray, std: FloatArray, left_out: BoolArray | None) -> Scan:
-    """Read every sample once and count what is missing, bad or zero."""
-    result = Scan(target.shape)
-    valid: BoolArray | None = None
-    offset = 0
-    arrays = (target, mean, std) if left_out is None else (target, mean, std, left_out)
-    for block in blocks(*arrays):
-        stop = offset + block[0].size
-        if not _all_fine(result, *block):
-            if valid is None:
-                valid = np.ones(target.size, dtype=bool)
-            valid[offset:stop] = _sort_out(result, offset, *block)
-        offset = stop
-    result.valid = None if valid is None else valid.reshape(target.shape)
-    return result
-
-
-def _all_fine(
-    result: Scan, target: FloatArray, mean: FloatArray, std: FloatArray, left_out: Any = None
-) -> bool:
-    if left_out is not None and left_out.any():
-        return False
-    if not (np.isfinite(target).all() and np.isfinite(mean).all() and np.isfinite(std).all()):
-        return False
-    smallest = std.min()
-    if smallest == 0:
-        result.n_zero_std += std.size - int(np.count_nonzero(std))
-    return bool(smallest >= 0)
-
-
-def _sort_out(
-    result: Scan, offset: int, target: FloatArray, mean: FloatArray, std: FloatArray, left_out: Any = None
-) -> BoolArray:
-    """Count the defects in one block; return which of its samples count."""
-    here = np.ones(target.size, dtype=bool) if left_out is None else ~left_out
-    result.n_masked += here.size - int(np.count_nonzero(here))
-    keep: BoolArray = here & np.isfinite(target)
-    result.n_missing += int(np.count_nonzero(here)) - int(np.count_nonzero(keep))
-    finite_mean, finite_std = np.isfinite(mean), np.isfinite(std)
-    with np.errstate(invalid="ignore"):
-        negative = finite_std & (std < 0)
-    result.bad_mean.add(keep & ~finite_mean, offset)
-    result.bad_std.add(keep & ~finite_std, offset)
-    result.negative_std.add(keep & negative, offset)
-    good: BoolArray = keep & finite_mean & finite_std & ~negative
-    result.n_invalid += int(np.count_nonzero(keep)) - int(np.count_nonzero(good))
-    result.n_zero_std += int(np.count_nonzero(good & (std == 0)))
-    return good
-
-
-def check_scan(result: Scan, wording: Wording, on_invalid: str) -> None:
-    """Judge a scan by the user's policy.
-
-    Raises
-    ------
-    InvalidValueError
-        Samples that count have bad values, under ``on_invalid="raise"``.
-    EmptyInputError
-        No sample is left.
-    """
-    if result.n_invalid and on_invalid == "raise":
-        raise InvalidValueError(_bad_values(result, wording))
-    if result.counts["n"] == 0:
-        raise EmptyInputError(_nothing_left(result, wording), result.counts)
-
-
-def _bad_values(result: Scan, wording: Wording) -> str:
-    defects = [
-        (result.bad_mean, wording.mean, "non-finite"),
-        (result.bad_std, wording.std, "non-finite"),
-        (result.negative_std, wording.std, "negative"),
-    ]
-    parts = [finding.describe(name, what, result.shape) for finding, name, what in defects if finding.count]
-    cures = [wording.negative_cure] if result.negative_std.count else []
-    if result.bad_mean.count or result.bad_std.count:
-        cures += [wording.non_finite_cure] if wording.non_finite_cure else []
-        cures.append("leave such samples out with mask= or on_invalid='drop'")
-    return "; ".join([*parts, *cures])
-
-
-def _nothing_left(result: Scan, wording: Wording) -> str:
-    if result.size == 0:
-        return f"{wording.target} is empty (shape {result.shape}); there is nothing to score"
-    parts = {
-        "missing (non-finite target)": result.n_missing,
-        "masked": result.n_masked,
-        "invalid": result.n_invalid,
-    }
-    listed = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
-    cure = (
-        "; mask=True leaves a sample out: pass ~mask if yours marks what to keep" if result.n_masked else ""
-    )
-    return f"none of {result.size} samples is left: {listed}{cure}"
-
-
-Moments = Callable[..., tuple[FloatArray, ...]]
-
-
-class Mixture(NamedTuple):
-    """Moments of an equally weighted mixture; the two parts exist only if members have their own std."""
-
-    mean: FloatArray
-    std: FloatArray
-    aleatoric: FloatArray | None
-    epistemic: FloatArray | None
-
-
-def pointwise(function: Moments, n_out: int, *inputs: FloatArray) -> tuple[FloatArray, ...]:
-    """Apply a function of float64 blocks to arrays of equal shape; results have the inputs' common dtype."""
-    dtype = np.result_type(*inputs)
-    outputs = tuple(np.empty(inputs[0].shape, dtype) for _ in range(n_out))
-    if inputs[0].size == 0:
-        return outputs
-    settings: Any = {
-        "flags": ["external_loop", "buffered"],
-        "op_flags": [["readonly"]] * len(inputs) + [["writeonly"]] * n_out,
-        "op_dtypes": [np.float64] * (len(inputs) + n_out),  # numpy casts block by block, both ways
-        "casting": "same_kind",
-        "order": "C",
-        "buffersize": BLOCK,
-    }
-    walk: Any = np.nditer([*inputs, *outputs], **settings)
-    with walk, np.errstate(all="ignore"):  # validation finds, counts and names non-finite values
-        for block in walk:
-            for out, values in zip(block[len(inputs) :], function(*block[: len(inputs)]), strict=True):
-                out[...] = values
-    return outputs
-
-
-def root(variance: FloatArray) -> tuple[FloatArray]:
-    """Convert a variance to a std; negative values stay negative, so that validation can count them."""
-    return (np.copysign(np.sqrt(np.abs(variance)), variance),)
-
-
-def root_of_log(log_variance: FloatArray) -> tuple[FloatArray]:
-    """Convert the natural log of a variance to a std."""
-    return (np.exp(0.5 * log_variance),)
-
-
-def interval_moments(width_per_std: float) -> Moments:
-    """Return the function from (low, high) to the mean and std of the Gaussian with that central interval."""
-
-    def moments(low: FloatArray, high: FloatArray) -> tuple[FloatArray, ...]:
-        return low + 0.5 * (high - low), (high - low) / width_per_std
-
-    return moments
-
-
-def evidential_moments(nu: FloatArray, alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, ...]:
-    """Total, aleatoric and epistemic std of a normal-inverse-gamma; NaN if its variance is infinite."""
-    proper = (nu > 0) & (alpha > 1) & (beta > 0)
-    aleatoric = np.where(proper, beta / (alpha - 1), np.nan)
-    epistemic = aleatoric / nu
-    return np.sqrt(aleatoric + epistemic), np.sqrt(aleatoric), np.sqrt(epistemic)
-
-
-def mixture(samples: FloatArray, member_std: FloatArray | None, ddof: int) -> Mixture:
-    """Match the first two moments of the mixture of M members along the first axis.
-
-    Parameters
-    ----------
-    samples : (M, ...) array
-        Draws, or the members' means.
-    member_std : (M, ...) array, optional
-        The members' standard deviations.
-    ddof
-        Delta degrees of freedom of the variance of ``samples``.
-    """
-    members, shape = samples.shape[0], samples.shape[1:]
-    if not 0 <= ddof < members:
-        raise SettingsError(
-            f"ddof={ddof} with {members} samples leaves no degrees of freedom; pass 0 <= ddof < M"
-        )
-    dtype = samples.dtype if member_std is None else np.result_type(samples, member_std)
-    names = ("mean", "std") if member_std is None else ("mean", "std", "aleatoric", "epistemic")
-    out = {name: np.empty(shape, dtype) for name in names}
-    flat = {name: array.reshape(-1) for name, array in out.items()}
-    draws = samples.reshape(members, -1) if samples.size else np.empty((members, 0))
-    noise = None if member_std is None else member_std.reshape(members, -1)
-    step = max(1, 8 * BLOCK // members)
-    with np.errstate(all="ignore"):
-        for start in range(0, draws.shape[1], step):
-            part = slice(start, start + step)
-            block = _mix(draws[:, part], None if noise is None else noise[:, part], ddof)
-            for name in names:
-                flat[name][part] = block[name]
-    return Mixture(out["mean"], out["std"], out.get("aleatoric"), out.get("epistemic"))
-
-
-def _mix(draws: FloatArray, noise: FloatArray | None, ddof: int) -> dict[str, FloatArray]:
-    exact = draws.astype(np.float64, order="C")  # so that results do not depend on the memory layout
-    mean = exact.mean(axis=0)
-    exact -= mean
-    between = np.einsum("mi,mi->i", exact, exact) / (draws.shape[0] - ddof)
-    if noise is None:
+def combined_members(
+    target: FloatArray, means: FloatArray, stds: FloatArray | None = None, *, ddof: int
+) -> Columns:
+    """Match the first two moments of the mixture of M members, arrays (M, n); its parts if members have a std."""
+    mean = means.mean(axis=0)
+    apart = means - mean
+    between = np.einsum("mi,mi->i", apart, apart) / (len(means) - ddof)
+    if stds is None:
         return {"mean": mean, "std": np.sqrt(between)}
-    stds = noise.astype(np.float64, order="C")
-    within = np.where((stds < 0).any(axis=0), np.nan, np.einsum("mi,mi->i", stds, stds) / draws.shape[0])
+    within = np.where((stds < 0).any(axis=0), np.nan, np.einsum("mi,mi->i", stds, stds) / len(means))
     return {
         "mean": mean,
         "std": np.sqrt(within + between),

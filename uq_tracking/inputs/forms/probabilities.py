@@ -7,10 +7,8 @@ not change a bit of the result. A boolean array is made only when a sample is le
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -21,9 +19,8 @@ from uq_tracking.checks import as_names, check_flag, whole_number
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read, read_floats
 from uq_tracking.inputs.convert import FloatArray as AnyFloats
-from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
-from uq_tracking.inputs.validation import Finding, check_shapes
+from uq_tracking.inputs.validation import Defect, Finding, Scan, check_shapes
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -33,6 +30,9 @@ if TYPE_CHECKING:
 
 NO_LABEL = -1
 """Label of samples that do not count, in cases."""
+
+OFF = "off"
+"""Defect of probabilities that do not sum to 1, or exceed 1."""
 
 HALVED_ABOVE = 1 << 17
 """From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
@@ -79,6 +79,8 @@ class Probabilities(Form):
         "logits", "class_axis", "members_axis", "ignore_label", "class_names",
     )  # fmt: skip
     truth_name: ClassVar[str] = "labels"
+    truth_is: ClassVar[str] = "labels are"
+    without_truth: ClassVar[tuple[str, str]] = ("n_ignored", "ignored")
     made_by: ClassVar[str] = "Predictions.from_probs"
 
     values: AnyFloats
@@ -193,11 +195,73 @@ class Probabilities(Form):
     ) -> tuple[Self, BoolArray | None, dict[str, int]]:
         if truth.dtype.kind not in "iu" or truth.shape != self.shape:
             raise ValueError(f"labels of shape {self.shape} must be integers")
-        found = scan_classes(
-            truth, self, left_out=left_out, ignore_label=self.ignore_label, tolerance=self.tolerance
+        outside = ((truth < 0) | (truth >= self.n_classes)) & ~self.absent(truth)
+        if left_out is not None:
+            outside &= ~left_out
+        if outside.any():
+            raise InvalidValueError(self._outside(truth, outside))
+        return super().checked(truth, left_out, on_invalid)
+
+    def _outside(self, labels: AnyArray, outside: BoolArray) -> str:
+        found = Finding()
+        found.add(outside.reshape(-1), 0)
+        index, count = found.index(labels.shape), found.count
+        value = int(labels[index])
+        cure = f"pass ignore_label={value} if that means 'no label here', or mask="
+        if value == self.n_classes and labels.min() == 1:
+            cure = f"subtract 1 if classes start at 1; {cure}"
+        elif self.binary:
+            cure = (
+                "probs of the labels' shape are read as the probability of class 1 of the two classes 0 and 1; "
+                f"{cure}"
+            )
+        return (
+            f"labels have {count} value{'s' * (count != 1)} outside 0 ... "
+            f"{self.n_classes - 1} (first: {value} at index {index}); {cure}"
         )
-        check_class_scan(found, self, truth, on_invalid)
-        return self, found.valid, found.counts
+
+    @override
+    def absent(self, truth: AnyArray) -> BoolArray:
+        return np.zeros(truth.shape, bool) if self.ignore_label is None else truth == self.ignore_label
+
+    @override
+    def invalid(self, truth: AnyArray, place: Place) -> Mapping[Defect, BoolArray]:
+        found = [_defects(member, self) for member in self.of_each(place)]
+        not_finite, negative, off = (np.logical_or.reduce(hits) for hits in zip(*found, strict=True))
+        name = "logits" if self.logits else "probs"
+        return {
+            (name, "non-finite"): not_finite,
+            (name, "negative"): negative & ~not_finite,
+            (name, OFF): off & ~not_finite & ~negative,
+        }
+
+    @override
+    def complaint(self, found: Scan) -> str:
+        parts, cures = [], []
+        hits = {how: hit for (_, how), hit in found.defects.items() if hit.count}
+        for how, hit in hits.items():
+            index, samples = hit.index(found.shape), f"{hit.count} sample{'s' * (hit.count != 1)}"
+            place: Place = (slice(None), *index)
+            values = self.values[place].astype(np.float64)
+            where = f"first at index {index}"
+            if how != OFF:
+                parts.append(f"{'logits' if self.logits else 'probs'} of {samples} are {how} ({where})")
+            elif self.binary:
+                parts.append(f"probs of {samples} exceed 1 ({where}: {values.max():.4g})")
+            else:
+                sums = values.sum(axis=-1)
+                worst = sums[np.argmax(np.abs(sums - 1))]
+                parts.append(f"probs of {samples} do not sum to 1 ({where}: {worst:.6g})")
+        if "negative" in hits or OFF in hits:
+            cures.append("pass logits=True if these are logits")
+        if OFF in hits and not self.binary:
+            cures.append("divide by their sum if these are weights")
+        cures.append("exclude such samples with mask= or on_invalid='drop'")
+        return "; ".join([*parts, *cures])
+
+    @override
+    def _nothing_left(self, found: Scan) -> str:
+        return super()._nothing_left(found) + "; pass logits=True if these are logits" * bool(found.n_invalid)
 
     @override
     def rows(self, truth: AnyArray, place: Place, keep: BoolArray | None) -> dict[str, AnyArray]:
@@ -242,14 +306,6 @@ class Probabilities(Form):
     @override
     def digested(self, weights: Sequence[AnyArray]) -> tuple[list[AnyArray], str]:
         return [*self.values, *weights], repr([self.logits, self.binary])
-
-    @override
-    def fingerprint(
-        self, truth: AnyArray, place: Place, keep: BoolArray | None, weight: AnyArray | None
-    ) -> Fingerprint:
-        members = [_kept(part, keep) for part in self.of_each(place)]
-        members += [] if weight is None else [weight]
-        return Fingerprint.of_classes(picked(truth, place, keep, truth.ndim), members)
 
     @property
     @override
@@ -377,87 +433,17 @@ TOLERANCES = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-
 """How far from 1 a sample's probabilities may sum, by the dtype they were given in."""
 
 
-@dataclass
-class ClassScan:
-    """What one pass over labels and scores found."""
-
-    shape: tuple[int, ...]
-    valid: BoolArray | None = None
-    n_masked: int = 0
-    n_ignored: int = 0
-    n_invalid: int = 0
-    outside: Finding = field(default_factory=Finding)
-    """Labels that are not a class."""
-    not_finite: Finding = field(default_factory=Finding)
-    negative: Finding = field(default_factory=Finding)
-    off: Finding = field(default_factory=Finding)
-    """Probabilities that do not sum to 1, or exceed 1."""
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The counts of a report."""
-        n = math.prod(self.shape) - self.n_masked - self.n_ignored - self.n_invalid
-        return {
-            "n": n,
-            "n_ignored": self.n_ignored,
-            "n_masked": self.n_masked,
-            "n_invalid": self.n_invalid,
-        }
-
-
-def scan_classes(
-    labels: AnyArray,
-    scores: Probabilities,
-    *,
-    left_out: BoolArray | None = None,
-    ignore_label: int | None = None,
-    tolerance: float = 1e-5,
-) -> ClassScan:
-    """Read every sample once and count those left out or bad."""
-    result = ClassScan(labels.shape)
-    valid = np.ones(labels.size, dtype=bool)
-    offset = 0
-    for place in scores.places(labels.shape):
-        truth = labels[place].reshape(-1)
-        here = np.ones(truth.size, dtype=bool) if left_out is None else ~left_out[place].reshape(-1)
-        result.n_masked += truth.size - int(np.count_nonzero(here))
-        if ignore_label is not None:
-            ignored = here & (truth == ignore_label)
-            result.n_ignored += int(np.count_nonzero(ignored))
-            here &= ~ignored
-        result.outside.add(here & ((truth < 0) | (truth >= scores.n_classes)), offset)
-        good = here & ~_bad_scores(result, here, scores, place, tolerance, offset)
-        result.n_invalid += int(np.count_nonzero(here)) - int(np.count_nonzero(good))
-        valid[offset : offset + truth.size] = good
-        offset += truth.size
-    if not valid.all():
-        result.valid = valid.reshape(labels.shape)
-    return result
-
-
-def _bad_scores(
-    result: ClassScan, here: BoolArray, scores: Probabilities, place: Place, tolerance: float, offset: int
-) -> BoolArray:
-    """Count the defects in one piece's scores; return which samples have one, counting each sample once."""
-    defects = [_defects(member, scores, tolerance) for member in scores.of_each(place)]
-    bad = np.zeros(here.size, dtype=bool)
-    for finding, kind in ((result.not_finite, 0), (result.negative, 1), (result.off, 2)):
-        hits: BoolArray = here & ~bad & reduce(operator.or_, [of[kind] for of in defects])
-        finding.add(hits, offset)
-        bad |= hits
-    return bad
-
-
-def _defects(member: Floats, scores: Probabilities, tolerance: float) -> tuple[Any, Any, Any]:
-    """Where scores are non-finite, where negative, and where they do not sum to 1; False if nowhere."""
+def _defects(member: Floats, scores: Probabilities) -> tuple[Any, Any, Any]:
+    """Where scores are non-finite, where negative, and where they do not sum to 1."""
+    fine = np.zeros(len(member), dtype=bool)
     if scores.logits:
-        return ~np.isfinite(member) if scores.binary else _bad_logits(member), False, False
+        return ~np.isfinite(member) if scores.binary else _bad_logits(member), fine, fine
     with np.errstate(invalid="ignore"):
         total = member if scores.binary else np.einsum("ij->i", member)
-        off = member > 1 + tolerance if scores.binary else np.abs(total - 1) > tolerance
+        off = member > 1 + scores.tolerance if scores.binary else np.abs(total - 1) > scores.tolerance
         least = member.min(initial=0)  # NaN if any value is
     if least >= 0 and np.isfinite(total).all():
-        return False, False, off
+        return fine, fine, off
     finite = np.isfinite(member)
     negative = member < 0
     return (~finite, negative, off) if scores.binary else (~finite.all(axis=1), negative.any(axis=1), off)
@@ -467,86 +453,6 @@ def _bad_logits(member: Floats) -> BoolArray:
     """Where logits are bad; minus infinity only rules out a class, as long as another class is left."""
     highest = member.max(axis=1)
     return np.asarray(np.isnan(highest) | np.isinf(highest))
-
-
-def check_class_scan(result: ClassScan, scores: Probabilities, labels: AnyArray, on_invalid: str) -> None:
-    """Judge a scan by the user's policy.
-
-    Raises
-    ------
-    InvalidValueError
-        Some labels are not a class, or some samples that count have bad scores under ``on_invalid="raise"``.
-    EmptyInputError
-        No samples are left.
-    """
-    if result.outside.count:
-        raise InvalidValueError(_outside(result, scores, labels))
-    if result.n_invalid and on_invalid == "raise":
-        raise InvalidValueError(_bad_values(result, scores))
-    if result.counts["n"] == 0:
-        raise EmptyInputError(_nothing_left(result), result.counts)
-
-
-def _outside(result: ClassScan, scores: Probabilities, labels: AnyArray) -> str:
-    index = result.outside.index(result.shape)
-    value, count = int(labels[index]), result.outside.count
-    cure = f"pass ignore_label={value} if that means 'no label here', or mask="
-    if value == scores.n_classes and labels.min() == 1:
-        cure = f"subtract 1 if classes start at 1; {cure}"
-    elif scores.binary:
-        cure = f"probs of the labels' shape are read as the probability of class 1 of the two classes 0 and 1; {cure}"
-    return (
-        f"labels have {count} value{'s' * (count != 1)} outside 0 ... "
-        f"{scores.n_classes - 1} (first: {value} at index {index}); {cure}"
-    )
-
-
-def _bad_values(result: ClassScan, scores: Probabilities) -> str:
-    name = "logits" if scores.logits else "probs"
-    parts = [
-        f"{name} of {_samples(finding)} are {what} (first at index {finding.index(result.shape)})"
-        for finding, what in ((result.not_finite, "non-finite"), (result.negative, "negative"))
-        if finding.count
-    ]
-    cures = []
-    if result.off.count:
-        parts.append(_off(result, scores))
-    if result.negative.count or result.off.count:
-        cures.append("pass logits=True if these are logits")
-    if result.off.count and not scores.binary:
-        cures.append("divide by their sum if these are weights")
-    cures.append("exclude such samples with mask= or on_invalid='drop'")
-    return "; ".join([*parts, *cures])
-
-
-def _samples(finding: Finding) -> str:
-    return f"{finding.count} sample{'s' * (finding.count != 1)}"
-
-
-def _off(result: ClassScan, scores: Probabilities) -> str:
-    index, samples = result.off.index(result.shape), _samples(result.off)
-    place: Place = (slice(None), *index)
-    values = scores.values[place].astype(np.float64)
-    if scores.binary:
-        return f"probs of {samples} exceed 1 (first at index {index}: {values.max():.4g})"
-    sums = values.sum(axis=-1)
-    worst = sums[np.argmax(np.abs(sums - 1))]
-    return f"probs of {samples} do not sum to 1 (first at index {index}: {worst:.6g})"
-
-
-def _nothing_left(result: ClassScan) -> str:
-    size = math.prod(result.shape)
-    if size == 0:
-        return f"labels are empty (shape {result.shape}); there is nothing to score"
-    parts = {"ignored": result.n_ignored, "masked": result.n_masked, "invalid": result.n_invalid}
-    listed = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
-    cure = (
-        "; mask=True excludes a sample: pass ~mask if yours marks the samples to keep"
-        if result.n_masked
-        else ""
-    )
-    cure += "; pass logits=True if these are logits" if result.n_invalid else ""
-    return f"none of {size} samples is left: {listed}{cure}"
 
 
 def read_class_labels(value: Any) -> Source:
