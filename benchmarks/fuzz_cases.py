@@ -21,7 +21,7 @@ from tests.fuzz.test_inputs import ABOUT_NAMES, DTYPE_NAMES, OPTION_NAMES
 from tests.fuzz.test_readers import ARRAYS, damaged
 from uq_tracking.errors import FileFormatError, TrackingWarning, UQTrackingError
 from uq_tracking.report import Report
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.health import forget_health
 
 Case = Callable[[Random], bool]
@@ -107,7 +107,7 @@ def _arrays(archive: Archive, rng: Random) -> dict[str, Any]:
 
 def run_case(folder: Path) -> Case:
     """A run whose own two files are damaged is left out or read; the one beside it is always read."""
-    store = DirectoryStore(folder / "runs-of-two")
+    store = FolderStore(folder / "runs-of-two")
     store.create("good").log_scalars({"a": 1.0})
     bad = store.create("bad", {"tag": "x"})
     bad.log_scalars({"a": 1.0}, step=1)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import uq_tracking as uq
 from benchmarks.pages import replace_part
 from tests.faults.job import arrays
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 HEAD = """
 | calls of 400 samples to one folder | calls | CPU time per call, ms | memory, MB | threads | open files |
@@ -36,7 +36,7 @@ def open_files() -> int:
 def main(steps: int = 10_000, full: int = 500) -> None:
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        run = DirectoryStore(Path(folder)).create("soak")
+        run = FolderStore(Path(folder)).create("soak")
         data = arrays(0)
         lines += timed("step call", steps, lambda n: uq.log(data[0] + n, *data[1:], run=run.uri, step=n))
         lines += timed(

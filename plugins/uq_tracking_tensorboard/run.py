@@ -15,7 +15,7 @@ import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import finite
-from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.journal import csv_of
 from uq_tracking_tensorboard.events import EventWriter, Writer
 
@@ -28,7 +28,7 @@ KEPT = "uq"
 """The subfolder of a run's folder for what event files cannot hold."""
 
 
-class TensorBoardRun(DirectoryRun):
+class TensorBoardRun(FolderRun):
     """The run in the folder ``path``.
 
     Parameters
@@ -108,7 +108,7 @@ class TensorBoardRun(DirectoryRun):
     def _check_exists(self) -> None:
         if not self.folder.is_dir():
             raise RunNotFoundError(f"{self.folder} holds no run; was it moved or deleted?")
-        DirectoryStore(self.folder).open(KEPT, self.folder.name)
+        FolderStore(self.folder).open(KEPT, self.folder.name)
 
     def _draw_curve(self, key: str, curve: Curve) -> None:
         self._check_exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
-from uq_tracking.tracking.folder import DirectoryStore, slug
+from uq_tracking.tracking.folder import FolderStore, slug
 from uq_tracking.tracking.journal import Line
 from uq_tracking_tensorboard.events import event_files, read_points, started
 from uq_tracking_tensorboard.run import KEPT, TensorBoardRun
@@ -47,31 +47,31 @@ class TensorBoardStore(RunStore):
         """Last values, and those this backend wrote at every step; see `RunStore`."""
         folder = self._folder(run.run_id)
         kept = _kept(folder)
-        ours = {} if kept is None else DirectoryStore(folder).series(kept)
+        ours = {} if kept is None else FolderStore(folder).series(kept)
         names = {name for _, name in ours}
         return ours | {key: value for key, value in super().series(run).items() if key[1] not in names}
 
     def files(self, run_id: str) -> list[str]:
         """List the files kept beside the event files; see `RunStore`."""
         folder = self._folder(run_id)
-        return [] if _kept(folder) is None else DirectoryStore(folder).files(KEPT)
+        return [] if _kept(folder) is None else FolderStore(folder).files(KEPT)
 
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Copy one kept file; see `RunStore`."""
         run_folder = self._folder(run_id)
         if _kept(run_folder) is None:
             raise FileNotFoundError(f"run {run_id} in {self.path} keeps no files, so no {name!r}")
-        return DirectoryStore(run_folder).fetch(KEPT, name, folder)
+        return FolderStore(run_folder).fetch(KEPT, name, folder)
 
     def lines(self, run_id: str) -> Sequence[Line]:
         """Return what is kept beside the event files besides scalars and tags; see `RunStore`."""
         folder = self._folder(run_id)
-        return () if _kept(folder) is None else DirectoryStore(folder).lines(KEPT)
+        return () if _kept(folder) is None else FolderStore(folder).lines(KEPT)
 
     def size(self, run_id: str, name: str) -> int | None:
         """Size of a kept file in bytes; None if there is none."""
         folder = self._folder(run_id)
-        return None if _kept(folder) is None else DirectoryStore(folder).size(KEPT, name)
+        return None if _kept(folder) is None else FolderStore(folder).size(KEPT, name)
 
     def reopen(self, run_id: str) -> TensorBoardRun:
         """Open the run with this id, with its own event file; see `RunStore`."""
@@ -89,7 +89,7 @@ class TensorBoardStore(RunStore):
                 continue
         run = TensorBoardRun(folder)
         run.start()
-        DirectoryStore(folder).open(KEPT, name, tags)
+        FolderStore(folder).open(KEPT, name, tags)
         return run
 
     def close_run(self, run: Run) -> None:
@@ -132,4 +132,4 @@ def _leave_out(error: FileFormatError) -> None:
 
 def _kept(folder: Path) -> StoredRun | None:
     """Return what this backend keeps beside the event files, if it has written to the run."""
-    return next((run for run in DirectoryStore(folder).runs() if run.run_id == KEPT), None)
+    return next((run for run in FolderStore(folder).runs() if run.run_id == KEPT), None)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 N = 400
 
@@ -80,7 +80,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def store(tmp_path):
     """An empty folder of runs."""
-    return DirectoryStore(tmp_path / "runs")
+    return FolderStore(tmp_path / "runs")
 
 
 def report_of(scores, task="regression", **changes):

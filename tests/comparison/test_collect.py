@@ -18,7 +18,7 @@ from uq_tracking.errors import (
     UnknownBackendError,
 )
 from uq_tracking.runs.read import logged_runs
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.names import PAGE_FILE
 
 QUICK = {"figures": False, "maps": False}
@@ -55,7 +55,7 @@ def test_runs_of_one_name_get_labels_of_their_own(store):
 
 
 def test_a_run_named_twice_counts_once(folder):
-    run = next(iter(DirectoryStore(folder).runs()))
+    run = next(iter(FolderStore(folder).runs()))
     found = uq.compare(f"dir:{folder}", run.uri, *logged_runs(f"dir:{folder}"), maps=False)
     assert len(found.runs) == 3
 
@@ -176,7 +176,7 @@ def test_a_run_that_holds_a_comparison_is_not_mentioned(store):
 
 
 def test_a_tracker_that_does_not_answer_is_asked_once(store):
-    class Dead(DirectoryStore):
+    class Dead(FolderStore):
         asked = 0
 
         def fetch(self, run_id, name, folder):
@@ -192,7 +192,7 @@ def test_a_tracker_that_does_not_answer_is_asked_once(store):
 
 
 def test_a_tracker_that_fails_for_one_run_costs_that_run(store):
-    class Moody(DirectoryStore):
+    class Moody(FolderStore):
         def fetch(self, run_id, name, folder):
             if "-b-" in run_id:
                 raise RuntimeError("quota")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from uq_tracking.cli import app
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 
 def run(*arguments):
@@ -76,7 +76,7 @@ def test_where(folder):
 def test_the_page_is_logged(folder, tmp_path):
     done = run(f"dir:{folder}", "--log", f"dir:{tmp_path}", "--metrics", "nll")
     assert done.stdout.endswith(f"page logged to dir:{tmp_path}\n")
-    (stored,) = DirectoryStore(tmp_path).runs()
+    (stored,) = FolderStore(tmp_path).runs()
     assert (tmp_path / stored.run_id / "uq_comparison.html").is_file()
 
 

@@ -173,9 +173,9 @@ def substitute_of(uri: str, run_id: str) -> str:
 
 def directory_store(folder: Path) -> Store:
     """A run in a folder."""
-    from uq_tracking.tracking.folder import DirectoryStore
+    from uq_tracking.tracking.folder import FolderStore
 
-    runs = DirectoryStore(folder)
+    runs = FolderStore(folder)
 
     def content(uri: str) -> Content:
         run_id = uri.rpartition("/")[2]
@@ -187,7 +187,7 @@ def directory_store(folder: Path) -> Store:
             "files": {name: (folder / run_id / name).read_bytes() for name in runs.files(run_id)},
         }
 
-    return Store("folder", {}, content, new=lambda: {"run": DirectoryStore(folder).create("job").uri})
+    return Store("folder", {}, content, new=lambda: {"run": FolderStore(folder).create("job").uri})
 
 
 def is_line(text: str) -> bool:

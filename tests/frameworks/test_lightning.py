@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.frameworks.lightning import GivenRuns, UncertaintyCallback
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.resolve import open_store
 
 from .tiny import loader, tiny_model
@@ -167,7 +167,7 @@ def test_a_call_that_a_tracker_takes_late_joins_the_run_made_meanwhile(tmp_path)
 @pytest.mark.parametrize("is_up_before_the_end", [False, True])
 def test_a_tracker_that_is_down_has_one_run_per_fit_after_sync(is_up_before_the_end, tmp_path, monkeypatch):
     monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)  # only `sync` sends
-    store, runs = DirectoryStore(tmp_path / "runs"), GivenRuns([f"dir:{tmp_path / 'runs'}"], "m", {})
+    store, runs = FolderStore(tmp_path / "runs"), GivenRuns([f"dir:{tmp_path / 'runs'}"], "m", {})
     report = uq.evaluate([1.0, 2.0, 3.0], [1.1, 2.2, 2.7], [0.1, 0.2, 0.3])
 
     def down(*_):
@@ -175,7 +175,7 @@ def test_a_tracker_that_is_down_has_one_run_per_fit_after_sync(is_up_before_the_
 
     with monkeypatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore", TrackingWarning)
-        patch.setattr(DirectoryStore, "create", down)
+        patch.setattr(FolderStore, "create", down)
         for _ in range(2):
             runs.forget()
             for step in (0, 1, None):

@@ -25,7 +25,7 @@ from tests.fuzz.seeds import Archive, JsonText
 from tests.fuzz.sound import ARCHIVES, NAMES, sound_files
 from uq_tracking.errors import FileFormatError, TrackingWarning, UQTrackingError
 from uq_tracking.report import Report
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.journal import parsed
 from uq_tracking.tracking.spool import read_entry
 
@@ -244,7 +244,7 @@ def test_lines_of_a_journal(text):
     log=st.binary(max_size=60),
 )
 def test_a_damaged_run_hides_no_other(tmp_path_factory, head, log):
-    store = DirectoryStore(tmp_path_factory.mktemp("runs"))
+    store = FolderStore(tmp_path_factory.mktemp("runs"))
     store.create("good").log_scalars({"a": 1.0})
     bad = store.create("bad").path
     (bad / "run.json").write_bytes(head)

@@ -15,14 +15,14 @@ from uq_tracking.errors import BackendError
 from uq_tracking.figures.picture import picture
 from uq_tracking.runs.read import logged_runs
 from uq_tracking.testing import sample_predictions
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory):
     """A folder with one run that was logged in steps, with figures and maps, and one plain run."""
     folder = tmp_path_factory.mktemp("logged")
-    run = DirectoryStore(folder).create("trained")
+    run = FolderStore(folder).create("trained")
     for step in range(3):
         uq.log(predictions(seed=step), run=run, step=step, strict=True)
     uq.log(sample_predictions(), run=run, method="m", split="test", tags={"team": "a"}, strict=True)
@@ -89,7 +89,7 @@ def test_series_keep_their_steps(waiting, mlflow_sqlite_place):
 
 
 def test_an_interrupted_copy_is_finished_and_not_made_twice(waiting, dir_place, monkeypatch):
-    fetch = DirectoryStore.fetch
+    fetch = FolderStore.fetch
     left = iter(range(4))
 
     def interrupted(self, run_id, name, folder):
@@ -98,7 +98,7 @@ def test_an_interrupted_copy_is_finished_and_not_made_twice(waiting, dir_place, 
         return fetch(self, run_id, name, folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DirectoryStore, "fetch", interrupted)
+        patch.setattr(FolderStore, "fetch", interrupted)
         with pytest.raises(KeyboardInterrupt):
             uq.sync(waiting.uri, dir_place.uri)
     summary = uq.sync(waiting.uri, dir_place.uri)

@@ -12,7 +12,7 @@ from uq_tracking.errors import BackendError, FileFormatError
 from uq_tracking.report import Report
 from uq_tracking.runs import RescoreOptions
 from uq_tracking.statistics.store import BINDING, read_statistics
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def runs(tmp_path, monkeypatch):
         truth = rng.normal(size=500)
         uq.log(truth, truth + std * rng.normal(size=500), std, run=f"dir:{tmp_path}/runs", method=name,
                figures=False, maps=False)  # fmt: skip
-    store = DirectoryStore(tmp_path / "runs")
+    store = FolderStore(tmp_path / "runs")
     return [store.path / run.run_id for run in store.runs()]
 
 

@@ -8,7 +8,7 @@ import uq_tracking as uq
 from tests.runs.places import predictions
 from uq_tracking.runs import RescoreOptions
 from uq_tracking.tracking.content import logged_scores, scores_digest
-from uq_tracking.tracking.folder import DirectoryRun
+from uq_tracking.tracking.folder import FolderRun
 from uq_tracking.tracking.names import SCORES_TAG
 
 ASKED = {"alpha": 0.8, "n_bins": 7}
@@ -29,7 +29,7 @@ def test_figures_and_scores_catch_up_with_the_report(dir_place, tmp_path, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(DirectoryRun, method, interrupt)
+        patch.setattr(FolderRun, method, interrupt)
         with pytest.raises(KeyboardInterrupt):
             uq.rescore(dir_place.uri, **ASKED)
     run = dir_place.run()
@@ -52,7 +52,7 @@ def test_nothing_more_is_written_once_something_is_refused(dir_place, monkeypatc
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DirectoryRun, "log_file", refuse)
+        patch.setattr(FolderRun, "log_file", refuse)
         (outcome,) = uq.rescore(dir_place.uri, **ASKED).failed
     assert "disk full" in outcome.reason
     run = dir_place.run()
@@ -71,7 +71,7 @@ def test_a_run_is_sealed_without_its_description_and_not_without_its_scores(
         raise OSError("refused")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DirectoryRun, method, refuse)
+        patch.setattr(FolderRun, method, refuse)
         found = uq.rescore(dir_place.uri, **ASKED)
     assert (len(found.done), len(found.failed)) == ((1, 0) if is_sealed else (0, 1))
     run = dir_place.run()

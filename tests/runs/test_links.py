@@ -6,7 +6,7 @@ import pytest
 from tensorboardX import SummaryWriter
 
 import uq_tracking as uq
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.spool import Origin, keep
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -32,7 +32,7 @@ def holds_secret(folder):
 def test_a_run_with_links_is_copied_without_what_they_point_to(secret, tmp_path, tracker):
     runs = tmp_path / "work" / "runs"
     if tracker == "dir":
-        run = DirectoryStore(runs).create("job")
+        run = FolderStore(runs).create("job")
         uq.log(TRUTH, MEAN, STD, run=run, figures=False)
         folder = run.path
     else:
@@ -46,13 +46,13 @@ def test_a_run_with_links_is_copied_without_what_they_point_to(secret, tmp_path,
     (folder / "uq" / "report.json").symlink_to(secret / "key")
     summary = uq.sync(f"{tracker}:{runs}", f"dir:{tmp_path}/copies")
     assert [outcome.status for outcome in summary.outcomes] == ["done"], summary
-    (copy,) = DirectoryStore(tmp_path / "copies").runs()
+    (copy,) = FolderStore(tmp_path / "copies").runs()
     assert copy.scalars["uq/rmse"] > 0
     assert holds_secret(tmp_path / "copies") == []
 
 
 def test_an_entry_that_is_a_link_is_refused_by_name(secret, tmp_path):
-    store = DirectoryStore(tmp_path / "runs")
+    store = FolderStore(tmp_path / "runs")
     run = store.create("job")
     entry = keep(
         Origin("dir", str(store.path), run.uri), [[("x", lambda to: to.log_file(secret / "key", "x"))]]

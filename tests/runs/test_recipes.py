@@ -17,7 +17,7 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.files import read_predictions
 from uq_tracking.runs import logged_runs
 from uq_tracking.tracking.content import logged_scores
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 COLUMNS = {"target": "y", "mean": "mu", "std": "sigma"}
 
@@ -69,7 +69,7 @@ def columns_of(seed=0, n=300):
 @pytest.fixture
 def stranger(dir_place, tmp_path):
     """A run that knows nothing of us, and the folder to put its files in."""
-    run = DirectoryStore(tmp_path / "runs").create("stranger")
+    run = FolderStore(tmp_path / "runs").create("stranger")
     run.log_scalars({"loss": 1.0})
     (run.path / "out").mkdir()
     return run.path / "out"

@@ -14,7 +14,7 @@ import uq_tracking as uq
 from tests.runs.places import predictions
 from uq_tracking.errors import BackendError, TrackerUnreachableError
 from uq_tracking.runs import RescoreOptions
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 
 def truncated(path):
@@ -112,7 +112,7 @@ def test_statistics_of_another_log_are_not_taken_for_the_reports(dir_place):
 
 def test_runs_that_hold_nothing_of_ours_are_skipped_with_the_reason(dir_place, tmp_path):
     dir_place.log(predictions())
-    DirectoryStore(tmp_path / "runs").create("stranger").log_scalars({"loss": 1.0})
+    FolderStore(tmp_path / "runs").create("stranger").log_scalars({"loss": 1.0})
     (outcome,) = uq.rescore(dir_place.uri).skipped
     assert (outcome.name, "log its own files to it with uq.log" in outcome.reason) == ("stranger", True)
 
@@ -130,7 +130,7 @@ def test_a_run_that_refuses_to_be_written_is_reported_and_not_marked(dir_place, 
         raise BackendError("the disk is full at https://me:secret@host/path")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DirectoryStore, "reopen", refuse)
+        patch.setattr(FolderStore, "reopen", refuse)
         (outcome,) = uq.rescore(dir_place.uri, alpha=0.9).failed
     assert "the disk is full" in outcome.reason
     assert "secret" not in outcome.reason
@@ -147,7 +147,7 @@ def test_a_tracker_that_is_gone_is_asked_once(dir_place, monkeypatch):
         asked.append(run_id)
         raise TrackerUnreachableError("nobody answers")
 
-    monkeypatch.setattr(DirectoryStore, "reopen", gone)
+    monkeypatch.setattr(FolderStore, "reopen", gone)
     summary = uq.rescore(dir_place.uri, alpha=0.9)
     assert len(asked) == 1
     assert [outcome.reason[:9] for outcome in summary.failed[1:]] == ["not tried", "not tried"]

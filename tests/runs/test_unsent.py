@@ -15,7 +15,7 @@ import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.runs.sync import drop_entry
-from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.spool import entries
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -37,12 +37,12 @@ def job(tmp_path, monkeypatch):
     """A job whose run was out of reach from step 2 on: what is kept, and how an undisturbed run looks."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)  # as if it had ended
-    stores = {name: DirectoryStore(tmp_path / name) for name in ("calm", "sick")}
+    stores = {name: FolderStore(tmp_path / name) for name in ("calm", "sick")}
     runs = {name: store.create(name) for name, store in stores.items()}
     for name, run in runs.items():
         for step in range(5):
             if name == "sick" and step == 2:
-                monkeypatch.setattr(DirectoryRun, "_check_exists", _refuse)
+                monkeypatch.setattr(FolderRun, "_check_exists", _refuse)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TrackingWarning)
                 log(run, step, shift=step / 10)
@@ -90,7 +90,7 @@ def test_a_run_that_is_gone_gets_one_substitute_that_names_it(job, tmp_path):
 @pytest.mark.parametrize("is_damaged", [True, False])
 def test_an_entry_that_cannot_be_sent_is_named_and_stops_no_other(is_damaged, job, monkeypatch):
     first, *_ = entries()
-    write = DirectoryRun.log_scalars
+    write = FolderRun.log_scalars
 
     def fails(run, scalars, *, step=None):
         if step == 2:
@@ -100,7 +100,7 @@ def test_an_entry_that_cannot_be_sent_is_named_and_stops_no_other(is_damaged, jo
     if is_damaged:
         first.write_bytes(b"PK")
     else:
-        monkeypatch.setattr(DirectoryRun, "log_scalars", fails)
+        monkeypatch.setattr(FolderRun, "log_scalars", fails)
     summary = uq.sync()
     assert [outcome.status for outcome in summary.outcomes] == ["failed"] + ["done"] * 3
     assert first.name in str(summary)
@@ -139,7 +139,7 @@ def test_only_kept_calls_are_dropped(job, tmp_path):
 
 
 def test_a_tracker_that_does_not_work_costs_no_entry(job, monkeypatch):
-    monkeypatch.setattr(DirectoryRun, "_check_exists", _refuse)
+    monkeypatch.setattr(FolderRun, "_check_exists", _refuse)
     first, *_ = entries()
     told = uq.sync().failed[0].reason
     assert told.endswith(f"the file system is gone; it stays in {first}")

@@ -15,7 +15,7 @@ import uq_tracking as uq
 from tests.runs.places import Place, predictions
 from uq_tracking.runs.sync import SOURCE_TAG
 from uq_tracking.testing import sample_predictions
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.resolve import open_store
 
 PROCESSES = 2
@@ -97,7 +97,7 @@ def test_what_a_tracker_keeps_no_journal_of_is_made_again(tmp_path, mlflow_sqlit
 def test_a_journal_survives_a_copy_between_folders(tmp_path):
     uq.log(sample_predictions(), run=f"dir:{tmp_path}/a", method="m", strict=True)
     uq.sync(f"dir:{tmp_path}/a", f"dir:{tmp_path}/b")
-    stores = [DirectoryStore(tmp_path / name) for name in "ab"]
+    stores = [FolderStore(tmp_path / name) for name in "ab"]
     lines = [[store.lines(run.run_id) for run in store.runs()] for store in stores]
     (first,), (second,) = lines
     assert {"curve", "figure", "map", "table", "file", "description", "dataset", "view"} == {
@@ -111,7 +111,7 @@ def test_a_journal_survives_a_copy_between_folders(tmp_path):
 def test_two_processes_that_copy_at_once_make_one_copy_of_each_run(tmp_path, request, kind, attempt):
     place = request.getfixturevalue("dir_place" if kind == "dir" else "mlflow_sqlite_place")
     for number in range(4):
-        run = DirectoryStore(tmp_path / "waiting").create(f"run {number}")
+        run = FolderStore(tmp_path / "waiting").create(f"run {number}")
         uq.log(predictions(60, seed=number), run=run, figures=False, predictions=False, strict=True)
     go = tmp_path / "go"
     code = (
@@ -137,7 +137,7 @@ def test_two_processes_that_copy_at_once_make_one_copy_of_each_run(tmp_path, req
 
 
 def test_copies_made_twice_by_two_machines_are_named(tmp_path, dir_place, monkeypatch):
-    run = DirectoryStore(tmp_path / "waiting").create("a")
+    run = FolderStore(tmp_path / "waiting").create("a")
     uq.log(predictions(60), run=run, figures=False, strict=True)
     uq.sync(f"dir:{tmp_path}/waiting", dir_place.uri)
     with monkeypatch.context() as patch:  # as the other machine saw it when it began

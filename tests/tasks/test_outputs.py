@@ -11,7 +11,7 @@ from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 from uq_tracking.report import Reports
 from uq_tracking.runs.read import logged_run
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 NAMES = ["tx", "ty", "tw", "th"]
 
@@ -111,10 +111,10 @@ class TestLogged:
             run=f"dir:{tmp_path}",
             metrics=["rmse", "ence"],
         )
-        (stored,) = DirectoryStore(tmp_path).runs()
+        (stored,) = FolderStore(tmp_path).runs()
         for name in NAMES:
             assert stored.scalars[f"uq/test/{name}/rmse"] == found[name].scores["rmse"]
-        files = set(DirectoryStore(tmp_path).files(stored.run_id))
+        files = set(FolderStore(tmp_path).files(stored.run_id))
         assert {f"uq/test/{name}/report.json" for name in NAMES} <= files
         assert {f"uq_test_{name}_reliability.png" for name in NAMES} <= files
 
@@ -127,7 +127,7 @@ class TestLogged:
 
     def test_an_epoch_is_a_point_for_each(self, tmp_path):
         uq.log(*boxes(), outputs=NAMES, step=3, run=f"dir:{tmp_path}", metrics=["rmse"])
-        (stored,) = DirectoryStore(tmp_path).runs()
+        (stored,) = FolderStore(tmp_path).runs()
         assert stored.scalars.keys() == {f"uq/{name}/rmse" for name in NAMES}
 
     def test_a_name_that_a_tracker_would_not_take_is_refused(self, tmp_path):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.tracking.helpers import FolderTracker, plugin
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 
 @pytest.fixture
 def trackers(tmp_path):
     """Two trackers called ``one`` and ``two``, each with an active run."""
-    stores = {name: DirectoryStore(tmp_path / name) for name in ("one", "two")}
+    stores = {name: FolderStore(tmp_path / name) for name in ("one", "two")}
     backends = [FolderTracker(name, store.create("active")) for name, store in stores.items()]
     with plugin("test-trackers", uq_backends=backends):
         yield {backend.name: backend for backend in backends}

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from uq_tracking import plugins
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 
 class FolderTracker(Backend):
@@ -28,7 +28,7 @@ class FolderTracker(Backend):
         return None
 
     def store(self, address, *, scheme=None):
-        return DirectoryStore(address), None
+        return FolderStore(address), None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.drawings import FigureSpec
-from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.spool import entries
 
@@ -26,15 +26,15 @@ class EpochTooLongError(Exception):
 def hung(tmp_path, monkeypatch):
     """A run that does not answer until ``go`` is set, and what tells that it is asked."""
     monkeypatch.chdir(tmp_path)
-    asked, go, write = threading.Event(), threading.Event(), DirectoryRun.log_scalars
+    asked, go, write = threading.Event(), threading.Event(), FolderRun.log_scalars
 
     def wait(self, *arguments, **options):
         asked.set()
         go.wait(20)
         return write(self, *arguments, **options)
 
-    run = DirectoryStore(tmp_path / "runs").create("job")
-    monkeypatch.setattr(DirectoryRun, "log_scalars", wait)
+    run = FolderStore(tmp_path / "runs").create("job")
+    monkeypatch.setattr(FolderRun, "log_scalars", wait)
     yield run, asked, go
     go.set()
 
@@ -66,13 +66,13 @@ def test_what_a_signal_handler_raises_passes_and_the_call_is_kept(hung, kind, mo
     assert len(list(entries())) == 1
     go.set()
     assert [outcome.status for outcome in uq.sync().outcomes] == ["done"]
-    (stored,) = DirectoryStore(run.path.parent).runs()
+    (stored,) = FolderStore(run.path.parent).runs()
     assert stored.scalars[scalar_name("crps")] == uq.evaluate(TRUTH, MEAN, STD).scores["crps"]
-    assert "uq/report.json" in DirectoryStore(run.path.parent).files(run.path.name)
+    assert "uq/report.json" in FolderStore(run.path.parent).files(run.path.name)
 
 
 def test_an_interruption_while_its_run_is_being_made_makes_no_second_one(tmp_path, monkeypatch):
-    create, draw, drawn = DirectoryStore.create, FigureSpec.draw, []
+    create, draw, drawn = FolderStore.create, FigureSpec.draw, []
 
     def interrupted(*given, **more):
         drawn.append(1)
@@ -81,11 +81,11 @@ def test_an_interruption_while_its_run_is_being_made_makes_no_second_one(tmp_pat
         return draw(*given, **more)
 
     monkeypatch.setattr(
-        DirectoryStore, "create", lambda *given, **more: time.sleep(0.3) or create(*given, **more)
+        FolderStore, "create", lambda *given, **more: time.sleep(0.3) or create(*given, **more)
     )
     monkeypatch.setattr(FigureSpec, "draw", interrupted)
     with pytest.raises(KeyboardInterrupt):
         uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}")
     uq.sync()
-    (stored,) = DirectoryStore(tmp_path).runs()
-    assert "uq/report.json" in DirectoryStore(tmp_path).files(stored.run_id)
+    (stored,) = FolderStore(tmp_path).runs()
+    assert "uq/report.json" in FolderStore(tmp_path).files(stored.run_id)

@@ -25,7 +25,7 @@ from uq_tracking.runs import RescoreOptions
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking import publish
 from uq_tracking.tracking.content import logged_scores
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.spool import entries, read_entry
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -33,7 +33,7 @@ QUICK = {"figures": False, "maps": False}
 
 
 def only_run(folder):
-    runs = list(DirectoryStore(folder).runs())
+    runs = list(FolderStore(folder).runs())
     assert len(runs) == 1
     return runs[0]
 
@@ -61,7 +61,7 @@ class TestWhere:
             uq.log(truth, MEAN, STD, method="p 0.1", **QUICK)
         uq.log(TRUTH, MEAN, STD, method="p 0.1", step=3)
         uq.log(TRUTH, MEAN, STD, method="p", **QUICK)
-        runs = list(DirectoryStore(in_folder / "uq_runs").runs())
+        runs = list(FolderStore(in_folder / "uq_runs").runs())
         assert [run.name for run in runs] == ["p 0.1", "p 0.1", "p 0.1", "p"]
         assert runs[0].scalars["uq/rmse"] != runs[1].scalars["uq/rmse"]
 
@@ -85,13 +85,13 @@ class TestWhere:
         assert caplog.messages[0].startswith(f"{told} does not have an active run: logging to dir:")
 
     def test_an_explicit_run_goes_before_the_active_ones(self, in_folder, trackers, tmp_path):
-        run = DirectoryStore(tmp_path / "mine").create("mine")
+        run = FolderStore(tmp_path / "mine").create("mine")
         uq.log(TRUTH, MEAN, STD, run=run, **QUICK)
         assert only_run(tmp_path / "mine").scalars
         assert only_run(trackers["one"].active.path.parent).scalars == {}
 
     def test_several_runs_can_be_given(self, in_folder, tmp_path):
-        runs = [DirectoryStore(tmp_path / name).create(name) for name in ("a", "b")]
+        runs = [FolderStore(tmp_path / name).create(name) for name in ("a", "b")]
         uq.log(TRUTH, MEAN, STD, run=runs, **QUICK)
         assert only_run(tmp_path / "a").scalars == only_run(tmp_path / "b").scalars != {}
 
@@ -102,7 +102,7 @@ class TestWhere:
 
     @pytest.mark.parametrize("kind", ["uri", "path"])
     def test_an_address_of_a_run_adds_to_it(self, in_folder, tmp_path, kind):
-        run = DirectoryStore(tmp_path / "mine").create("mine")
+        run = FolderStore(tmp_path / "mine").create("mine")
         uq.log(TRUTH, MEAN, STD, run=run.uri if kind == "uri" else run.path, **QUICK)
         assert only_run(tmp_path / "mine").scalars
 
@@ -178,7 +178,7 @@ class TestWhat:
     def test_the_names_are_the_documented_ones(self, in_folder, tmp_path):
         report = uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", method="m")
         stored = only_run(tmp_path / "r")
-        files = set(DirectoryStore(tmp_path / "r").files(stored.run_id))
+        files = set(FolderStore(tmp_path / "r").files(stored.run_id))
         assert stored.scalars == {f"uq/{key}": report.scores[key] for key in HEADLINE}
         assert {f"uq_curve/{name}.csv" for name in report.curves} <= files
         assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= files
@@ -191,22 +191,22 @@ class TestWhat:
     def test_a_split_stands_in_every_name(self, in_folder, tmp_path):
         uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", split="test", maps=[1])
         stored = only_run(tmp_path / "r")
-        files = DirectoryStore(tmp_path / "r").files(stored.run_id)
+        files = FolderStore(tmp_path / "r").files(stored.run_id)
         assert all(name.startswith("uq/test/") for name in stored.scalars)
         assert all(
             name.startswith(("uq/test/", "uq_curve/test/", "uq_test_", "uq_map_test_1")) for name in files
         )
 
     def test_a_step_holds_scores_only(self, in_folder, tmp_path):
-        run = DirectoryStore(tmp_path / "r").create("r")
+        run = FolderStore(tmp_path / "r").create("r")
         uq.log(sample_predictions(), run=run, step=np.int64(4))
         assert only_run(tmp_path / "r").scalars
-        assert DirectoryStore(tmp_path / "r").files(run.path.name) == []
+        assert FolderStore(tmp_path / "r").files(run.path.name) == []
         lines = [json.loads(line) for line in (run.path / "log.jsonl").read_text().splitlines()]
         assert [line["step"] for line in lines if line["kind"] == "scalars"] == [4]
 
     def test_the_same_again_changes_nothing(self, in_folder, tmp_path):
-        run = DirectoryStore(tmp_path / "r").create("r")
+        run = FolderStore(tmp_path / "r").create("r")
         snapshots = []
         for _ in range(2):
             uq.log(sample_predictions(), run=run, method="m")
@@ -218,11 +218,11 @@ class TestWhat:
         uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", calibration=sample_predictions(seed=1), **QUICK)
         stored = only_run(tmp_path / "r")
         assert {"uq_recalibration/std_scale", "uq_recalibrated/nll"} <= set(stored.scalars)
-        assert "uq/recalibration.json" in DirectoryStore(tmp_path / "r").files(stored.run_id)
+        assert "uq/recalibration.json" in FolderStore(tmp_path / "r").files(stored.run_id)
 
     def test_figures_maps_and_predictions_can_be_left_out(self, in_folder, tmp_path):
         uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", predictions=False, **QUICK)
-        files = DirectoryStore(tmp_path / "r").files(only_run(tmp_path / "r").run_id)
+        files = FolderStore(tmp_path / "r").files(only_run(tmp_path / "r").run_id)
         assert [name for name in files if name.endswith(".png") or "predictions" in name] == []
 
     def test_large_predictions_are_left_out_with_a_word(self, in_folder, tmp_path, monkeypatch, caplog):
@@ -230,7 +230,7 @@ class TestWhat:
         for number, keep in enumerate(["auto", True]):
             uq.log(sample_predictions(), run=f"dir:{tmp_path}/{number}", predictions=keep, **QUICK)
         stored = [
-            "uq/predictions.npz" in DirectoryStore(tmp_path / name).files(only_run(tmp_path / name).run_id)
+            "uq/predictions.npz" in FolderStore(tmp_path / name).files(only_run(tmp_path / name).run_id)
             for name in ("0", "1")
         ]
         assert stored == [False, True]
@@ -349,7 +349,7 @@ class TestFailures:
             ),
         ):
             uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}/r")
-        files = DirectoryStore(tmp_path / "r").files(only_run(tmp_path / "r").run_id)
+        files = FolderStore(tmp_path / "r").files(only_run(tmp_path / "r").run_id)
         assert {"uq_calibration.png", "uq/report.json"} <= set(files)
 
     def test_a_failing_copy_is_told_too(self, in_folder, trackers, monkeypatch):

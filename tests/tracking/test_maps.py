@@ -8,6 +8,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
 from uq_tracking.runs import RescoreOptions
+from uq_tracking.streams.map_samples import case_arrays
 from uq_tracking.tracking.cases import DrawnCases
 
 Y = np.random.default_rng(0).normal(size=(5, 18, 20))
@@ -65,7 +66,8 @@ def test_a_run_without_maps_cannot_be_followed(tmp_path):
 def test_large_cases_are_thinned_out_in_the_file(tmp_path, monkeypatch):
     images = np.random.default_rng(0).random((*Y.shape, 3))
     whole = drawn(log(tmp_path, maps=[1], images=images))
-    monkeypatch.setattr("uq_tracking.tracking.publish.LARGEST", whole.nbytes // 3)
+    size = sum(array.nbytes for array in case_arrays(whole.cases).values())
+    monkeypatch.setattr("uq_tracking.tracking.publish.LARGEST", size // 3)
     found = drawn(log(tmp_path, maps=[1], images=images))
     assert found.limits == whole.limits
     for name, array in whole.cases[1].arrays.items():

@@ -14,7 +14,7 @@ import uq_tracking as uq
 from tests.tracking.helpers import FolderTracker, plugin
 from uq_tracking.errors import InputError, NoRunHereError, TrackingWarning
 from uq_tracking.tracking import resolve
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 DATA = ([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3])
 LABELS = ([0, 1, 1], [0.2, 0.9, 0.4])
@@ -65,7 +65,7 @@ def second_of_two(in_folder, monkeypatch):
 
 
 def methods(folder) -> list[str]:
-    return sorted(run.tags["uq.method"] for run in DirectoryStore(folder).runs())
+    return sorted(run.tags["uq.method"] for run in FolderStore(folder).runs())
 
 
 def test_two_processes_log_once(tmp_path):
@@ -144,7 +144,7 @@ def test_another_rank_logs_into_runs_of_its_own_only(second_of_two, tmp_path):
         def own_run(self):
             return None
 
-    stores = {name: DirectoryStore(tmp_path / name) for name in ("own", "shared")}
+    stores = {name: FolderStore(tmp_path / name) for name in ("own", "shared")}
     backends = [
         kind(kind.__name__, store.create("active"))
         for kind, store in zip((FolderTracker, Shared), stores.values(), strict=True)

@@ -7,7 +7,7 @@ import pytest
 from tests.tracking.helpers import FolderTracker, plugin
 from uq_tracking.errors import BackendError, RunNotFoundError, SettingsError, UnknownBackendError
 from uq_tracking.tracking.backend import BackendStatus
-from uq_tracking.tracking.folder import DirectoryBackend, DirectoryStore
+from uq_tracking.tracking.folder import FolderBackend, FolderStore
 from uq_tracking.tracking.resolve import find_backend, open_store, targets_of
 
 
@@ -38,13 +38,13 @@ def test_a_scheme_without_an_address_is_refused_before_anything_is_scored(scheme
 
 def test_an_address_of_a_tracker_that_is_not_installed_says_how_to_install_it(tmp_path, monkeypatch):
     hint = BackendStatus("dir", usable=False, hint="pip install it")
-    monkeypatch.setattr(DirectoryBackend, "status", lambda self: hint)
+    monkeypatch.setattr(FolderBackend, "status", lambda self: hint)
     with pytest.raises(BackendError, match="dir is not installed; pip install it"):
         open_store(f"dir:{tmp_path}")
 
 
 def test_an_address_may_hold_colons(tmp_path):
-    run = DirectoryStore(tmp_path / "a:b").create("x")
+    run = FolderStore(tmp_path / "a:b").create("x")
     store, run_id = open_store(run.uri)
     assert (store.path, run_id) == (tmp_path / "a:b", run.path.name)
 

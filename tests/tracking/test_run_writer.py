@@ -12,7 +12,7 @@ from uq_tracking.drawings import FigureSpec
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, redact
 from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.deadline import Budget
-from uq_tracking.tracking.folder import DirectoryBackend, DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import FolderBackend, FolderRun, FolderStore
 from uq_tracking.tracking.health import Health, is_sick
 from uq_tracking.tracking.resolve import Opened, Target
 from uq_tracking.tracking.writer import RunWriter, Safety
@@ -20,7 +20,7 @@ from uq_tracking.tracking.writer import RunWriter, Safety
 
 @pytest.fixture
 def writer(tmp_path):
-    run = DirectoryStore(tmp_path).create("a")
+    run = FolderStore(tmp_path).create("a")
     return RunWriter(Target("dir", "dir:a", lambda: Opened(run)))
 
 
@@ -77,7 +77,7 @@ def test_a_run_that_cannot_be_opened_is_tried_once():
 
 def test_a_tracker_that_is_not_installed_is_the_reason(monkeypatch):
     hint = BackendStatus("dir", usable=False, hint="pip install it")
-    monkeypatch.setattr(DirectoryBackend, "status", lambda self: hint)
+    monkeypatch.setattr(FolderBackend, "status", lambda self: hint)
     target = Target("dir", "dir:y", lambda: failing(OSError("no"))(None), place="http://127.0.0.1:9")
     writer = RunWriter(target, Safety(Budget(5), Health("dir", target.place, 5)))
     writer.write("a", fine)
@@ -86,7 +86,7 @@ def test_a_tracker_that_is_not_installed_is_the_reason(monkeypatch):
 
 
 def test_failing_to_close_is_told(tmp_path):
-    run = DirectoryStore(tmp_path).create("a")
+    run = FolderStore(tmp_path).create("a")
     writer = RunWriter(Target("dir", "dir:a", lambda: Opened(run, lambda: failing(OSError("stuck"))(run))))
     writer.write("a", fine)
     writer.close()
@@ -136,10 +136,10 @@ def test_what_is_begun_and_never_answered_is_lost_when_it_is_waited_for(writer):
 
 def test_figures_are_drawn_while_scores_are_written(tmp_path, monkeypatch):
     drawn, waited = threading.Event(), []
-    draw, write = FigureSpec.draw, DirectoryRun.log_scalars
+    draw, write = FigureSpec.draw, FolderRun.log_scalars
     monkeypatch.setattr(FigureSpec, "draw", lambda *given, **more: drawn.set() or draw(*given, **more))
     monkeypatch.setattr(
-        DirectoryRun,
+        FolderRun,
         "log_scalars",
         lambda *given, **more: waited.append(drawn.wait(20)) or write(*given, **more),
     )

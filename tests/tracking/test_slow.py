@@ -9,7 +9,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import TrackingWarning
-from uq_tracking.tracking.folder import LOG_FILE, DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import LOG_FILE, FolderRun, FolderStore
 from uq_tracking.tracking.spool import entries
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -27,15 +27,15 @@ def content(run):
 def test_an_upload_that_outlasts_the_deadline_ends_in_the_background(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("uq_tracking.tracking.health.FIRST_PAUSE", 0.05)
-    calm, slow = (DirectoryStore(tmp_path / name).create("job") for name in ("calm", "slow"))
-    go, store = threading.Event(), DirectoryRun.log_file
+    calm, slow = (FolderStore(tmp_path / name).create("job") for name in ("calm", "slow"))
+    go, store = threading.Event(), FolderRun.log_file
     uq.log(TRUTH, MEAN, STD, run=calm, figures=False, strict=True)
 
     def wait(self, *arguments):
         go.wait(20)
         store(self, *arguments)
 
-    monkeypatch.setattr(DirectoryRun, "log_file", wait)
+    monkeypatch.setattr(FolderRun, "log_file", wait)
     start = time.monotonic()
     with pytest.warns(TrackingWarning, match="no answer within the deadline"):
         uq.log(TRUTH, MEAN, STD, run=slow, figures=False, deadline=DEADLINE)

@@ -17,7 +17,7 @@ import time_machine
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, FileFormatError, printable, redact
 from uq_tracking.testing import sample_curve, sample_figure
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.places import places
 from uq_tracking.tracking.spool import ENTRY, Origin, _process, entries, keep, read_entry
 
@@ -63,13 +63,13 @@ def test_what_was_kept_is_written_as_the_call_would_have(entry, tmp_path):
         "direct": lambda run: [action(run) for group in groups(tmp_path) for _, action in group],
         "late": lambda run: read_entry(entry).send(run),
     }.items():
-        run = DirectoryStore(tmp_path / name).create("a")
+        run = FolderStore(tmp_path / name).create("a")
         write(run)
         files = {
             p.relative_to(run.path).as_posix(): p.read_bytes() for p in run.path.rglob("*") if p.is_file()
         }
         del files["run.json"], files["log.jsonl"]
-        (listed,) = DirectoryStore(tmp_path / name).runs()
+        (listed,) = FolderStore(tmp_path / name).runs()
         stored[name] = files, listed.scalars, listed.tags
     assert stored["late"] == stored["direct"]
     assert {"uq/x.bin", "uq_calibration.png", "uq_map_1.png"} <= stored["late"][0].keys()
@@ -166,7 +166,7 @@ def test_threads_without_a_tracker_keep_a_report_each(in_folder):
         thread.start()
     for thread in threads:
         thread.join()
-    runs = list(DirectoryStore(in_folder / "uq_runs").runs())
+    runs = list(FolderStore(in_folder / "uq_runs").runs())
     assert len(runs) == 8
     assert len({run.scalars["uq/rmse"] for run in runs}) == 8
 
@@ -192,7 +192,7 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_forked_workers_keep_a_report_each(in_folder):
     subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=120, capture_output=True)
-    store = DirectoryStore(in_folder / "uq_runs")
+    store = FolderStore(in_folder / "uq_runs")
     runs = list(store.runs())
     assert len(runs) == 9
     assert len({run.scalars["uq/rmse"] for run in runs}) == 9
@@ -205,14 +205,14 @@ def test_a_deleted_working_directory_stops_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(gone)
     Path(gone).rmdir()
     report = uq.log(TRUTH, MEAN, STD, figures=False)
-    (run,) = DirectoryStore(tmp_path / "state" / "uq_tracking" / "uq_runs").runs()
+    (run,) = FolderStore(tmp_path / "state" / "uq_tracking" / "uq_runs").runs()
     assert run.scalars["uq/rmse"] == report.scores["rmse"]
 
 
 def test_a_missing_temporary_directory_stops_nothing(in_folder, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(in_folder / "missing"))
     report = uq.log(TRUTH, MEAN, STD, method="m")
-    store = DirectoryStore(in_folder / "uq_runs")
+    store = FolderStore(in_folder / "uq_runs")
     (run,) = store.runs()
     assert run.scalars["uq/rmse"] == report.scores["rmse"]
     assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= set(store.files(run.run_id))

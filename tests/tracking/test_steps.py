@@ -14,7 +14,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.metrics import registry
 from uq_tracking.metrics.registry import compute, metric
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 RNG = np.random.default_rng(4)
 N = 300
@@ -116,16 +116,18 @@ def test_steps_to_an_address_that_makes_a_run_each_time_are_told_once(tmp_path, 
     told = [message for message in caplog.messages if "creates a new run in every call" in message]
     assert len(told) == 1
     assert f"its own address (dir:{tmp_path}/many/RUN_ID)" in told[0]
-    assert len(list(DirectoryStore(tmp_path / "many").runs())) == 2
-    (one,) = DirectoryStore(tmp_path / "runs").runs()
-    assert sorted(
-        step for step, name in DirectoryStore(tmp_path / "runs").series(one) if name == "uq/nll"
-    ) == [0, 1, 2]
+    assert len(list(FolderStore(tmp_path / "many").runs())) == 2
+    (one,) = FolderStore(tmp_path / "runs").runs()
+    assert sorted(step for step, name in FolderStore(tmp_path / "runs").series(one) if name == "uq/nll") == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_a_step_computes_what_it_logs(computed, tmp_path):
     report = uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}", step=0, method="m", split="val")
-    (run,) = DirectoryStore(tmp_path).runs()
+    (run,) = FolderStore(tmp_path).runs()
     logged = {name.removeprefix("uq/val/") for name in run.scalars}
     own = {
         key for key, each in plugins.metrics().items() if each.function.__module__.startswith("uq_tracking.")
@@ -137,7 +139,7 @@ def test_a_step_computes_what_it_logs(computed, tmp_path):
 
 def test_what_is_asked_for_by_name_is_logged(computed, tmp_path):
     uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}", step=0, metrics=["mae", "crps"])
-    (run,) = DirectoryStore(tmp_path).runs()
+    (run,) = FolderStore(tmp_path).runs()
     assert run.scalars.keys() == {"uq_accuracy/mae", "uq/crps"}
     assert sorted(computed) == ["crps", "mae"]
 
@@ -146,13 +148,13 @@ def test_where_the_headline_is_empty_the_others_are_logged(monkeypatch, tmp_path
     plain = {key: replace(each, headline=False) for key, each in plugins.metrics().items()}
     monkeypatch.setattr(plugins, "metrics", lambda task="regression": plain)
     report = uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}", step=0)
-    (run,) = DirectoryStore(tmp_path).runs()
+    (run,) = FolderStore(tmp_path).runs()
     assert {name.rpartition("/")[2] for name in run.scalars} == report.scores.keys()
 
 
 def test_all_scores_are_logged_where_all_are_asked_for(tmp_path):
     report = uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}", step=0, scores="all")
-    (run,) = DirectoryStore(tmp_path).runs()
+    (run,) = FolderStore(tmp_path).runs()
     assert {name.rpartition("/")[2] for name in run.scalars} == report.scores.keys()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, TrackingWarning
-from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.health import Waiting
 from uq_tracking.tracking.places import spool_lock
 from uq_tracking.tracking.spool import entries
@@ -32,9 +32,9 @@ def test_a_call_that_is_never_taken_holds_back_no_other(is_outage, tmp_path, mon
     monkeypatch.setattr("uq_tracking.tracking.health.FIRST_PAUSE", 0.001)
     monkeypatch.setattr("uq_tracking.tracking.health.LONGEST_PAUSE", 0.008)
     monkeypatch.setattr("uq_tracking.tracking.health.MOST_TRIES", 3)
-    store = DirectoryStore(tmp_path / "runs")
+    store = FolderStore(tmp_path / "runs")
     runs = {name: store.create(name) for name in "ab"}
-    toxic, taken, write = {("a", 1)}, [], DirectoryRun.log_scalars
+    toxic, taken, write = {("a", 1)}, [], FolderRun.log_scalars
     if is_outage:
         toxic |= {(name, step) for name in runs for step in STEPS if step > 0}
 
@@ -45,7 +45,7 @@ def test_a_call_that_is_never_taken_holds_back_no_other(is_outage, tmp_path, mon
         taken.append(call)
         write(run, scalars, step=step)
 
-    monkeypatch.setattr(DirectoryRun, "log_scalars", fails)
+    monkeypatch.setattr(FolderRun, "log_scalars", fails)
     calls = [(name, step) for step in STEPS for name in runs]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", TrackingWarning)
@@ -92,9 +92,9 @@ def test_a_folder_that_another_process_is_sending_says_nothing_of_the_tracker(tm
 def test_a_call_that_was_refused_is_replaced_only_by_the_same_scores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)  # as if it were busy
-    run = DirectoryStore(tmp_path / "runs").create("a")
+    run = FolderStore(tmp_path / "runs").create("a")
     with monkeypatch.context() as patch:
-        patch.setattr(DirectoryRun, "log_scalars", refuse)
+        patch.setattr(FolderRun, "log_scalars", refuse)
         with pytest.warns(TrackingWarning, match="Everything is kept in"):
             uq.log(TRUTH, MEAN, STD, run=run, step=0)
     uq.log([0, 1, 1], probs=[0.2, 0.9, 0.4], run=run, step=0)

@@ -33,8 +33,7 @@ from uq_tracking.settings import SCORE_OPTIONS
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.blocks import arguments_of
 from uq_tracking.tasks import Task, task_of
-from uq_tracking.tracking.arguments import LogOptions
-from uq_tracking.tracking.content import Scores, logged_scores
+from uq_tracking.tracking.content import LogOptions, Scores, logged_scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import ORIGIN_TAG, check_split, scalar_name
 from uq_tracking.tracking.resolve import Opened, Target, reopened, targets_of

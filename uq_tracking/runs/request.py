@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, get_type_hints
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
-from uq_tracking.checks import as_names, check_flag, whole_number
+from uq_tracking.checks import as_names, check_choice, check_flag, whole_number
 from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.metrics.registry import find
 from uq_tracking.npz import LIMIT
@@ -19,8 +19,7 @@ from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Settings, require_number
-from uq_tracking.tracking.arguments import check_scores
-from uq_tracking.tracking.content import Scores
+from uq_tracking.tracking.content import SCORES, Scores
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, check_split, tag_name
 
 
@@ -81,7 +80,7 @@ class RescoreOptions:
     limit: int = LIMIT
 
     def __post_init__(self) -> None:
-        check_scores(self.scores)
+        check_choice("scores", self.scores, SCORES)
         check_flag("force", self.force)
         if whole_number("workers", self.workers) < 1:
             raise SettingsError(f"workers is {self.workers}; pass at least 1")

@@ -19,7 +19,7 @@ from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings
 from uq_tracking.runs.score import NothingStoredError, Source, new_report
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases
-from uq_tracking.tracking.content import Content, scores_digest
+from uq_tracking.tracking.content import Content, LogOptions, scores_digest
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.names import (
     COMPARISON_NAME,
@@ -174,7 +174,7 @@ class _Rescore:
         report, source = new_report(run, self.request, old)
         if not self.dry_run:
             content = changed_content(run, self.request, report, old, source)
-            with self.drawing if content.figures or content.kept else nullcontext():
+            with self.drawing if content.figures or content.drawn.cases else nullcontext():
                 write(run, content)
         as_before = {*report.provenance.get("kept", ()), *report.provenance.get("exact", ())}
         unchanged = len(as_before & report.scores.keys())
@@ -197,21 +197,17 @@ def changed_content(
     is_whole = old is not None and run.stored.tags.get(tag_name(SCORES_TAG, run.split)) == scores_digest(old)
     shown = old if is_whole and not request.options.force else None
     curves = changed_curves(report, shown)
-    drawn = _maps(run, request, report, shown)
     return Content(
         report.labelled(method=run.method, split=run.split),
-        scores=request.options.scores,
+        LogOptions(scores=request.options.scores),
+        run.split,
+        drawn=_maps(run, request, report, shown),
         shown=[
             key for key in report.scores if scalar_name(key, run.split, report.task) in run.stored.scalars
         ],
-        split=run.split,
-        curves=curves,
         figures=_figures(run, request, report, shown, curves),
+        curves=curves,
         files=_files(report, shown, source),
-        keep_predictions=False,
-        kept={} if drawn is None else drawn.cases,
-        notes={} if drawn is None else drawn.notes,
-        limits=None if drawn is None else drawn.limits,
         seal=request.seal(scores_digest(report)),
     )
 
@@ -253,12 +249,12 @@ def _figures(
     ]
 
 
-def _maps(run: LoggedRun, request: Request, report: Report, shown: Report | None) -> DrawnCases | None:
+def _maps(run: LoggedRun, request: Request, report: Report, shown: Report | None) -> DrawnCases:
     """Read the cases that the run drew, if they look different now or all are requested."""
     figures, options = request.options.figures, task_of(report).map_options
     is_same = figures is not True and shown is not None and options(shown) == options(report)
     if figures is False or is_same or request.alters_floor(shown) or not run.has(MAPS_FILE):
-        return None
+        return DrawnCases()
     return run.read(MAPS_FILE, DrawnCases.load)
 
 

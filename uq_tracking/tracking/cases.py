@@ -17,7 +17,6 @@ from uq_tracking.inputs.predictions import Case, case_count, case_place, looks_s
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.streams.map_samples import AUTO_CASES, case_arrays, cases_of, unknown_maps
 from uq_tracking.tasks import Task
-from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.names import MAPS_FILE, file_name
 from uq_tracking.tracking.resolve import open_store
 
@@ -32,18 +31,14 @@ Limits = Mapping[str, tuple[float, float]]
 class DrawnCases:
     """Cases by number, a note on why each was chosen, and their shared color limits."""
 
-    cases: Mapping[int, Case]
+    cases: Mapping[int, Case] = field(default_factory=dict)
     notes: Mapping[int, str] = field(default_factory=dict)
     limits: Limits | None = None
 
-    @property
-    def nbytes(self) -> int:
-        """Size of all arrays in bytes."""
-        return sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
-
     def within(self, nbytes: int) -> DrawnCases:
         """Return the cases, thinned to every k-th row and column if they are larger than this."""
-        step = math.ceil(math.sqrt(self.nbytes / nbytes))
+        size = sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
+        step = math.ceil(math.sqrt(size / nbytes))
         if step <= 1:
             return self
 
@@ -91,19 +86,11 @@ def cases_like(address: str, split: str | None) -> DrawnCases:
     found = [run.run_id for run in store.runs() if run_id in (None, run.run_id)]
     if len(found) != 1:
         raise SettingsError(f"maps={address!r} names {len(found)} runs; name the one whose cases to draw")
-    drawn = stored_cases(store, found[0], split)
-    if drawn is None:
-        raise SettingsError(f"maps={address!r}: that run drew no maps; log it with maps= first")
-    return drawn
-
-
-def stored_cases(store: RunStore, run_id: str, split: str | None) -> DrawnCases | None:
-    """The cases that a run drew; None if it drew none."""
     name = file_name(MAPS_FILE, split)
-    if name not in store.files(run_id):
-        return None
+    if name not in store.files(found[0]):
+        raise SettingsError(f"maps={address!r}: that run drew no maps; log it with maps= first")
     with TemporaryDirectory(prefix="uq_tracking_") as folder:
-        return DrawnCases.load(store.fetch(run_id, name, Path(folder)))
+        return DrawnCases.load(store.fetch(found[0], name, Path(folder)))
 
 
 Maps = Literal["auto"] | str | int | Sequence[int] | bool
@@ -137,10 +124,8 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
             raise SettingsError("maps='extremes' compares all cases, so it needs predictions in memory")
         return _extremes(shape, task, data)
     if isinstance(maps, str) and maps != "auto":
-        like = cases_like(maps, split)
-        return Chosen(
-            choose_cases(shape, list(like.cases)), limits=like.limits
-        )  # the notes describe that run
+        like = cases_like(maps, split)  # whose notes describe that run
+        return Chosen(choose_cases(shape, list(like.cases)), limits=like.limits)
     return Chosen(choose_cases(shape, maps))
 
 
@@ -186,35 +171,24 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     >>> choose_cases((5000, 3), "auto")
     []
     """
-    if maps is False:
-        return []
-    if maps == "auto" and not looks_spatial(shape):
+    if maps is False or (maps == "auto" and not looks_spatial(shape)):
         return []
     _check_spatial(shape, maps)
-    count = case_count(shape)
-    if maps == "auto" or maps is True:
-        return _spread(count, AUTO_CASES)
-    if isinstance(maps, int):
-        return _spread(count, maps)
-    if isinstance(maps, str):
+    if isinstance(maps, str) and maps != "auto":
         raise SettingsError(unknown_maps(maps))
-    return _checked(maps, count)
+    count = case_count(shape)
+    if isinstance(maps, str | int):
+        wanted = AUTO_CASES if isinstance(maps, str) or maps is True else maps
+        if wanted < 0:
+            raise SettingsError(f"maps={wanted}; pass how many cases to draw, or a list of their indices")
+        return sorted({int(index) for index in np.linspace(0, count - 1, min(wanted, count)).round()})
+    chosen = [int(index) for index in maps]
+    wrong = [index for index in chosen if not 0 <= index < count]
+    if wrong:
+        raise SettingsError(f"maps names case {wrong[0]}, but the predictions hold cases 0 to {count - 1}")
+    return chosen
 
 
 def _check_spatial(shape: tuple[int, ...], maps: Maps) -> None:
     if len(shape) < 2:
         raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")
-
-
-def _spread(count: int, wanted: int) -> list[int]:
-    if wanted < 0:
-        raise SettingsError(f"maps={wanted}; pass how many cases to draw, or a list of their indices")
-    return sorted({int(index) for index in np.linspace(0, count - 1, min(wanted, count)).round()})
-
-
-def _checked(indices: Sequence[int], count: int) -> list[int]:
-    chosen = [int(index) for index in indices]
-    wrong = [index for index in chosen if not 0 <= index < count]
-    if wrong:
-        raise SettingsError(f"maps names case {wrong[0]}, but the predictions hold cases 0 to {count - 1}")
-    return chosen

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uq_tracking._version import __version__
 from uq_tracking.errors import BackendError, RunNotFoundError, printable, warn
@@ -34,17 +34,13 @@ from uq_tracking.tracking.journal import Journal, JournalRun, Line, journal_at, 
 from uq_tracking.tracking.places import in_first_place, places
 from uq_tracking.tracking.resolve import Opened, Target
 
-if TYPE_CHECKING:
-    pass
-
-
 RUN_FILE = "run.json"
 LOG_FILE = "log.jsonl"
 _RESERVED = (RUN_FILE, LOG_FILE)
 
 
-class DirectoryRun(JournalRun):
-    """A run in the folder ``path``, which ``DirectoryStore.create`` made."""
+class FolderRun(JournalRun):
+    """A run in the folder ``path``, which ``FolderStore.create`` made."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -88,7 +84,7 @@ class DirectoryRun(JournalRun):
             raise RunNotFoundError(f"{self.path} holds no run (no {RUN_FILE}); was it moved or deleted?")
 
 
-class DirectoryStore(RunStore):
+class FolderStore(RunStore):
     """The runs in the folder ``path``, which need not exist before the first run."""
 
     def __init__(self, path: Path) -> None:
@@ -133,16 +129,16 @@ class DirectoryStore(RunStore):
         path = _stored_path(self._folder(run_id), name)
         return path.stat().st_size if path.is_file() else None
 
-    def reopen(self, run_id: str) -> DirectoryRun:
+    def reopen(self, run_id: str) -> FolderRun:
         """Open the run with this id; see `RunStore`."""
-        return DirectoryRun(self._folder(run_id))
+        return FolderRun(self._folder(run_id))
 
-    def create(self, name: str, tags: Mapping[str, str] | None = None) -> DirectoryRun:
+    def create(self, name: str, tags: Mapping[str, str] | None = None) -> FolderRun:
         """Create a run whose id is the time, the name and four random digits."""
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
         return self.open(f"{stamp}-{slug(name)}-{uuid.uuid4().hex[:4]}", name, tags)
 
-    def open(self, run_id: str, name: str, tags: Mapping[str, str] | None = None) -> DirectoryRun:
+    def open(self, run_id: str, name: str, tags: Mapping[str, str] | None = None) -> FolderRun:
         """Open the run with this id, creating it if missing."""
         folder = _stored_path(self.path, run_id)
         if not (folder / RUN_FILE).is_file():
@@ -151,7 +147,7 @@ class DirectoryStore(RunStore):
             _write_whole(
                 folder / RUN_FILE, (json.dumps(head | {"tags": dict(tags or {})}, indent=1) + "\n").encode()
             )
-        return DirectoryRun(folder)
+        return FolderRun(folder)
 
     def link(self) -> str | None:
         """Return the ``file:`` address of the folder."""
@@ -173,7 +169,7 @@ class DirectoryStore(RunStore):
         return heads
 
 
-class DirectoryBackend(Backend):
+class FolderBackend(Backend):
     """Runs as plain folders; always usable."""
 
     name = "dir"
@@ -195,14 +191,14 @@ class DirectoryBackend(Backend):
         if not isinstance(run, os.PathLike):
             return None
         path = Path(run).absolute()
-        return DirectoryStore(path.parent).open(path.name, path.name)
+        return FolderStore(path.parent).open(path.name, path.name)
 
-    def store(self, address: str, *, scheme: str | None = None) -> tuple[DirectoryStore, str | None]:
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[FolderStore, str | None]:
         """Treat ``address`` as a run's folder if it holds a run, else as a folder of runs."""
         path = Path(address or ".").expanduser().absolute()
         if (path / RUN_FILE).is_file():
-            return DirectoryStore(path.parent), path.name
-        return DirectoryStore(path), None
+            return FolderStore(path.parent), path.name
+        return FolderStore(path), None
 
 
 def slug(text: str) -> str:
@@ -293,7 +289,7 @@ def _parse_where(where: str | None) -> dict[str, str]:
 @hookimpl
 def uq_backends() -> list[Backend]:
     """Runs as folders."""
-    return [DirectoryBackend()]
+    return [FolderBackend()]
 
 
 @lru_cache(maxsize=1)
@@ -315,7 +311,7 @@ def fallback_target(method: str | None, split: str | None, step: int | None) -> 
     """
     here = vars(_of_process(os.getpid()))
     stamp = here.setdefault("stamp", f"{datetime.now():%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}")
-    known: dict[Any, list[tuple[DirectoryRun, set[str | None]]]] = here.setdefault("runs", {})
+    known: dict[Any, list[tuple[FolderRun, set[str | None]]]] = here.setdefault("runs", {})
     runs = known.setdefault((method or "run", next(places(), None)), [])
     is_new = not runs or not runs[-1][0].path.is_dir() or (step is None and split in runs[-1][1])
     if is_new:
@@ -327,5 +323,5 @@ def fallback_target(method: str | None, split: str | None, step: int | None) -> 
     return Target("dir", run.uri, lambda: Opened(run), place=run.place), is_new
 
 
-def _make(place: Path, run_id: str, name: str) -> DirectoryRun:
-    return DirectoryStore(place).open(run_id, name)
+def _make(place: Path, run_id: str, name: str) -> FolderRun:
+    return FolderStore(place).open(run_id, name)

@@ -13,15 +13,15 @@ from uq_tracking.errors import BackendError, InputTypeError, SettingsError, Unkn
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.convert import is_lazy
 from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.predictions import Predictions, case_place
 from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_arrays import count_dask
-from uq_tracking.streams.map_samples import check_image_count
+from uq_tracking.streams.map_samples import case_image, check_image_count
 from uq_tracking.tasks import task_of
-from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.backend import calling
-from uq_tracking.tracking.cases import Maps, choose
-from uq_tracking.tracking.content import Content, Scores
+from uq_tracking.tracking.cases import DrawnCases, Maps, choose
+from uq_tracking.tracking.content import Content, LogOptions, Scores
 from uq_tracking.tracking.deadline import Budget, checked_deadline
 from uq_tracking.tracking.folder import fallback_target
 from uq_tracking.tracking.health import health_of
@@ -174,7 +174,7 @@ def log(
         content = [_counted(plan, forecast, given, about)]
     else:
         content = [_scored(plan, forecast.predictions(**given), about, about.split)]
-    _send(replace(content[0], also=content[1:]), targets, about)
+    _send(replace(content[0], also=content[1:]), targets)
     reports = [item.report for item in content]
     return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
 
@@ -220,23 +220,21 @@ def _check_options(source: Report | Accumulator, options: Mapping[str, Any], abo
 
 def _collected(source: Report | Accumulator, options: Mapping[str, Any], about: LogOptions) -> Content:
     """Return the content of a report or an accumulator."""
-    if isinstance(source, Report):
-        return _labelled(Content(source), about, about.split)
-    report = source.compute(**options)
-    return _labelled(
-        Content(report, kept=source.cases if about.maps is not False else {}), about, about.split
-    )
+    report = source if isinstance(source, Report) else source.compute(**options)
+    cases = {} if isinstance(source, Report) or about.maps is False else source.cases
+    return _content(report, about, about.split, drawn=DrawnCases(cases))
 
 
-def _scored(plan: Plan, data: Any, about: LogOptions, split: str | None) -> Content:
+def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None) -> Content:
     """Score arrays in memory; a step shows a few scores, and the others wait."""
     chosen = choose(data.shape, about.maps, split, plan.task, data)
     check_image_count(data.shape, about.images)
-    report = plan.report(data, later=about.step is not None)
-    content = Content(
-        report, data, cases=chosen.numbers, images=about.images, notes=chosen.notes, limits=chosen.limits
-    )
-    return _labelled(content, about, split)
+    report, cases = plan.report(data, later=about.step is not None), {}
+    for number in chosen.numbers:  # sliced one at a time without copying the rest
+        place = case_place(number, data.shape)
+        cases[number] = data.case(place, case_image(about.images, place, data.shape))
+    drawn = DrawnCases(cases, chosen.notes, chosen.limits)
+    return _content(report, about, split, predictions=data, drawn=drawn)
 
 
 def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: LogOptions) -> Content:
@@ -245,28 +243,17 @@ def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: Lo
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
     stream = count_dask(plan, forecast, cases=chosen.numbers, images=about.images, **given)
-    report = stream.report(plan)
-    return _labelled(
-        Content(report, kept=stream.cases, notes=chosen.notes, limits=chosen.limits), about, about.split
-    )
+    drawn = DrawnCases(stream.cases, chosen.notes, chosen.limits)
+    return _content(stream.report(plan), about, about.split, drawn=drawn)
 
 
-def _labelled(content: Content, about: LogOptions, split: str | None) -> Content:
+def _content(report: Report, about: LogOptions, split: str | None, **parts: Any) -> Content:
     """Return the content under its names, which its report also states."""
-    return replace(
-        content,
-        report=content.report.labelled(method=about.method, split=split),
-        scores=about.scores,
-        split=split,
-        step=about.step,
-        method=about.method,
-        tags=about.tags or {},
-        figures=about.figures,
-        keep_predictions=about.predictions,
-    )
+    report = report.labelled(method=about.method, split=split)
+    return Content(report, about, split, figures=about.figures, **parts)
 
 
-def _send(content: Content, targets: list[Target], about: LogOptions) -> None:
+def _send(content: Content, targets: list[Target]) -> None:
     """Write the content to the targets, or to a folder if there is none.
 
     In a distributed job only rank zero creates the folder, unless ``every_rank``.
@@ -281,28 +268,29 @@ def _send(content: Content, targets: list[Target], about: LogOptions) -> None:
     BackendError
         With ``strict``, whenever a tracker did not take something.
     """
+    about = content.options
     if not targets and not (about.every_rank or is_rank_zero()):
         log_once()
         return
     problems: list[str] = []
     if not targets:
         try:
-            targets = [_fallback(content, about.to)]
+            targets = [_fallback(content)]
         except BackendError as error:
             problems.append(redact(f"The report could not be saved anywhere: {error}."))
     deadline = checked_deadline(about.deadline)
     budget, splits = Budget(deadline, len(targets)), [each.split for each in (content, *content.also)]
-    kind = f"{content.report.task} {content.scores}"
+    kind = f"{content.report.task} {about.scores}"
     writers = [
         RunWriter(
             target,
-            Safety(budget, health_of(target.backend, target.place, deadline), content.step, splits, kind),
+            Safety(budget, health_of(target.backend, target.place, deadline), about.step, splits, kind),
         )
         for target in targets
     ]
     with calling():
         problems += publish(content, writers)
-    if content.step is None:
+    if about.step is None:
         hint(content.report, [writer.page for writer in writers])
     known = [writer.problem() for writer in writers if not writer.is_news and writer.kept is not None]
     problems += [message for writer in writers if (message := writer.problem()) and message not in known]
@@ -314,10 +302,11 @@ def _send(content: Content, targets: list[Target], about: LogOptions) -> None:
         warn(message)
 
 
-def _fallback(content: Content, to: str | Sequence[str] | None) -> Target:
+def _fallback(content: Content) -> Target:
     """Target a folder and log where: a log line is visible and, unlike a warning, can never stop the job."""
-    considered = [to] if isinstance(to, str) else list(to or ())
-    target, is_new = fallback_target(content.method, content.split, content.step)
+    about = content.options
+    considered = [about.to] if isinstance(about.to, str) else list(about.to or ())
+    target, is_new = fallback_target(about.method, content.split, about.step)
     if is_new and "dir" not in considered:
         _log.warning(
             "%s an active run: logging to %s; to log elsewhere, start a run first or pass run=",

@@ -16,11 +16,10 @@ from uq_tracking import plugins
 from uq_tracking.drawings import MapSpec, pictured
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.formatting import axis_label
-from uq_tracking.inputs.predictions import Case, case_place
+from uq_tracking.inputs.predictions import Case
 from uq_tracking.parallel import begin
 from uq_tracking.report import stratum_scores
 from uq_tracking.statistics.store import write_statistics
-from uq_tracking.streams.map_samples import case_image
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.cases import LARGEST, DrawnCases
@@ -75,7 +74,7 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     list of str
         A sentence for each piece that could not be made; the writers know what could not be delivered.
     """
-    with scratch_folder() if content.step is None else nullcontext(NOWHERE) as folder:
+    with scratch_folder() if content.options.step is None else nullcontext(NOWHERE) as folder:
         try:
             return _publish(content, writers, folder)
         except BaseException:  # from the user's signal handlers; the writers hold those of trackers
@@ -102,12 +101,12 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
         writer.settle()
     if content.seal:
         _seal(content, writers, unmade)
-    elif content.step is None:
+    elif content.options.step is None:
         pages = [("the description", partial(_description, each)) for each in contents]
         for name, describe in _made(pages, unmade):
             for writer in writers:
                 writer.present(name, describe)
-    if content.step is None:
+    if content.options.step is None:
         names = {name for each in contents for name in _names_of(each)}
         for writer in writers:
             writer.page = writer.present("the chart view of all runs", lambda run: run.show(names))
@@ -163,7 +162,7 @@ def _groups(content: Content, folder: Path) -> Iterator[list[Piece]]:
     disagree in a run, its writing was interrupted.
     """
     scores: list[Piece] = [("the scores", partial(_scores, content))]
-    if content.step is not None:
+    if content.options.step is not None:
         yield scores
         return
     files = list(_files(content, folder))
@@ -179,25 +178,25 @@ def _groups(content: Content, folder: Path) -> Iterator[list[Piece]]:
 def _scores(content: Content) -> Write:
     """Make scores, tags and curves, to be sent in one request."""
     report, split = content.report, content.split
-    scores = logged_scores(report, split, content.scores, content.shown)
+    scores = logged_scores(report, split, content.options.scores, content.shown)
     scalars = finite({**scores, **recalibrated_scores(content)})
     tags = {SCHEMA_TAG: str(report.provenance["schema"]), VERSION_TAG: str(report.provenance["version"])}
-    if content.method is not None:
-        tags[METHOD_TAG] = content.method
-    if content.step is None:
+    if content.options.method is not None:
+        tags[METHOD_TAG] = content.options.method
+    if content.options.step is None:
         tags[tag_name(VERDICT_TAG, split)] = report.verdict.short
         tags |= {} if content.seal else _scores_tag(content)
-    tags |= {name: str(value) for name, value in content.tags.items()}
+    tags |= {name: str(value) for name, value in (content.options.tags or {}).items()}
     curves = {
         curve_name(name, split, report.settings, report.task): curve
-        for name, curve in (report.curves.items() if content.step is None else ())
+        for name, curve in (report.curves.items() if content.options.step is None else ())
         if content.curves is None or name in content.curves
     }
 
     def write(run: Run) -> None:
         with run.batch():
             run.set_tags(tags)
-            run.log_scalars(scalars, step=content.step)
+            run.log_scalars(scalars, step=content.options.step)
             for name, curve in curves.items():
                 run.log_curve(name, curve)
 
@@ -224,14 +223,13 @@ def _names_of(content: Content) -> set[str]:
     """Return the names of all scalars, curves and maps."""
     report, split = content.report, content.split
     curves = [name for name, curve in report.curves.items() if curve.steps is not None]
-    cases = (*content.kept, *content.cases) if content.predictions is not None or content.kept else ()
     return {
-        *logged_scores(report, split, content.scores, content.shown),
+        *logged_scores(report, split, content.options.scores, content.shown),
         *recalibrated_scores(content),
         *(curve_name(name, split, report.settings, report.task) for name in curves),
         *(
             _panel_name(number, spec, split)
-            for number in cases
+            for number in content.drawn.cases
             for spec in plugins.maps(report.task).values()
         ),
     }
@@ -247,8 +245,8 @@ def _files(content: Content, folder: Path) -> Iterator[Piece]:
     if report.recalibration:
         text = json.dumps(report.recalibration, indent=1, allow_nan=False)
         savers[RECALIBRATION_FILE] = lambda path: path.write_text(text, encoding="utf-8")
-    if data is not None and content.keep_predictions:
-        if content.keep_predictions != "auto" or data.nbytes <= PREDICTIONS_LIMIT:
+    if data is not None and content.options.predictions:
+        if content.options.predictions != "auto" or data.nbytes <= PREDICTIONS_LIMIT:
             savers[PREDICTIONS_FILE] = data.save
         else:
             _log.warning(
@@ -288,12 +286,7 @@ def _drawn(method: str, name: str, draw: Callable[[], Figure]) -> Write:
 
 def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
     """Make panels of every case on a common color scale; the file of cases, and tables of the worst."""
-    report, split, data, cases = content.report, content.split, content.predictions, dict(content.kept)
-    if data is not None:
-        for number in content.cases:  # sliced one at a time without copying the rest
-            place = case_place(number, data.shape)
-            cases[number] = data.case(place, case_image(content.images, place, data.shape))
-    drawn = DrawnCases(cases, content.notes, content.limits)
+    report, split, drawn, cases = content.report, content.split, content.drawn, content.drawn.cases
     specs = plugins.maps(report.task).values() if cases else ()
     options = task_of(report).map_options(report) if cases else {}
 
@@ -305,7 +298,7 @@ def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
         return replace(drawn, limits=spec.common_limits(cases.values(), **options))
 
     def panel(spec: MapSpec, number: int, case: Case) -> Figure:
-        parts = (report.provenance.get("method"), f"case {number}", content.notes.get(number))
+        parts = (report.provenance.get("method"), f"case {number}", content.drawn.notes.get(number))
         more = {**options, **case.parts, "title": ", ".join(part for part in parts if part)}
         if spec.limits is not None:
             more["limits"] = colored(spec).limits
@@ -342,7 +335,7 @@ def _worst_cases(content: Content, cases: Mapping[int, Case]) -> Write:
     known = {number: error for number, error in errors.items() if math.isfinite(error)}
     columns = ["case", "chosen as", axis_label(task.case_score, "target", report.settings.get("unit")), "map"]
     rows: list[list[Cell]] = [
-        [float(number), content.notes.get(number, ""), known[number], map_name(str(number), split)]
+        [float(number), content.drawn.notes.get(number, ""), known[number], map_name(str(number), split)]
         for number in sorted(known, key=lambda number: -known[number])
     ]
     return lambda run: run.log_table(worst_name("cases", split), columns, rows)

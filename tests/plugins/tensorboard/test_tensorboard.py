@@ -20,7 +20,7 @@ from torch.utils.tensorboard import SummaryWriter
 import uq_tracking as uq
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.resolve import check_usable
 from uq_tracking_tensorboard.backend import TensorBoardBackend
 from uq_tracking_tensorboard.events import event_files, read_points
@@ -266,6 +266,6 @@ def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     exec(compile(example, "tensorboard.md", "exec"), {})
     assert "mc-dropout" in capsys.readouterr().out
-    (stored,) = DirectoryStore(Path("runs/mc-dropout")).runs()
+    (stored,) = FolderStore(Path("runs/mc-dropout")).runs()
     assert stored.run_id == "uq"
     assert Path("runs/mc-dropout/uq/uq_curve/calibration.csv").is_file()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
-from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.folder import FolderStore
 
 
 class Directory:
@@ -18,7 +18,7 @@ class Directory:
 
     @pytest.fixture
     def store(self, tmp_path):
-        return DirectoryStore(tmp_path / "runs")
+        return FolderStore(tmp_path / "runs")
 
     def series(self, store, run_id, name):
         lines = [json.loads(line) for line in (store.path / run_id / "log.jsonl").read_text().splitlines()]

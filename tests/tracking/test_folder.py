@@ -10,12 +10,12 @@ import pytest
 
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
 from uq_tracking.testing import sample_curve
-from uq_tracking.tracking.folder import DirectoryBackend, DirectoryStore
+from uq_tracking.tracking.folder import FolderBackend, FolderStore
 
 
 @pytest.fixture
 def store(tmp_path):
-    return DirectoryStore(tmp_path / "runs")
+    return FolderStore(tmp_path / "runs")
 
 
 def test_a_store_that_does_not_exist_yet_is_empty(store):
@@ -111,8 +111,8 @@ def test_a_filter_that_cannot_be_read_is_refused(store):
 
 
 def test_addresses(tmp_path):
-    backend = DirectoryBackend()
-    run = DirectoryStore(tmp_path / "runs").create("a")
+    backend = FolderBackend()
+    run = FolderStore(tmp_path / "runs").create("a")
     store, run_id = backend.store(str(tmp_path / "runs"))
     assert (store.path, run_id) == (tmp_path / "runs", None)
     store, run_id = backend.store(str(run.path))
@@ -126,8 +126,8 @@ def test_addresses(tmp_path):
 def test_processes_writing_at_once_lose_no_line(store):
     run = store.create("a")
     code = (
-        "import sys\nfrom pathlib import Path\nfrom uq_tracking.tracking.folder import DirectoryRun\n"
-        "run = DirectoryRun(Path(sys.argv[1]))\n"
+        "import sys\nfrom pathlib import Path\nfrom uq_tracking.tracking.folder import FolderRun\n"
+        "run = FolderRun(Path(sys.argv[1]))\n"
         "for step in range(60):\n"
         "    run.log_scalars({f'uq/{sys.argv[2]}/{k}': float(step) for k in range(40)}, step=step)\n"
     )
