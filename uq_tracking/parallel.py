@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache
+from itertools import starmap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -78,8 +79,9 @@ def spans(n: int) -> list[tuple[int, int]]:
 
 def map_spans(function: Callable[[int, int], R], stretches: Sequence[tuple[int, int]]) -> list[R]:
     """``function(start, end)`` of consecutive ranges, in order; on all cores if there are many samples."""
-    many = bool(stretches) and stretches[-1][1] >= WORTH_THREADS
-    return map_threads(lambda stretch: function(*stretch), stretches, least=2 if many else len(stretches) + 1)
+    if not stretches or stretches[-1][1] < WORTH_THREADS:
+        return list(starmap(function, stretches))
+    return map_threads(lambda stretch: function(*stretch), stretches)
 
 
 @lru_cache(maxsize=128)

@@ -498,11 +498,16 @@ class LaterScores:
         self._done: set[str] = set()
         self._scores: dict[str, float] = {}
         self._undefined: dict[str, str] = {}
-        self._compute([each for each in self._metrics.values() if each.needs or not each.is_built_in], inputs)
+        self.of([key for key, each in self._metrics.items() if each.needs or not each.is_built_in], inputs)
 
-    def of(self, keys: Collection[str]) -> dict[str, float]:
+    def of(self, keys: Collection[str], inputs: MetricInputs | None = None) -> dict[str, float]:
         """Scores of these metrics, where they have a value."""
-        self._compute([self._metrics[key] for key in self._metrics if key in keys and key not in self._done])
+        asked = [self._metrics[key] for key in self._metrics if key in keys and key not in self._done]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # beyond float64 is undefined
+            scores, undefined = compute(self._statistics, self._settings, asked, inputs)
+        self._scores |= scores
+        self._undefined |= undefined
+        self._done |= {each.key for each in asked}
         return {key: self._scores[key] for key in self._metrics if key in keys and key in self._scores}
 
     def __call__(self) -> dict[str, float]:
@@ -513,13 +518,6 @@ class LaterScores:
         """Return why each undefined score has no value."""
         self.of(self._metrics)
         return {key: self._undefined[key] for key in self._metrics if key in self._undefined}
-
-    def _compute(self, metrics: Collection[Metric], inputs: MetricInputs | None = None) -> None:
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # beyond float64 is undefined
-            scores, undefined = compute(self._statistics, self._settings, metrics, inputs)
-        self._scores |= scores
-        self._undefined |= undefined
-        self._done |= {each.key for each in metrics}
 
 
 class Later(Generic[T]):

@@ -111,7 +111,8 @@ class SortedRows(Order):
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
         if self.total <= FEW:
-            return {name: self._all[name][part] for name in names}
+            made = self._all
+            return {name: made[name][part] for name in names}
         made = _Payloads(self.columns, part)
         return {name: made[name] for name in names}
 
