@@ -111,8 +111,7 @@ class SortedRows(Order):
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
         if self.total <= FEW:
-            made = self._all
-            return {name: made[name][part] for name in names}
+            return {name: self._all[name][part] for name in names}
         made = _Payloads(self.columns, part)
         return {name: made[name] for name in names}
 
