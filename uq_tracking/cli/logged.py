@@ -125,10 +125,9 @@ def _report_of(uri: str, split: str | None) -> Report:
             raise FileFormatError(f"{run.stored.uri} has {run.lacking()}") from None
 
 
-@command("where", "split", "metrics", "level", "seed")
+@command("baseline", "where", "split", "metrics", "level", "seed")
 def compare(
     uris: Runs,
-    baseline: Annotated[str | None, typer.Option(help="Method to compare the others with.")] = None,
     maps: Annotated[bool, typer.Option(help="Include maps of spatial predictions in the HTML page.")] = True,
     form: Annotated[
         str,
@@ -169,7 +168,6 @@ def compare(
     with messages.status("reading runs") as status:
         comparison = compare_runs(
             *uris,
-            baseline=baseline,
             metrics=None if shown else metrics,
             maps="auto" if maps and (form in ("html", "json") or log) else False,
             progress=lambda name, count: status.update(f"reading runs: {count}, {name}"),
@@ -217,56 +215,23 @@ def view(
         typer.launch(page)
 
 
-@command("where", "split", "metrics", *SETTINGS, "std_floor", "recalibration", "scores")
-def rescore(
-    uri: Annotated[str, typer.Argument(help=RUNS)],
-    calibration: Annotated[
-        str | None, typer.Option(help="JSON file of a fitted recalibration, or 'halves' to cross-fit.")
-    ] = None,
-    calibration_split: Annotated[
-        str | None, typer.Option(help="Split of each run on which to fit recalibrations, e.g. val.")
-    ] = None,
-    figures: Annotated[
-        bool | None,
-        typer.Option(
-            "--figures/--no-figures",
-            help="Draw all figures, or none; by default those whose numbers changed.",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and score, but write nothing.")] = False,
-    workers: Annotated[int, typer.Option(help="Number of runs to process in parallel.")] = 1,
-    force: Annotated[
-        bool, typer.Option("--force", help="Include runs that already have these scores.")
-    ] = False,
-    limit: Annotated[
-        int | None, typer.Option(help="Bytes above which a stored file is not read; by default 8 GiB.")
-    ] = None,
-    scores: Any = "headline",
-    **options: Any,
-) -> None:
+WORK = ("scores", "figures", "force", "workers", "limit")
+"""Options of `rescore` that say what is written, and how."""
+
+
+@command(
+    *("calibration", "calibration_split", "recalibration", "where", "split", "metrics"),
+    *(*SETTINGS, "std_floor", *WORK, "dry_run"),
+)
+def rescore(uri: Annotated[str, typer.Argument(help=RUNS)], **options: Any) -> None:
     """Rescore logged runs: new metrics, other settings, recalibrations. Settings not given stay the run's own."""
-    from uq_tracking.npz import LIMIT
     from uq_tracking.runs import RescoreOptions
     from uq_tracking.runs import rescore as rescore_runs
     from uq_tracking.runs.outcomes import progress_bar
 
-    work = RescoreOptions(
-        scores=scores,
-        figures="auto" if figures is None else figures,
-        force=force,
-        workers=workers,
-        limit=LIMIT if limit is None else limit,
-    )
+    work = RescoreOptions(**{name: options.pop(name) for name in WORK if name in options})
     with progress_bar(console, "rescoring") as progress:
-        summary = rescore_runs(
-            uri,
-            calibration=True if calibration == "halves" else calibration,
-            calibration_split=calibration_split,
-            dry_run=dry_run,
-            progress=progress,
-            options=work,
-            **options,
-        )
+        summary = rescore_runs(uri, progress=progress, options=work, **options)
     _finish(summary, rescore)
 
 
@@ -293,7 +258,7 @@ def pool(
         say(f"logged to {target.open().run.uri}")
 
 
-@command("where")
+@command("where", "dry_run", "keep")
 def sync(
     source: Annotated[
         str | None, typer.Argument(help="Runs to copy, or a folder of saved calls, e.g. dir:uq_runs.")
@@ -301,15 +266,11 @@ def sync(
     destination: Annotated[
         str | None, typer.Argument(help="Where to copy runs, e.g. mlflow:EXPERIMENT.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be sent or copied.")
-    ] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep files after they are sent.")] = False,
     drop: Annotated[
         str | None,
         typer.Option(help="Delete the file of a saved call that cannot be sent, and do nothing else."),
     ] = None,
-    where: str | None = None,
+    **options: Any,
 ) -> None:
     """Send what trackers missed while they were down; with a destination, also copy runs there."""
     from uq_tracking.runs.outcomes import progress_bar
@@ -320,7 +281,7 @@ def sync(
         say(f"dropped {drop_entry(drop)}")
         return
     with progress_bar(console, "copying") as progress:
-        summary = sync_runs(source, destination, where=where, dry_run=dry_run, keep=keep, progress=progress)
+        summary = sync_runs(source, destination, progress=progress, **options)
     _finish(summary, sync)
 
 

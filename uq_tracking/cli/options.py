@@ -1,4 +1,4 @@
-"""Options shared by several commands, and how their text is parsed."""
+"""Options of the commands, each declared once: its name, help, and how its text is parsed."""
 
 from __future__ import annotations
 
@@ -14,31 +14,53 @@ RUNS = "Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH; add an id for o
 Runs = Annotated[list[str], typer.Argument(help=RUNS)]
 OneRun = Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")]
 
-_TEXT: Mapping[str, str] = {
-    "where": "Filter expression, in the tracker's own syntax.",
-    "split": "Split or output of the runs, e.g. test.",
-    "method": "Name of the uncertainty method.",
-    "metrics": "Metrics: comma-separated keys.",
-    "recalibration": "Recalibrations to fit: comma-separated methods.",
-    "scores": "Scores the tracker shows: headline (the default) or all.",
-    "columns": "Column names in the file: target=y,mean=mu,std=sigma; 0.1=q10,0.9=q90; labels=y,probs=p_*.",
-    "family": "gaussian (the default), laplace, uniform, logistic or student_t.",
-    "unit": "Unit of the target, e.g. m.",
+_HELP: Mapping[type[Any], Mapping[str, str]] = {
+    str: {
+        "where": "Filter expression, in the tracker's own syntax.",
+        "split": "Split or output of the runs, e.g. test.",
+        "method": "Name of the uncertainty method.",
+        "metrics": "Metrics: comma-separated keys.",
+        "baseline": "Method to compare the others with.",
+        "calibration": "JSON file of a fitted recalibration, or 'halves' to cross-fit.",
+        "calibration_split": "Split of each run on which to fit recalibrations, e.g. val.",
+        "recalibration": "Recalibrations to fit: comma-separated methods.",
+        "scores": "Scores the tracker shows: headline (the default) or all.",
+        "columns": "Column names in the file: target=y,mean=mu,std=sigma; 0.1=q10,0.9=q90; labels=y,probs=p_*.",
+        "on_invalid": "Invalid predictions: raise an error (the default), or drop and count them.",
+        "family": "gaussian (the default), laplace, uniform, logistic or student_t.",
+        "unit": "Unit of the target, e.g. m.",
+    },
+    float: {
+        "alpha": "Share of the errors that MeRCI covers; by default 0.95.",
+        "dof": "Degrees of freedom of student_t; by default 5.",
+        "std_floor": "Raise smaller stds to this value.",
+        "level": "Confidence level of intervals; by default 0.95.",
+    },
+    int: {
+        "n_bins": "Number of bins for ENCE and reliability; by default 10.",
+        "seed": "Random seed; by default 0.",
+        "workers": "Number of runs to process in parallel; by default 1.",
+        "limit": "Bytes above which a stored file is not read; by default 8 GiB.",
+    },
 }
-_NUMBERS: Mapping[str, str] = {
-    "alpha": "Share of the errors that MeRCI covers; by default 0.95.",
-    "dof": "Degrees of freedom of student_t; by default 5.",
-    "std_floor": "Raise smaller stds to this value.",
-    "level": "Confidence level of intervals; by default 0.95.",
-}
-_WHOLE: Mapping[str, str] = {
-    "n_bins": "Number of bins for ENCE and reliability; by default 10.",
-    "seed": "Random seed; by default 0.",
+_FLAGS: Mapping[str, str] = {
+    "dry_run": "Only say what would be done; write nothing.",
+    "keep": "Keep files after they are sent.",
+    "force": "Include runs that already have these scores.",
 }
 SHARED: Mapping[str, Any] = {
-    **{name: Annotated[str | None, typer.Option(help=text)] for name, text in _TEXT.items()},
-    **{name: Annotated[float | None, typer.Option(help=text)] for name, text in _NUMBERS.items()},
-    **{name: Annotated[int | None, typer.Option(help=text)] for name, text in _WHOLE.items()},
+    **{
+        name: Annotated[kind | None, typer.Option(help=text)]
+        for kind, texts in _HELP.items()
+        for name, text in texts.items()
+    },
+    **{
+        name: Annotated[bool | None, typer.Option(f"--{name.replace('_', '-')}", help=text)]
+        for name, text in _FLAGS.items()
+    },
+    "figures": Annotated[
+        bool | None, typer.Option(help="Draw all figures, or none; by default those whose numbers changed.")
+    ],
 }
 """Options by the names that the package's functions give them; None where they are not given."""
 SETTINGS = ("alpha", "n_bins", "family", "dof", "unit")
@@ -60,7 +82,13 @@ def parse_list(text: str) -> list[str] | None:
     return [item.strip() for item in text.split(",") if item.strip()] or None
 
 
+def parse_calibration(text: str) -> str | bool:
+    """``halves`` as True: a cross-fit."""
+    return True if text == "halves" else text
+
+
 PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "calibration": parse_calibration,
     "columns": parse_columns,
     "metrics": parse_list,
     "recalibration": parse_list,

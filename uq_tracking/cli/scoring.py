@@ -16,7 +16,7 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.formatting import format_number
 
 
-@command("columns", "scores", "method", *SETTINGS, "std_floor")
+@command("columns", "scores", "method", "on_invalid", *SETTINGS, "std_floor")
 def log(
     files: Annotated[str, typer.Argument(help="npz, npy, csv, parquet or zarr file, or a quoted glob.")],
     to: Annotated[
@@ -26,55 +26,36 @@ def log(
         str | None, typer.Option(help="Column of sample weights, such as grid-cell areas.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Name added to every key, e.g. test.")] = None,
-    on_invalid: Annotated[
-        str, typer.Option(help="Invalid predictions: raise an error, or drop and count them.")
-    ] = "raise",
     figures: Annotated[bool, typer.Option(help="Draw and log figures.")] = True,
     stream: Annotated[
         bool | None,
         typer.Option(help="Read in blocks, in constant memory; default above ten million samples."),
     ] = None,
     columns: dict[str, str] | None = None,
-    scores: Any = "headline",
-    method: str | None = None,
     **options: Any,
 ) -> None:
     """Score a file of predictions (means and stds, quantiles, intervals, draws or classes) and log it as a run."""
-    from uq_tracking.tracking.content import SCORES
+    from uq_tracking.tracking.arguments import LogOptions
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_predictions
     from uq_tracking.tracking.resolve import address_target
 
-    check_choice("scores", scores, SCORES)
-    check_choice("on_invalid", on_invalid, ("raise", "drop"))
+    about: dict[str, Any] = {name: options.pop(name) for name in ("scores", "method") if name in options}
+    about |= {"split": split, "figures": figures, "strict": True, "deadline": PATIENCE}
+    LogOptions(**about)  # checks them before a large file is read
+    check_choice("on_invalid", options.get("on_invalid", "raise"), ("raise", "drop"))
     if weights is not None:
         columns = {**(columns or {}), "weights": weights}
-    of_input: dict[str, Any] = {name: options.pop(name) for name in ("unit", "std_floor") if name in options}
-    of_input["on_invalid"] = on_invalid
-    data, scoring = _read(files, columns, stream, of_input, options)
-    target = address_target(to, method or "uq")
+    data, scoring = _read(files, columns, stream, options)
+    target = address_target(to, about.get("method") or "uq")
     with messages.status(f"scoring and logging to {to}"):
-        report: Any = log_predictions(
-            data,
-            scores=scores,
-            run=target,
-            method=method,
-            split=split,
-            figures=figures,
-            strict=True,
-            deadline=PATIENCE,
-            **scoring,
-        )
-    show_scores(report, "all" if scores == "all" else None)
+        report: Any = log_predictions(data, run=target, **about, **scoring)
+    show_scores(report, "all" if about.get("scores") == "all" else None)
     say(f"logged to {target.open().run.uri}")
 
 
 def _read(
-    files: str,
-    columns: dict[str, str] | None,
-    stream: bool | None,
-    of_input: dict[str, Any],
-    scoring: dict[str, Any],
+    files: str, columns: dict[str, str] | None, stream: bool | None, options: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Predictions and the options left for scoring: none for an accumulator, which has counted with its own."""
     from uq_tracking.files import read_blocks, read_predictions
@@ -82,15 +63,16 @@ def _read(
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.streams.blocks import count_blocks
 
-    on_invalid: Any = of_input["on_invalid"]
+    on_invalid = options.get("on_invalid", "raise")
     found = read_blocks(files, columns, on_invalid=on_invalid) if stream is not False else None
     if found is not None and (stream or (found.total or 0) > EXACT_LIMIT):
         with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
             task = bar.add_task("scoring", total=found.total)
-            counted = Accumulator(**of_input, **scoring)
+            counted = Accumulator(**options)
             return count_blocks(counted, found.blocks, progress=lambda n: bar.advance(task, n)), {}
+    of_input = {name: options.pop(name) for name in ("unit", "std_floor", "on_invalid") if name in options}
     with messages.status(f"reading {files}"):
-        return read_predictions(files, columns=columns, **of_input), scoring
+        return read_predictions(files, columns=columns, **of_input), options
 
 
 @command("split", "columns")

@@ -7,8 +7,9 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -100,7 +101,10 @@ def sync(
     check_callable("progress", progress)
     if source is not None:
         _check_exists(source)
-    kept = list(_send_kept(source, destination, dry_run=dry_run, keep=keep, progress=progress))
+    kept = list(_send_kept(source, destination, dry_run=dry_run, keep=keep))
+    if progress is not None:
+        for outcome in kept:
+            progress(outcome, len(kept))
     if destination is None or source is None:
         return Summary(kept, dry_run=dry_run)
     store, run_id = open_store(destination)
@@ -114,7 +118,7 @@ def sync(
             raise BackendError(
                 f"{source} and {destination} are the same place; name another one to copy the runs to"
             )
-        work = _Sync(store, held, dry_run)
+        work = partial(_copied, store=store, held=held, dry_run=dry_run)
         return Summary([*kept, *worked(runs, work, 1, progress)], dry_run=dry_run)
 
 
@@ -136,23 +140,6 @@ def _check_exists(source: str) -> None:
         )
 
 
-def _send_kept(
-    source: str | None, destination: str | None, *, dry_run: bool, keep: bool, progress: Progress | None
-) -> Iterator[Outcome]:
-    """Send the kept calls of the source, if it is a folder on this machine."""
-    scheme, colon, address = (source or "").partition(":")
-    if colon and scheme != "dir":
-        if destination is None:
-            raise BackendError(f"{source} is not a folder; name the destination to copy its runs to")
-        return
-    folder = Path(address if colon else scheme).expanduser().absolute() if source else None
-    outcomes = list(send_entries(folder, destination, dry_run=dry_run, keep=keep))
-    for outcome in outcomes:
-        if progress is not None:
-            progress(outcome, len(outcomes))
-        yield outcome
-
-
 def _held(store: RunStore) -> list[StoredRun]:
     """List the runs already in the store."""
     try:
@@ -161,52 +148,21 @@ def _held(store: RunStore) -> list[StoredRun]:
         return []
 
 
-@dataclass(frozen=True)
-class _Sync:
-    """Work on each run of the source."""
-
-    store: RunStore
-    held: Sequence[StoredRun]
-    dry_run: bool
-
-    @cached_property
-    def copies(self) -> dict[str, list[StoredRun]]:
-        """The copies in the destination, by what they are copies of."""
-        found: dict[str, list[StoredRun]] = {}
-        for run in self.held:
-            if SOURCE_TAG in run.tags:
-                found.setdefault(run.tags[SOURCE_TAG], []).append(run)
-        return found
-
-    @cached_property
-    def originals(self) -> dict[str, StoredRun]:
-        """The runs in the destination, by the tag that a copy of them has."""
-        return {_identity(run): run for run in self.held}
-
-    def __call__(self, run: LoggedRun) -> Outcome:
-        origin = run.stored.tags.get(SOURCE_TAG)
-        original = self.originals.get(origin or "")
-        if original is not None:
-            return Outcome(run.stored.uri, run.name, "skipped", f"it is a copy of {original.uri}")
-        source, content = origin or _identity(run.stored), _content_digest(run)
-        copies = self.copies.get(source, [])
-        copy = copies[0] if copies else None
-        twice = "".join(f"; {double.uri} is another copy: delete it" for double in copies[1:])
-        if copy is not None and copy.tags.get(CONTENT_TAG) == content:
-            return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is already a copy{twice}")
-        message = "copied" if copy is None else f"updated in {copy.uri}"
-        if not self.dry_run:
-            left_out = self._write(run, copy, source, content)
-            message += f"; left out: {'; '.join(left_out)}" if left_out else ""
-        return Outcome(run.stored.uri, run.name, "done", message + twice)
-
-    def _write(self, run: LoggedRun, copy: StoredRun | None, source: str, content: str) -> list[str]:
-        """Write the run's journal to its copy; leave out and name what is damaged."""
-        left_out: list[str] = []
-        if copy is None:
-            written = self.store.create(run.name, {SOURCE_TAG: source})
-        else:
-            written = self.store.reopen(copy.run_id)
+def _copied(run: LoggedRun, store: RunStore, held: Sequence[StoredRun], dry_run: bool) -> Outcome:
+    """Copy a run to a store that holds some already, unless it is there as it is now."""
+    origin = run.stored.tags.get(SOURCE_TAG)
+    original = next((there for there in held if _identity(there) == origin), None)
+    if original is not None:
+        return Outcome(run.stored.uri, run.name, "skipped", f"it is a copy of {original.uri}")
+    source, content = origin or _identity(run.stored), _content_digest(run)
+    copies = [there for there in held if there.tags.get(SOURCE_TAG) == source]
+    copy = copies[0] if copies else None
+    twice = "".join(f"; {double.uri} is another copy: delete it" for double in copies[1:])
+    if copy is not None and copy.tags.get(CONTENT_TAG) == content:
+        return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is already a copy{twice}")
+    left_out: list[str] = []
+    if not dry_run:
+        written = store.create(run.name, {SOURCE_TAG: source}) if copy is None else store.reopen(copy.run_id)
         try:
             with calling(time.time()), scratch_folder() as folder:
                 rebuilt = _Rebuilt(folder)
@@ -215,8 +171,10 @@ class _Sync:
                 )
             written.seal({CONTENT_TAG: content})
         finally:
-            self.store.close_run(written)
-        return left_out
+            store.close_run(written)
+    message = "copied" if copy is None else f"updated in {copy.uri}"
+    message += f"; left out: {'; '.join(left_out)}" if left_out else ""
+    return Outcome(run.stored.uri, run.name, "done", message + twice)
 
 
 def _identity(stored: StoredRun) -> str:
@@ -268,20 +226,24 @@ def _journal(run: LoggedRun, rebuilt: _Rebuilt, left_out: list[str]) -> list[lis
     for (step, name), value in run.store.series(run.stored).items():
         if step is not None or not _is_curve(name):
             by_step.setdefault(step, {})[name] = value
-    final = by_step.pop(None, {})
     rebuilt.set_tags(_tags(run.stored))
-    for step in sorted(step for step in by_step if step is not None):
-        rebuilt.log_scalars(by_step[step], step=step)
-    series, rebuilt.lines = rebuilt.lines, []
-    rebuilt.log_scalars(final)
-    lines = list(run.store.lines(run.stored.run_id))
-    if not lines:
-        _rebuild(run, {*final}, rebuilt, left_out)
-    lines = [*rebuilt.lines, *lines]
+    for step, values in by_step.items():
+        rebuilt.log_scalars(values, step=step)
+    kept = list(run.store.lines(run.stored.run_id))
+    if not kept:
+        _rebuild(run, {*by_step.get(None, ())}, rebuilt, left_out)
+    lines = [*rebuilt.lines, *kept]
     stored = {line.get("file") for line in lines}
     lines += [_line_of(name, run) for name in run.files if not _is_curve(name) and name not in stored]
-    place = {"scalars": 0, "curve": 0} | dict.fromkeys(PAGES, 2)
-    return [series, *([line for line in lines if place.get(line["kind"], 1) == at] for at in range(3))]
+    return [list(batch) for _, batch in groupby(sorted(lines, key=_place), lambda line: _place(line)[0])]
+
+
+def _place(line: Line) -> tuple[int, bool, int]:
+    """Return which batch a line belongs to, and its place there: a series goes by its steps, after the tags."""
+    kind, step = line["kind"], line.get("step")
+    if kind == "tags" or step is not None:
+        return 0, kind != "tags", step or 0
+    return 1 if kind in ("scalars", "curve") else 3 if kind in PAGES else 2, False, 0
 
 
 def _rebuild(run: LoggedRun, names: set[str], rebuilt: _Rebuilt, left_out: list[str]) -> None:
@@ -335,40 +297,35 @@ MOST_FAILURES = 2
 """After how many entries in a row a tracker that fails on them is not asked again."""
 
 
-def send_entries(
-    folder: Path | None = None, destination: str | None = None, *, dry_run: bool = False, keep: bool = False
+def _send_kept(
+    source: str | None, destination: str | None, *, dry_run: bool, keep: bool
 ) -> Iterator[Outcome]:
-    """Send the entries of a folder of reports, by default of all places; return the outcome of each, in order.
+    """Send the kept calls of a folder on this machine, by default of all places; yield the outcomes in order.
 
     Entries of one run share one opening of it, in call order. Those that a tracker has taken are removed at once, so
     an interrupted call continues where it stopped.
-
-    Parameters
-    ----------
-    folder
-        A folder such as ``uq_runs``.
-    destination
-        Where to create runs for entries whose own run is gone; by default beside it.
-    dry_run
-        Only say what would be sent.
-    keep
-        Move sent entries to ``spool/sent``.
     """
+    scheme, colon, address = (source or "").partition(":")
+    if colon and scheme != "dir":
+        if destination is None:
+            raise BackendError(f"{source} is not a folder; name the destination to copy its runs to")
+        return
+    folder = Path(address if colon else scheme).expanduser().absolute() if source else None
     paths = list(entries(folder))
     with ExitStack() as locks:
-        if not dry_run:
-            for spool in sorted({path.parent for path in paths}):
-                locks.enter_context(spool_lock(spool, PATIENCE))
-        sound: list[Entry] = []
+        for spool in () if dry_run else sorted({path.parent for path in paths}):
+            locks.enter_context(spool_lock(spool, PATIENCE))
+        of_runs: dict[tuple[str, str, str], list[Entry]] = {}
         for path in paths:
             try:
-                sound.append(read_entry(path))
+                entry = read_entry(path)
             except FileNotFoundError:  # another process has sent it in the meantime
                 continue
             except (OSError, UQTrackingError) as error:
                 yield _failed(path, path.name, error)
-        for uri in dict.fromkeys(_run_of(entry) for entry in sound):
-            own = [entry for entry in sound if _run_of(entry) == uri]
+            else:
+                of_runs.setdefault((entry.origin.place, entry.origin.uri, _mark(entry)), []).append(entry)
+        for own in of_runs.values():
             yield from _send_run(own, destination, dry_run=dry_run, keep=keep)
 
 
@@ -401,11 +358,6 @@ def _failed(path: Path, name: str, error: Exception) -> Outcome:
         f"to give it up: uq-tracking sync --drop {quote(str(path))}" if is_refused else f"it stays in {path}"
     )
     return Outcome(path.as_uri(), name, "failed", redact(f"{kind}{error}; {rest}"), error=error)
-
-
-def _run_of(entry: Entry) -> tuple[str, str, str]:
-    """Return what distinguishes the entry's run; one yet to be created is the entry's own, or its fit's."""
-    return entry.origin.place, entry.origin.uri, _mark(entry)
 
 
 def _mark(entry: Entry) -> str:
@@ -481,45 +433,38 @@ def _check_place(origin: Origin) -> None:
 def _opened(entry: Entry, destination: str | None) -> Opened:
     """Open the run the entry was meant for, if it exists; else one that names it, created once."""
     origin = entry.origin
-    parent = origin.uri
-    if parent.startswith("<") and destination is None:
+    if origin.uri.startswith("<") and destination is None:
         raise BackendError(
-            f"it belongs to {parent}, which has no address; name a destination, such as mlflow:EXPERIMENT"
+            f"it belongs to {origin.uri}, which has no address; name a destination, such as mlflow:EXPERIMENT"
         )
-    if origin.is_run and not parent.startswith("<"):
-        try:
-            return reopened(origin.uri)
-        except BackendError as error:
-            is_gone = isinstance(error, RunNotFoundError)
-            if not is_gone and (destination is None or is_sick(error)):
-                raise
-            return _instead(entry, destination)
-    _, run_id = open_store(destination or parent)
-    if run_id is not None:  # the address of a run that could not be opened when the call was made
-        return reopened(destination or parent)
+    if not origin.is_run or origin.uri.startswith("<"):
+        _, run_id = open_store(destination or origin.uri)
+        # an id: the address of a run that could not be opened when the call was made
+        return _instead(entry, destination) if run_id is None else reopened(destination or origin.uri)
+    try:
+        return reopened(origin.uri)
+    except BackendError as error:
+        if not isinstance(error, RunNotFoundError) and (destination is None or is_sick(error)):
+            raise
     return _instead(entry, destination)
 
 
 def _instead(entry: Entry, destination: str | None) -> Opened:
     """Open a run that names the entry's run or call; created once, also if an earlier call was interrupted."""
-    origin = entry.origin
-    store = _store_beside(origin) if destination is None else open_store(destination)[0]
-    mark = _mark(entry)
+    origin, mark = entry.origin, _mark(entry)
+    above = origin.uri.rpartition("/")[0] if origin.is_run else ""
+    try:
+        store, _ = open_store(destination or above or origin.uri)
+    except RunNotFoundError as error:
+        if destination is not None:
+            raise
+        raise RunNotFoundError(
+            f"{error}; pass a destination to create a run in instead, such as mlflow:EXPERIMENT"
+        ) from error
     made = next((run for run in _held(store) if run.tags.get(ORIGIN_TAG) == mark), None)
     name = origin.name or origin.uri.rpartition("/")[2]
     run = store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made.run_id)
     return Opened(run, lambda: store.close_run(run))
-
-
-def _store_beside(origin: Origin) -> RunStore:
-    """Open the store that holds a run, or will hold it."""
-    parent = origin.uri.rpartition("/")[0] if origin.is_run else origin.uri
-    try:
-        return open_store(parent or origin.uri)[0]
-    except RunNotFoundError as error:
-        raise RunNotFoundError(
-            f"{error}; pass a destination to create a run in instead, such as mlflow:EXPERIMENT"
-        ) from error
 
 
 def _put_away(path: Path, *, keep: bool) -> None:
