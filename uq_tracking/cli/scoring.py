@@ -35,7 +35,7 @@ def log(
     **options: Any,
 ) -> None:
     """Score a file of predictions (means and stds, quantiles, intervals, draws or classes) and log it as a run."""
-    from uq_tracking.tracking.arguments import LogOptions
+    from uq_tracking.tracking.content import LogOptions
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_predictions
     from uq_tracking.tracking.resolve import address_target
