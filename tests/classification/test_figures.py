@@ -70,7 +70,7 @@ def test_titles_state_the_scores(report):
 
 
 def test_before_and_after(report):
-    text = seen.texts(class_before_after(report, report.after()))
+    text = seen.texts(class_before_after(report))
     after = report.recalibration["methods"]["temperature"]["scores"]
     assert f"before: ECE {report.scores['ece']:#.3g}, NLL {report.scores['nll']:#.3g}" in text
     assert f"after: ECE {after['ece']:#.3g}, NLL {after['nll']:#.3g}" in text

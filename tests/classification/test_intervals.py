@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import uq_tracking as uq
+from tests.small_statistics import classification_statistics
 from uq_tracking import plugins
 from uq_tracking.errors import (
     FileFormatError,
@@ -29,7 +30,6 @@ from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.statistics import resampled
 from uq_tracking.statistics.store import read_statistics, statistics_from_arrays, write_statistics
-from uq_tracking.testing.statistics import classification_statistics
 
 from .made import softmax
 

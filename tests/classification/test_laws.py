@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.small_statistics import classification_statistics
 from uq_tracking import plugins
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.metrics.registry import compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics, statistics_from_arrays, write_statistics
-from uq_tracking.testing.statistics import classification_statistics
 
 from .made import samples, softmax
 

@@ -210,7 +210,7 @@ class TestPictures:
         assert low == 0 < high
 
     def test_a_constant_target_has_limits(self):
-        assert compared_maps.value_limits(np.full((3, 3), 5.0)) == (4.5, 5.5)
+        assert compared_maps.value_limits(np.full((3, 3), 5.0)) == (4.95, 5.05)
 
     def test_colors_end_at_those_of_the_map(self):
         assert compared_maps.color_stops("error")[0] == "#000004"

@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from tests.small_statistics import exact_statistics
 from uq_tracking import plugins
 from uq_tracking.curves.regression import merci_by_alpha, n_merci_by_alpha
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.testing.statistics import exact_statistics
 
 RNG = np.random.default_rng(3)
 STD = RNG.gamma(3, 0.5, 500)

@@ -7,13 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from tests.small_statistics import exact_statistics, sketch_statistics
 from uq_tracking import plugins
 from uq_tracking.curves.regression import FACTORS, best_factor, scale_sweep, swept_metrics
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import Undefined, compute, select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import coarsened, scaled
-from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 SETTINGS = Settings()
 

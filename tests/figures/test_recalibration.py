@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,29 +7,33 @@ import uq_tracking as uq
 from tests.inference.made import classes
 from uq_tracking.figures.calibration import before_after, class_before_after
 
-from . import made, seen
+from . import seen
 
 
 @pytest.fixture(scope="module")
-def pair():
-    return made.scored("overconfident", n=2000, unit="m"), made.scored("calibrated", n=2000, unit="m")
+def report():
+    rng = np.random.default_rng(0)
+    std = rng.uniform(1, 2, (2, 2000))
+    (truth, std), fit = ((rng.normal(0, 2 * part), part) for part in std)
+    return uq.evaluate(truth, np.zeros(2000), std, unit="m", calibration=(fit[0], np.zeros(2000), fit[1]))
 
 
-def test_both_reports_are_drawn_in_both_panels(pair):
-    left, right = before_after(*pair).axes
-    for report, label in zip(pair, ("before", "after"), strict=True):
-        bins, shares = report.curves["reliability"].columns, report.curves["calibration"].columns
+def test_both_reports_are_drawn_in_both_panels(report):
+    left, right = before_after(report).axes
+    for each, label in ((report, "before"), (report.after(), "after")):
+        bins, shares = each.curves["reliability"].columns, each.curves["calibration"].columns
         np.testing.assert_array_equal(seen.curve(left, label), [bins["rmv"], bins["rmse"]])
         np.testing.assert_array_equal(seen.curve(right, label), [shares["expected"], shares["observed"]])
 
 
-def test_axes_hold_both_reports(pair):
-    left, _ = before_after(*pair).axes
-    assert left.get_ylim()[1] > max(report.curves["reliability"].columns["rmse"].max() for report in pair)
+def test_axes_hold_both_reports(report):
+    left, _ = before_after(report).axes
+    highest = max(each.curves["reliability"].columns["rmse"].max() for each in (report, report.after()))
+    assert left.get_ylim()[1] > highest
 
 
-def test_scores_stand_before_and_after(pair):
-    text = seen.texts(before_after(*pair))
+def test_scores_stand_before_and_after(report):
+    text = seen.texts(before_after(report))
     assert "ENCE" in text
     assert text.count("→") == 2
 
@@ -49,12 +55,12 @@ def test_after_a_cross_fit_the_half_is_named(task):
         assert "600 samples; after: the 300 that nothing was fitted to" in text
 
 
-def test_missing_curve_gives_the_reason(pair):
-    text = seen.texts(before_after(pair[0], made.report({}, undefined={"ence": "too few samples"})))
-    assert "too few samples" in text
+def test_missing_curve_gives_the_reason(report):
+    without = replace(report, curves={}, undefined={"ence": "too few samples"})
+    assert "too few samples" in seen.texts(before_after(without))
 
 
-def test_legible_as_a_thumbnail(pair):
-    figure = before_after(*pair)
+def test_legible_as_a_thumbnail(report):
+    figure = before_after(report)
     assert seen.thumbnail(figure).std() > 5
     assert min(seen.text_heights(figure)) > 4.5

@@ -39,7 +39,7 @@ def report():
 def all_pixels(report):
     values = np.arange(1200.0).reshape(30, 40)
     drawn = [made.draw(name, report) for name in NAMES]
-    drawn.append(before_after(report, report))
+    drawn.append(before_after(made.scored("heavy", n=1000, unit="m", calibration=True)))
     drawn.append(uncertainty_map(values, values + 1, values * 0 + 2, scale=1.0, unit="m", title="a case"))
     drawn.append(made.draw("reliability", made.report({})))
     return [figures.to_rgb(figure) for figure in drawn]

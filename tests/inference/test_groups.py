@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from tests.small_statistics import exact_statistics
 from uq_tracking import plugins
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.inference.intervals import interval_table, leave_out
@@ -18,7 +19,6 @@ from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.groups import pool_chain
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import resampled
-from uq_tracking.testing.statistics import exact_statistics
 
 SETTINGS = Settings()
 KEYS = [

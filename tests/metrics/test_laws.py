@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from tests.small_statistics import exact_statistics, sketch_statistics
 from uq_tracking import plugins
 from uq_tracking.metrics.registry import compute, every_metric
 from uq_tracking.settings import Settings
-from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 REGRESSION = [m for m in plugins.metrics("regression").values() if not m.needs and m.when is None]
 KEYS = [m.key for m in REGRESSION]

@@ -13,13 +13,13 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 import uq_tracking as uq
+from tests.small_statistics import exact_statistics
 from uq_tracking import plugins
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.reference import group_calibration
 from uq_tracking.metrics.registry import MetricInputs, select
 from uq_tracking.settings import Settings
-from uq_tracking.testing.statistics import exact_statistics
 
 ENSEMBLE = ["crps_ensemble", "crps"]
 

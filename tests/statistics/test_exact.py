@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.small_statistics import exact_statistics, sketch_statistics
 from tests.streams.made import predictions
 from uq_tracking.metrics.calibration import PIT_STEPS, pit_ks
 from uq_tracking.metrics.ranking import NEAR, harmonic, harmonic_gap, sum_of_prefix_means
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import FEW, FEW_RANKS, STEP, SortedRows
-from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 SIZES = [1, 2, STEP - 1, STEP, STEP + 1, 2 * STEP, 1000, 16_384, 16_385, 40_000]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
+from tests.small_statistics import exact_statistics
 from tests.streams.made import predictions
 from uq_tracking import parallel
 from uq_tracking.statistics import exact
-from uq_tracking.testing.statistics import exact_statistics
 
 
 @pytest.mark.parametrize("method", ["exact", "sketch"])

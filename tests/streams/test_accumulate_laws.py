@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from tests.small_statistics import sketch_statistics
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.statistics.regression import REGRESSION, joint_counts, rank_correlation
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.testing.statistics import sketch_statistics
 
 from .made import LAWS, predictions
 

@@ -36,8 +36,8 @@ class TestLabels:
 
     @pytest.mark.parametrize("law", ["gamma", "constant", "ties", "huge"])
     def test_a_group_is_a_sketch_of_its_samples(self, law):
+        from tests.small_statistics import sketch_statistics
         from uq_tracking.statistics.groups import STRATUM_BITS, GroupTally
-        from uq_tracking.testing.statistics import sketch_statistics
 
         y, mean, std = predictions(law, 2000)
         codes = np.random.default_rng(1).integers(0, 3, 2000)

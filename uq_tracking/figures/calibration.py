@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,19 +173,18 @@ def coverage(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
     Below the diagonal they cover too little (overconfident), above it too much (underconfident). After Gustafsson et
     al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision", 2020, section 3.
     """
-    unit_square(ax)
-    _share(ax, curve, "nominal", split=0.0)
-    over, under = (score_text(report, key, "\narea") for key in ("auce_over", "auce_under"))
-    name_side(ax, 0.97, 0.04, f"overconfident{over}", over=True, ha="right")
-    name_side(ax, 0.03, 0.96, f"underconfident{under}", over=False, va="top")
+    joint_coverage(ax, curve, report, alone, ("auce_over", "auce_under"))
 
 
-def joint_coverage(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
+def joint_coverage(
+    ax: Axes, curve: Columns, report: Report, alone: bool, areas: tuple[str, str] = ("", "")
+) -> None:
     """Draw the share of vectors inside the ellipsoids against the probability they promise."""
     unit_square(ax)
     _share(ax, curve, "nominal", split=0.0)
-    name_side(ax, 0.97, 0.04, "overconfident", over=True, ha="right")
-    name_side(ax, 0.03, 0.96, "underconfident", over=False, va="top")
+    over, under = (score_text(report, key, "\narea") for key in areas)
+    name_side(ax, 0.97, 0.04, f"overconfident{over}", over=True, ha="right")
+    name_side(ax, 0.03, 0.96, f"underconfident{under}", over=False, va="top")
 
 
 def pit_histogram(ax: Axes, bars: Columns, report: Report, alone: bool) -> None:
@@ -279,41 +277,28 @@ def _short_count(value: float) -> str:
     return f"{share:.0f}{letter}" if share >= 9.95 else f"{share:.1f}{letter}"
 
 
-def before_after(before: Report, after: Report | None = None, method: str | None = None) -> Figure:
-    """Draw reliability and calibration before and after a recalibration, on common axes.
+def before_after(report: Report) -> Figure:
+    """Draw reliability and calibration before and after the first recalibration, on common axes.
 
-    Parameters
-    ----------
-    before, after : Report
-        Both with the curves ``reliability`` and ``calibration``. By default ``after`` is what ``before`` holds after
-        its first recalibration; if that is of one half of the samples, the scores are of this half on both sides.
-    method : str, optional
-        Name of the recalibration, for the title.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    If it is of one half of the samples, the scores are of this half on both sides.
     """
-    entry: Mapping[str, Any] = {}
-    if after is None:
-        after, (method, entry) = before.after(), next(iter(before.scored_methods().items()))
-    name, reports = f"Before and after {one_line(method) if method else 'recalibration'}", (before, after)
+    after, (method, entry) = report.after(), next(iter(report.scored_methods().items()))
+    name, reports = f"Before and after {one_line(method)}", (report, after)
     try:
-        bins = [columns(report, "reliability", "rmv", "rmse", score="ence") for report in reports]
+        bins = [columns(each, "reliability", "rmv", "rmse", score="ence") for each in reports]
         shares = [
-            columns(report, "calibration", "expected", "observed", score="calibration_error")
-            for report in reports
+            columns(each, "calibration", "expected", "observed", score="calibration_error")
+            for each in reports
         ]
     except NothingToDrawError as nothing:
-        return undefined_figure(before, name, str(nothing), WIDE)
-    figure = new_figure(WIDE)
+        return undefined_figure(report, name, str(nothing), WIDE)
+    figure, all_scores = new_figure(WIDE), (entry.get("before", report.scores), after.scores)
     left, right = figure.subplots(1, 2)
-    all_scores = entry.get("before", before.scores), after.scores
     for ax, curve, label, key in (
         (left, "reliability", "ENCE", "ence"),
         (right, "calibration", "miscalibration area", "miscalibration_area"),
     ):
-        style_axes(ax, before.curves[curve].x_label, before.curves[curve].y_label)
+        style_axes(ax, report.curves[curve].x_label, report.curves[curve].y_label)
         one, other = (
             readable(scores[key], padded=True) if key in scores else "undefined" for scores in all_scores
         )
@@ -325,15 +310,14 @@ def before_after(before: Report, after: Report | None = None, method: str | None
         line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
         line(right, share["expected"], share["observed"], **{**look, "marker": ""})
     legend_below(figure, left)
-    return _headed(figure, before, name, entry, "after, and the scores" if "before" in entry else "after")
+    return _headed(figure, report, name, "after, and the scores" if "before" in entry else "after")
 
 
-def _headed(
-    figure: Figure, before: Report, name: str, entry: Mapping[str, Any], what: str = "after"
-) -> Figure:
+def _headed(figure: Figure, report: Report, name: str, what: str = "after") -> Figure:
     """Put the header above both panels; it says which samples ``what`` is of, if not of all."""
+    entry = next(iter(report.scored_methods().values()))
     of = f"{what}: the {entry['split']['scored']:,.0f} that nothing was fitted to" if "split" in entry else ""
-    report_header(figure, before, name, judged=("calibration",), when="Before: ", samples=of)
+    report_header(figure, report, name, judged=("calibration",), when="Before: ", samples=of)
     return plain_texts(figure)
 
 
@@ -341,38 +325,24 @@ def _panel_title(ax: Axes, text: str) -> None:
     ax.set_title(text, fontsize=style.TEXT, color="black", fontweight="normal")
 
 
-def class_before_after(before: Report, after: Report | None = None) -> Figure:
-    """Draw the reliability before and after a recalibration, side by side.
-
-    Parameters
-    ----------
-    before, after : Report
-        Both with the curve ``reliability``. By default ``after`` is what ``before`` holds after its recalibration.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    entry: Mapping[str, Any] = {}
-    if after is None:
-        after, entry = before.after(), next(iter(before.scored_methods().values()))
-    name, reports = "Before and after temperature scaling", (before, after)
+def class_before_after(report: Report) -> Figure:
+    """Draw the reliability of classes before and after the first recalibration, side by side."""
+    name, reports = "Before and after temperature scaling", (report, report.after())
     try:
-        tables = [columns(report, "reliability", "confidence", "accuracy", score="ece") for report in reports]
+        tables = [columns(each, "reliability", "confidence", "accuracy", score="ece") for each in reports]
     except NothingToDrawError as nothing:
-        return undefined_figure(before, name, str(nothing), WIDE)
-    figure, curve = new_figure(WIDE), before.curves["reliability"]
-    for ax, bins, report, look in zip(figure.subplots(1, 2), tables, reports, STYLES, strict=True):
+        return undefined_figure(report, name, str(nothing), WIDE)
+    figure, curve = new_figure(WIDE), report.curves["reliability"]
+    for ax, bins, each, look in zip(figure.subplots(1, 2), tables, reports, STYLES, strict=True):
         style_axes(ax, curve.x_label, curve.y_label)
         ax.xaxis.label.set_fontsize(style.SMALL)
         _accuracies(ax, bins)
         ax.set_xticks(QUARTERS)
         ax.set_box_aspect(1)
-        scores = [score_text(report, "ece", "ECE"), score_text(report, "nll", "NLL")]
+        scores = [score_text(each, "ece", "ECE"), score_text(each, "nll", "NLL")]
         titles = [
             ": ".join(filter(None, (str(look["label"]), ", ".join(filter(None, scores[:most])))))
             for most in (2, 1, 0)
         ]
-        fitting = (text for text in titles if style.text_width(text, style.TEXT) <= PANEL_WIDTH)
-        _panel_title(ax, next(fitting, titles[-1]))
-    return _headed(figure, before, name, entry)
+        _panel_title(ax, style.first_fitting(titles, style.TEXT, PANEL_WIDTH))
+    return _headed(figure, report, name)

@@ -14,7 +14,7 @@ from matplotlib.colors import Colormap, Normalize, to_hex, to_rgb
 from matplotlib.image import imsave
 
 from uq_tracking.figures import panels
-from uq_tracking.figures.maps import class_colors, shown_classes
+from uq_tracking.figures.maps import class_colors, limits_of, shown_classes
 from uq_tracking.figures.style import NO_DATA, NO_INPUT
 from uq_tracking.formatting import one_line
 
@@ -23,8 +23,6 @@ IntArray = npt.NDArray[np.int64]
 
 LONGEST = 320
 """Maximum pixels of the longer side; larger maps are reduced to this by block means, classes by subsampling."""
-COLORS = {"value": "viridis", "error": "magma", "entropy": "magma"}
-"""Color maps of values in the target's unit, of errors and of entropies, as in single maps."""
 
 
 def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
@@ -53,16 +51,13 @@ def _block(shape: tuple[int, ...]) -> int:
 
 def error_limits(errors: Iterable[FloatArray]) -> tuple[float, float]:
     """Return common color limits of errors or entropies: from 0 to the 99th percentile of all of them together."""
-    seen = np.concatenate([error[np.isfinite(error)] for error in errors])
-    high = float(np.percentile(seen, 99)) if len(seen) else 0.0
-    return 0.0, high or (float(seen.max()) if len(seen) and seen.max() > 0 else 1.0)
+    seen = np.concatenate([np.ravel(error) for error in errors])
+    return limits_of(np.ma.masked_invalid(seen), "error") or (0.0, 1.0)
 
 
 def value_limits(target: FloatArray) -> tuple[float, float]:
     """Return color limits of target and predictions: the central 99 % of the target."""
-    seen = target[np.isfinite(target)]
-    low, high = (float(v) for v in np.percentile(seen, (0.5, 99.5))) if len(seen) else (0.0, 1.0)
-    return (low, high) if high > low else (low - 0.5, low + 0.5)
+    return limits_of(np.ma.masked_invalid(target), "value") or (0.0, 1.0)
 
 
 def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> bytes:
@@ -117,4 +112,4 @@ def color_stops(colors: str, count: int = 9) -> list[str]:
 
 
 def _colormap(colors: str) -> Colormap:
-    return colormaps[COLORS[colors]].with_extremes(bad=NO_DATA)
+    return colormaps[panels.COLORS[colors]].with_extremes(bad=NO_DATA)

@@ -165,7 +165,7 @@ def square_axes(ax: Axes, tables: Iterable[Mapping[str, FloatArray]], x: str, y:
     low, high = float(values.min()), float(seen.max())
     if low > 0 and float(values.max()) / low > LOG_ABOVE:
         low, high = float(seen[seen > low / LOG_ABOVE].min()) / 1.5, high * 1.5
-        style.log_axes(ax, (low, high), (low, high))
+        style.log_axes(ax, x=(low, high), y=(low, high))
     else:
         low, high = min(0.0, 1.12 * low), high * 1.12 if high > 0 else 1.0
         ticks = style.round_ticks(low, high, 6)

@@ -73,9 +73,8 @@ def report_header(
         for part, told in (("calibration", _calibration), ("ranking", _ranking)):
             if part in judged:
                 wordings, color = told(report)
-                wordings = [when + wording for wording in wordings]
-                fitting = (text for text in wordings if text_width(text, style.TEXT, "bold") <= room)
-                lines.append(Line(next(fitting, wordings[-1]), color=color, weight="bold"))
+                said = style.first_fitting([when + wording for wording in wordings], style.TEXT, room, "bold")
+                lines.append(Line(said, color=color, weight="bold"))
     lines += [Line(text) for text in wrapped(facts, style.TEXT, HINTED * room, between=", ")]
     n = report.counts.get("n")
     counted = "" if n is None else f"{n:,.0f} sample{'' if n == 1 else 's'}"

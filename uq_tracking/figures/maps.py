@@ -48,7 +48,10 @@ PERCENTILES: dict[Scale, tuple[float, float]] = {
     "std": (0.5, 99.5),
     "part": (0.0, 99.5),
 }
+DEFAULT_LIMITS = {"image": (0.0, 1.0), **dict.fromkeys(PERCENTILES, (0.0, 1.0)), "z": (-LARGEST_Z, LARGEST_Z)}
 LABELS: dict[Scale, str] = {"value": "value", "error": "error", "std": "std", "part": "std", "z": "z"}
+MOST_PIXELS = 1 << 22
+"""Pixels that determine the color limits of a case."""
 MOST_NAMED = 9
 """Maximum number of classes in the legend; the largest ones are named."""
 BASE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5195", "#8C564B")
@@ -134,12 +137,11 @@ def uncertainty_map(
             f"scale is {scale}; pass a finite factor >= 0 for the std, such as MeRCI's lambda or 1.0"
         )
     check_origin(origin)
-    panels = _panels(arrays, known, float(scale))
-    shared = dict(limits or {})
-    if not {panel.scale for panel in panels} <= shared.keys():
-        shared = _own_limits(arrays, known, float(scale)) | shared
-    shared = color_limits([]) | shared
-    panels.insert(5, _standardized(arrays, interval))
+    panels = _panels(arrays, known, float(scale), interval)
+    given = dict(limits or {})
+    if not {panel.scale for panel in panels} <= {"z", *given}:
+        given = _own_limits(arrays, known, float(scale)) | given
+    shared = DEFAULT_LIMITS | given
     pictures = [] if image is None else [picture(plain(image))]
     layout = layout_for(shapes[0], len(panels) + len(pictures), with_image=bool(pictures))
     if layout.rows == 2:  # truth, prediction and their disagreement above errors and uncertainties
@@ -166,17 +168,31 @@ def uncertainty_map(
     return plain_texts(figure)
 
 
-def _panels(arrays: Sequence[Values], parts: Mapping[str, Values], scale: float) -> list[Panel]:
-    """Return the panels in the target's unit, with those that share colors side by side."""
-    (target, _), (mean, _), (own, own_mean), (error, error_mean), *rest = reduced(
-        *arrays, *parts.values(), of=lambda t, m, s, *more: (t, m, s, np.abs(m - t), *more)
-    )
+def _panels(
+    arrays: Sequence[Values], parts: Mapping[str, Values], scale: float, interval: float | None
+) -> list[Panel]:
+    """Return the panels, with those that share colors side by side.
+
+    The signed error in units of the std has the last color where a std of 0 is wrong.
+    """
+    limit = np.inf if interval is None else interval
+
+    def shown(t: Values, m: Values, s: Values, *more: Values) -> Sequence[Values]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.clip(np.where(t == m, 0.0, (t - m) / s), -2 * LARGEST_Z, 2 * LARGEST_Z)
+        known = np.where(np.isfinite(t - m), 1.0, np.nan)
+        return [t, m, s, np.abs(m - t), z * known, 100.0 * (np.abs(z) > limit) * known, *more]
+
+    found = reduced(*arrays, *parts.values(), of=shown)
+    (target, _), (mean, _), (own, own_mean), (error, error_mean), (z, _), (_, outside), *rest = found
+    text = "" if interval is None else f", {told_mean(outside)} % outside {PLUS_MINUS}{readable(limit)}"
     return [
         Panel("target", target, "value"),
         Panel("prediction", mean, "value"),
         Panel(f"absolute error, mean {told_mean(error_mean)}", error, "error"),
         Panel(f"{readable(scale)} {TIMES} std, mean {told_mean(scale * own_mean)}", scale * own, "error"),
         Panel(f"std, mean {told_mean(own_mean)}", own, "std"),
+        Panel(f"z{text}", z, "z"),
         *(Panel(f"{name} std", part, "part") for name, (part, _) in zip(parts, rest, strict=True)),
     ]
 
@@ -184,38 +200,28 @@ def _panels(arrays: Sequence[Values], parts: Mapping[str, Values], scale: float)
 def _own_limits(
     arrays: Sequence[Values], parts: Mapping[str, Values], scale: float
 ) -> dict[str, tuple[float, float]]:
-    """Return color limits of one case, for each scale that it uses.
+    """Return color limits of one case, for each scale that it uses: for values, those of the target if it has any.
 
-    They are those of single pixels, which vary more than means; or of means if a scale's own pixels say nothing.
+    They are those of single pixels, which vary more than the means that are drawn; of many pixels, some will do.
     """
-
-    def picked(values: Values) -> Values:
-        step = max(1, max(values.shape) // shown_pixels(values.shape[0] / values.shape[1]))
-        return values[::step, ::step]
-
-    panels = _panels(
-        [picked(array) for array in arrays], {name: picked(part) for name, part in parts.items()}, scale
+    step = max(1, math.isqrt(arrays[0].size // MOST_PIXELS))
+    target, mean, std, *known_parts = (
+        array[::step, ::step].astype(np.float64) for array in (*arrays, *parts.values())
     )
-    first = {panel.scale: panel for panel in reversed(panels)}.values()
-    if any(_limits_of(panel) is None for panel in first):
-        means = _panels(arrays, parts, scale)
-        panels = [panel for pair in zip(panels, means, strict=True) for panel in pair]
-    there = {panel.scale for panel in panels if panel.values.count()}
-    return {name: pair for name, pair in color_limits(panels).items() if name in there}
-
-
-def _standardized(arrays: Sequence[Values], interval: float | None) -> Panel:
-    """Return the signed error in units of the std; the last color where a std of 0 is wrong."""
-    limit = np.inf if interval is None else interval
-
-    def and_outside(t: Values, m: Values, s: Values) -> Sequence[Values]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.clip(np.where(t == m, 0.0, (t - m) / s), -2 * LARGEST_Z, 2 * LARGEST_Z)
-        return [np.where(np.isfinite(t - m), each, np.nan) for each in (z, 100.0 * (np.abs(z) > limit))]
-
-    (values, _), (_, outside) = reduced(*arrays, of=and_outside)
-    text = "" if interval is None else f", {told_mean(outside)} % outside {PLUS_MINUS}{readable(limit)}"
-    return Panel(f"z{text}", values, "z")
+    with np.errstate(invalid="ignore", over="ignore"):
+        shown: dict[Scale, list[FloatArray]] = {
+            "value": [target, mean],
+            "error": [np.abs(mean - target), scale * std],
+            "std": [std],
+            "part": known_parts,
+        }
+    limits: dict[str, tuple[float, float]] = {}
+    for name, maps in shown.items():
+        known = [np.ma.masked_invalid(values) for values in maps]
+        if any(values.count() for values in known):
+            found = (limits_of(values, name) for values in known)
+            limits[name] = next((pair for pair in found if pair is not None), (0.0, 1.0))
+    return limits
 
 
 def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:
@@ -237,22 +243,13 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     return {name: (min(a for a, _ in pairs), max(b for _, b in pairs)) for name, pairs in found.items()}
 
 
-def color_limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
-    """Return color limits of each scale: for values, those of the target; for errors, from 0."""
-    limits = {"image": (0.0, 1.0), "z": (-LARGEST_Z, LARGEST_Z)}
-    for scale in PERCENTILES:
-        found = (_limits_of(panel) for panel in panels if panel.scale == scale)
-        limits[scale] = next((pair for pair in found if pair is not None), (0.0, 1.0))
-    return limits
-
-
-def _limits_of(panel: Panel) -> tuple[float, float] | None:
-    """Return where a panel's colors should end; None if its values do not determine that."""
-    seen = panel.values.compressed()
-    if not len(seen) or (panel.scale != "value" and seen.max() <= 0):
+def limits_of(values: Masked, scale: Scale) -> tuple[float, float] | None:
+    """Return where the colors of a scale should end; None if the values do not determine that."""
+    seen = values.compressed()
+    if not len(seen) or (scale != "value" and seen.max() <= 0):
         return None
-    low, high = (float(limit) for limit in np.percentile(seen, PERCENTILES[panel.scale]))
-    if panel.scale in ("error", "part"):
+    low, high = (float(limit) for limit in np.percentile(seen, PERCENTILES[scale]))
+    if scale in ("error", "part"):
         return 0.0, high or float(seen.max())
     return distinct_limits(low, high)
 

@@ -24,10 +24,10 @@ FloatArray = npt.NDArray[np.float64]
 Masked = Any
 """A masked float array; numpy has no good static type for one."""
 
-BAND = 1 << 14
-"""Pixels reduced at a time, so that they stay in cache."""
+BAND = 1 << 18
+"""Pixels reduced at a time, so that large maps need little memory."""
 Scale = Literal["value", "error", "std", "part", "z", "entropy", "image", "class"]
-COLORS: dict[Scale, str | None] = {
+COLORS: dict[str, str] = {
     "value": "viridis",
     "error": "magma",
     "std": "cividis",
@@ -35,8 +35,8 @@ COLORS: dict[Scale, str | None] = {
     "z": "RdBu_r",
     "entropy": "magma",
     "image": "gray",
-    "class": None,  # classes have their own colors
 }
+"""Color maps; classes have their own colors."""
 WIDE, TALL, SIDE = 4.4, 5.0, 2.7
 """Longer side, in inches, of a panel that is much wider than tall, much taller than wide, or nearly square."""
 LONGEST = 6.0
@@ -77,41 +77,21 @@ def reduced(
     """
     height, width = arrays[0].shape
     block = block or max(least, max(height, width) // shown_pixels(height / width), 1)
-    sides = [np.diff([*range(0, length, block), length]).astype(np.float64) for length in (height, width)]
-    full = np.multiply.outer(*sides)
-    totals: list[FloatArray] = []
-    counts: list[FloatArray] = []
-    band = max(1, BAND // (block * width))
-    for row in range(0, len(full), band):
-        rows, there = slice(row * block, (row + band) * block), slice(row, row + band)
+    rows = block * max(1, BAND // (block * width))
+    sums = []
+    for row in range(0, height, rows):
         with np.errstate(invalid="ignore", over="ignore"):
-            found = of(*(array[rows].astype(np.float64) for array in arrays))
-        if not totals:
-            totals, counts = [[full.copy() for _ in found] for _ in range(2)]
-        for values, total, count in zip(found, totals, counts, strict=True):
-            finite = np.isfinite(values)
-            if not finite.all():
-                values = np.where(finite, values, 0.0)
-                count[there] = _block_sums(finite, block)
-            total[there] = _block_sums(values, block)
-    return [
-        (
-            np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0),
-            float(total.sum() / count.sum()) if count.any() else math.nan,
-        )
-        for total, count in zip(totals, counts, strict=True)
-    ]
-
-
-def _block_sums(values: npt.NDArray[Any], block: int) -> FloatArray:
-    """Return sums over blocks, by rows and then by columns; blocks at the end of a side are smaller."""
-    for _ in range(2):
-        total = values[::block].astype(np.float64, order="K")
-        for first in range(1, block):
-            part = values[first::block]
-            total[: len(part)] += part
-        values = total.T
-    return values
+            found = np.stack(of(*(array[row : row + rows].astype(np.float64) for array in arrays)))
+        finite = np.isfinite(found)
+        both = np.stack([np.where(finite, found, 0.0), finite])
+        for axis in (2, 3):
+            both = np.add.reduceat(both, range(0, both.shape[axis], block), axis)
+        sums.append(both)
+    means = []
+    for total, count in zip(*np.concatenate(sums, axis=2), strict=True):
+        mean = float(total.sum() / count.sum()) if count.any() else math.nan
+        means.append((np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean))
+    return means
 
 
 def told_mean(mean: float) -> str:
@@ -221,7 +201,7 @@ def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin) -
     height, width = panel.values.shape[:2]
     stretched = not 1 / LONGEST <= height / width <= LONGEST
     shown = ax.imshow(
-        panel.values if panel.values.ndim == 2 else panel.values.filled(0.85), cmap=COLORS[panel.scale],
+        panel.values if panel.values.ndim == 2 else panel.values.filled(0.85), cmap=COLORS.get(panel.scale),
         vmin=limits[0], vmax=limits[1], origin=origin, interpolation="antialiased",
         aspect="auto" if stretched else "equal",
     )  # fmt: skip
@@ -232,14 +212,9 @@ def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin) -
     name = panel.title.replace(", ", ",\n") if height > 2.2 * width else panel.title
     ax.set_title(name, fontsize=style.TICKS, color="black", fontweight="normal", loc="center", y=1.0, pad=4)
     if missing.all():
-        look: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": style.TICKS,
-            "transform": ax.transAxes,
-        }
         ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}
-        ax.text(0.5, 0.5, "no ground truth", **look, bbox=ground)
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": style.TICKS, "bbox": ground}
+        ax.text(0.5, 0.5, "no ground truth", transform=ax.transAxes, **look)
     return shown
 
 

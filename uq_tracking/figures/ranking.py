@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,6 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import ListedColormap, LogNorm
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from uq_tracking.figures import style
 from uq_tracking.figures.curves import Columns, interval_band
@@ -126,18 +127,14 @@ def error_vs_std(ax: Axes, cells: Columns, report: Report, alone: bool) -> list[
     count, top = cells["count"], float(cells["count"].max())
     x = _side(cells["std_low"], cells["std_high"])
     y = _side(cells["error_low"], cells["error_high"], _lowest(cells["error_low"], count))
-    style.log_axes(ax, x.limits, y.limits)
-    for axis, side in ((ax.xaxis, x), (ax.yaxis, y)):
+    style.log_axes(ax, x=x.limits, y=y.limits)
+    for axis, side, border in ((ax.xaxis, x, ax.axvline), (ax.yaxis, y, ax.axhline)):
         if side.zero is not None:  # a 0 replaces the ticks of the strip
-            middle = float(np.sqrt(side.zero[0] * side.zero[1]))
-            ticks = [tick for tick in style.decades(*side.limits) if tick > side.zero[1]]
-            axis.set_major_locator(FixedLocator([middle, *ticks]))
-            axis.set_major_formatter(
-                FuncFormatter(lambda value, _, zero=middle: "0" if value == zero else readable(value))
-            )
-            edge = float(np.sqrt(side.zero[1] * (side.zero[1] / side.zero[0]) ** 0.4 * side.zero[1]))
-            place = ax.axvline if axis is ax.xaxis else ax.axhline
-            place(edge, color="#999999", linewidth=0.8, linestyle=":")
+            low, high = side.zero
+            ticks = [tick for tick in style.decades(*side.limits) if tick > high]
+            style.fixed_ticks(axis, [math.sqrt(low * high), *ticks], _number_above(high))
+            edge = math.sqrt(high * (high / low) ** 0.4 * high)
+            border(edge, color="#999999", linewidth=0.8, linestyle=":")
     drawn = _draw_cells(ax, x, y, count)
     ends = np.asarray([x.zero[1] if x.zero else x.limits[0], x.limits[1]])
     look: dict[str, Any] = {"color": style.OVERCONFIDENT, "linewidth": 1.8, "zorder": 3}
@@ -146,12 +143,15 @@ def error_vs_std(ax: Axes, cells: Columns, report: Report, alone: bool) -> list[
     legend(ax, loc=_emptier_corner(x, y, count))
     bar = ax.figure.colorbar(drawn, ax=ax, pad=0.02, fraction=0.06)
     ticks = [tick for tick in style.decades(1.0, max(top, 2.0)) if tick == round(tick)]
-    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    style.fixed_ticks(bar.ax.yaxis, ticks, "{:,.0f}".format)
     style.style_color_bar(bar, "samples per cell", size=style.TEXT, ticks=style.TICKS)
     share = 100 * count[y.hidden].sum() / count.sum()
     return [f"{readable(share, 2)} % of errors below the axis"] if share > 0 else []
+
+
+def _number_above(zero: float) -> Callable[[float], str]:
+    """Return a format of numbers that writes those up to the strip's upper end as 0."""
+    return lambda value: "0" if value <= zero else readable(value)
 
 
 def _lowest(low: FloatArray, count: FloatArray) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedFormatter, MaxNLocator
 
 from uq_tracking import plugins
 from uq_tracking.figures import style
@@ -113,16 +113,13 @@ def _grid(
 def _log_x(ax: Axes, x: FloatArray, ticks: FloatArray | None = None) -> None:
     low, high = float(x.min()), float(x.max())
     if 0 < low < high:
-        ax.set_xscale("log", nonpositive="clip")
-        ax.xaxis.set_major_locator(FixedLocator(list(style.decades(low, high) if ticks is None else ticks)))
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.xaxis.set_major_formatter(
-            FuncFormatter(
-                lambda value, _: f"{readable(value / 1000)}k" if value >= 10_000 else readable(value)
-            )
-        )
         margin = (high / low) ** 0.04
-        ax.set_xlim(low / margin, high * margin)
+        style.log_axes(ax, x=(low / margin, high * margin))
+        style.fixed_ticks(ax.xaxis, style.decades(low, high) if ticks is None else ticks, _thousands)
+
+
+def _thousands(value: float) -> str:
+    return f"{readable(value / 1000)}k" if value >= 10_000 else readable(value)
 
 
 def scale_sweep(report: Report) -> Figure:
@@ -189,7 +186,7 @@ def _group_panel(ax: Axes, panel: Panel) -> None:
     labels = [one_line(name) for name in names or [readable(value) for value in group]]
     step = -(-len(place) // MOST_NAMES)
     named = [cut(label, style.SMALL - 1, LONGEST_NAME) for label in labels[::step]]
-    ax.yaxis.set_major_locator(FixedLocator(list(place[::step])))
+    ax.set_yticks(place[::step])
     ax.yaxis.set_major_formatter(FixedFormatter(named))
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     if key in panel.report.scores:

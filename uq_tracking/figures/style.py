@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
@@ -211,15 +212,18 @@ def round_ticks(low: float, high: float, most: int, **options: Any) -> FloatArra
     return found[(found >= low) & (found <= high)]
 
 
-def log_axes(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
-    """Make both axes logarithmic within the given positive limits, with plain numbers at the ticks."""
-    ax.set_xscale("log", nonpositive="clip")
-    ax.set_yscale("log", nonpositive="clip")
-    for axis, (low, high) in ((ax.xaxis, x), (ax.yaxis, y)):
-        axis.set_major_locator(FixedLocator(list(decades(low, high))))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
-    ax.set(xlim=x, ylim=y)
+def log_axes(ax: Axes, **limits: tuple[float, float]) -> None:
+    """Make the axes ``x`` and ``y``, or one, logarithmic within positive limits, with plain numbers at the ticks."""
+    for name, ends in limits.items():
+        ax.set(**{f"{name}scale": "log", f"{name}lim": ends})
+        fixed_ticks(ax.xaxis if name == "x" else ax.yaxis, decades(*ends))
+
+
+def fixed_ticks(axis: Axis, places: Iterable[float], text: Callable[[float], str] | None = None) -> None:
+    """Put ticks at these places only, each with its number or another text."""
+    axis.set_major_locator(FixedLocator(list(places)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: (text or readable)(value)))
 
 
 @lru_cache(maxsize=1)
@@ -254,6 +258,11 @@ def _advance(letter: str, weight: str) -> float:
     font = get_font(findfont(FontProperties(family=FAMILY, weight=weight)))
     font.set_size(1000, 72)
     return float(font.load_char(ord(letter)).linearHoriAdvance) / 65536 / 1000
+
+
+def first_fitting(texts: Sequence[str], size: float, width: float, weight: str = "normal") -> str:
+    """Return the first text that is not longer than this many points, or the last one."""
+    return next((text for text in texts if text_width(text, size, weight) <= width), texts[-1])
 
 
 def wrapped(

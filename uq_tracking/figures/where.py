@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 
 from uq_tracking.figures import style
 from uq_tracking.figures.curves import undefined_figure
@@ -123,10 +122,7 @@ def _draw(
 ) -> None:
     """Draw one quantity along one covariate."""
     if quantity == "scale":
-        ax.set_yscale("log", nonpositive="clip")
-        ax.yaxis.set_major_locator(FixedLocator(list(style.decades(*limits))))
-        ax.yaxis.set_minor_locator(NullLocator())
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
+        style.log_axes(ax, y=limits)
     band: dict[str, Any] = {"color": style.REFERENCE, "alpha": 0.13, "linewidth": 0, "zorder": 1.6}
     ax.axhspan(*NEGLIGIBLE[quantity], **band, label="within 5 %, or 0.05 std")
     ends = (-0.5, len(parts) - 0.5)
@@ -149,8 +145,7 @@ def _draw(
     above, under = SIDES[quantity]
     name_side(ax, 0.02, 0.97, above, over=True, va="top")
     name_side(ax, 0.02, 0.03, under, over=False, va="bottom")
-    ax.xaxis.set_major_locator(FixedLocator(list(range(len(parts)))))
-    ax.xaxis.set_major_formatter(FixedFormatter(["\n".join(texts) for texts in _ranges(parts)]))
+    ax.set_xticks(range(len(parts)), ["\n".join(texts) for texts in _ranges(parts)])
     ax.tick_params(axis="x", labelsize=style.SMALL - 1.5)
     ax.grid(False, axis="x")
     ax.set(xlim=ends, ylim=limits)

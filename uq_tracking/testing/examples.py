@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 import uq_tracking as uq
@@ -23,37 +25,17 @@ PROBS = np.array(
         [0.9, 0.05, 0.05], [0.4, 0.35, 0.25], [0.2, 0.5, 0.3], [0.05, 0.05, 0.9],
     ]
 )  # fmt: skip
-
-
 CLASS_REFERENCE = 0.8 * PROBS + 0.2 / 3
 
 
-def _draws() -> uq.Predictions:
-    return uq.Predictions.from_samples(TARGET, SAMPLES)
-
-
-def _quantiles() -> uq.Predictions:
-    return uq.Predictions.from_quantiles(TARGET, QUANTILES, LEVELS, axis=0)
-
-
-def _interval() -> uq.Predictions:
-    return uq.Predictions.from_interval(TARGET, QUANTILES[0], QUANTILES[-1], LEVELS[-1] - LEVELS[0])
-
-
-def _vectors() -> uq.Predictions:
+def _forms() -> Iterator[uq.Predictions]:
+    """Return the data as draws, quantiles, an interval and vectors."""
+    yield uq.Predictions.from_samples(TARGET, SAMPLES)
+    yield uq.Predictions.from_quantiles(TARGET, QUANTILES, LEVELS, axis=0)
+    yield uq.Predictions.from_interval(TARGET, QUANTILES[0], QUANTILES[-1], LEVELS[-1] - LEVELS[0])
     std = STD.reshape(6, 2)
     cov = std[:, :, None] * std[:, None] * np.array([[1.0, 0.4], [0.4, 1.0]])
-    return uq.Predictions.from_covariance(TARGET.reshape(6, 2), MEAN.reshape(6, 2), cov)
-
-
-def _regression(key: str) -> uq.Report:
-    """Report of the first form of predictions for which the metric has a value."""
-    report = uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE)
-    for other in (_draws, _quantiles, _interval, _vectors):
-        if key in report.scores:
-            break
-        report = uq.evaluate(other(), metrics=[key])
-    return report
+    yield uq.Predictions.from_covariance(TARGET.reshape(6, 2), MEAN.reshape(6, 2), cov)
 
 
 def example_score(key: str, task: str = "regression") -> float:
@@ -65,5 +47,7 @@ def example_score(key: str, task: str = "regression") -> float:
     if task == "classification":
         report = uq.evaluate(LABELS, probs=PROBS, metrics=[key], reference=CLASS_REFERENCE)
     else:
-        report = _regression(key)
+        report, forms = uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE), _forms()
+        while key not in report.scores:  # the first form for which the metric has a value
+            report = uq.evaluate(next(forms), metrics=[key])
     return float(f"{report.scores[key]:.6g}")
