@@ -157,10 +157,10 @@ def learned_error(terrain: Terrain, effort: Effort, seed: int, advance: Advance)
         errors[held] = np.abs(model.predict(terrain.positions[held]) - terrain.heights[held])
         clues[held] = surroundings(terrain.positions[held], positions, heights)
         advance(0.8 * (fold + 1) / FOLDS)
-    error_model = ErrorModel(error_seed).fit(clues, errors, effort.schedule.batch)
     model = HeightModel(Architecture(), height_seed)
     model.fit(terrain.positions, terrain.heights, effort.schedule)
-    std = error_model.std(surroundings(terrain.cells, terrain.positions, terrain.heights))
+    at = surroundings(terrain.cells, terrain.positions, terrain.heights)
+    std = learned_stds(clues, errors, at, error_seed, effort.schedule.batch)
     return Estimate(model.predict(terrain.cells).reshape(terrain.shape), std.reshape(terrain.shape))
 
 
@@ -171,26 +171,17 @@ def surroundings(at: Positions, positions: Positions, heights: Heights) -> Map:
     return np.asarray(np.log1p(np.column_stack([distances[:, 0], distances.mean(1), relief])))
 
 
-class ErrorModel:
-    """Standard deviations from clues; the log of the error is fitted, so they are positive by construction."""
+def learned_stds(clues: Map, errors: Heights, at: Map, seed: int, batch: int) -> Heights:
+    """Standard deviations (m,) where the clues are ``at`` (m, 3), learned from clues (n, 3) and absolute errors (n,).
 
-    def __init__(self, seed: int) -> None:
-        self.network = Network(3, ERROR_MODEL, np.random.default_rng(seed))
-
-    def fit(self, clues: Map, errors: Heights, batch: int) -> ErrorModel:
-        """Fit to clues (n, 3) and absolute errors (n,) in metres."""
-        logs = np.log(np.maximum(errors, SMALLEST_ERROR))
-        self.clue_mean, self.clue_scale = clues.mean(0), clues.std(0)
-        self.mean, self.scale = logs.mean(), logs.std()
-        x, y = (clues - self.clue_mean) / self.clue_scale, (logs - self.mean) / self.scale
-        self.network.fit(x.astype(np.float32), y.astype(np.float32), Schedule(ERROR_EPOCHS, batch))
-        return self
-
-    def std(self, clues: Map) -> Heights:
-        """Standard deviations (n,) in metres."""
-        x = ((clues - self.clue_mean) / self.clue_scale).astype(np.float32)
-        logs = self.mean + self.scale * self.network.predict(x).astype(np.float64)
-        return np.asarray(np.exp(logs + LOG_STD_OVER_ERROR))
+    The log of the error is fitted, so they are positive by construction.
+    """
+    logs = np.log(np.maximum(errors, SMALLEST_ERROR))
+    x, wanted = (((part - clues.mean(0)) / clues.std(0)).astype(np.float32) for part in (clues, at))
+    y = ((logs - logs.mean()) / logs.std()).astype(np.float32)
+    network = Network(3, ERROR_MODEL, np.random.default_rng(seed)).fit(x, y, Schedule(ERROR_EPOCHS, batch))
+    found = logs.mean() + logs.std() * network.predict(wanted).astype(np.float64)
+    return np.asarray(np.exp(found + LOG_STD_OVER_ERROR))
 
 
 @dataclass(frozen=True)

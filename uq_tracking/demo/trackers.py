@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -156,8 +155,10 @@ def tracker_named(name: str, folder: Path) -> Directory:
     """
     if name not in TRACKERS:
         raise SettingsError(f"the demo cannot log to {name!r}; choose from {', '.join(TRACKERS)}")
-    if not _is_installed("sklearn"):
-        raise BackendError(f"the demo's models need scikit-learn; install it: {INSTALL}")
+    try:
+        import_module("sklearn")
+    except ImportError as error:
+        raise BackendError(f"the demo's models need scikit-learn; install it: {INSTALL}") from error
     status = find_backend(name).status()
     if not status.usable:
         cure = INSTALL if name == "mlflow" else status.hint
@@ -165,20 +166,9 @@ def tracker_named(name: str, folder: Path) -> Directory:
     return TRACKERS[name](folder)
 
 
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ValueError:  # someone put None in its place
-        return False
-
-
 def _program(name: str) -> str:
     """Return what to type for a program in this environment: its name if the shell finds it, else its path."""
-    own = Path(sys.executable).parent / name
-    found = shutil.which(name)
-    if found is not None and own.exists() and not Path(found).samefile(own):
-        found = None
-    if found is not None or not own.exists():
+    own, found = Path(sys.executable).with_name(name), shutil.which(name)
+    if not own.exists() or (found is not None and own.samefile(found)):
         return name
-    path = own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own
-    return shlex.quote(str(path))
+    return shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))

@@ -259,11 +259,7 @@ def by_members(report: Report) -> Figure:
     After Gustafsson et al., 2020, fig. 6 and 8.
     """
     needed = ("members", "mean", "subset_low", "subset_high")
-    return _grid(report, "By number of members", _members_panel, "by_members_", needed)
-
-
-def _members_panel(ax: Axes, panel: Panel) -> None:
-    _mean_and_band(ax, panel.table, "members", panel.table["subset_low"], panel.table["subset_high"])
+    return _grid(report, "By number of members", _mean_and_band, "by_members_", needed)
 
 
 def stability(report: Report) -> Figure:
@@ -273,22 +269,23 @@ def stability(report: Report) -> Figure:
     sets; a wide band, a set that is too small. Panels of metrics for which the set is too small say so. After Xiong
     et al., 2024, fig. 4.
     """
-    return _grid(report, "Stability", _stability_panel, "stability_", ("mean", "spread"))
+    return _grid(report, "Stability", _mean_and_band, "stability_", ("mean", "spread"))
 
 
-def _stability_panel(ax: Axes, panel: Panel) -> None:
-    what, mean, spread = panel.report.curves[panel.curve].x, panel.table["mean"], panel.table["spread"]
-    _mean_and_band(ax, panel.table, what, mean - spread, mean + spread)
-    _whole(ax, panel)
+def _mean_and_band(ax: Axes, panel: Panel) -> None:
+    """Draw the mean over subsets of each size with its band, and what is known of the score of all samples."""
+    table, x = panel.table, panel.table[panel.report.curves[panel.curve].x]
+    if "spread" in table:
+        low, high = table["mean"] - table["spread"], table["mean"] + table["spread"]
+    else:
+        low, high = table["subset_low"], table["subset_high"]
+    ax.fill_between(x, low, high, color=PALE, alpha=0.5, linewidth=0, zorder=1.8)
+    line(ax, x, table["mean"], marker="o", markersize=4, linewidth=1.8)
+    _log_x(ax, x, x[:: max(1, -(-len(x) // 6))])
+    if "spread" in table:
+        _whole(ax, panel)
     said = panel.report.verdicts.get(panel.key, "").partition(":")[0]
-    if said:
+    if "spread" in table and said:
         color = style.QUIET if said == "large enough" else style.OVERCONFIDENT
-        text = f"{said} at {panel.table[what].max():,.0f}"
         look: dict[str, Any] = {"fontsize": style.SMALL - 1, "color": color, "ha": "right", "va": "top"}
-        ax.text(0.97, 0.95, text, transform=ax.transAxes, zorder=4, **look)
-
-
-def _mean_and_band(ax: Axes, table: Columns, x: str, low: FloatArray, high: FloatArray) -> None:
-    ax.fill_between(table[x], low, high, color=PALE, alpha=0.5, linewidth=0, zorder=1.8)
-    line(ax, table[x], table["mean"], marker="o", markersize=4, linewidth=1.8)
-    _log_x(ax, table[x], table[x][:: max(1, -(-len(table[x]) // 6))])
+        ax.text(0.97, 0.95, f"{said} at {x.max():,.0f}", transform=ax.transAxes, zorder=4, **look)

@@ -135,13 +135,8 @@ def _draw(
         at = [place for place in range(len(parts)) if (place in named) == chosen]
         if at:
             ax.vlines(at, low[at], high[at], color=color, linewidth=2.2, zorder=3, label=label)
-            look: dict[str, Any] = {
-                "linestyle": "",
-                "marker": "o",
-                "markersize": 7,
-                "markeredgecolor": "white",
-            }
-            line(ax, at, values[at], **look, color=color, label=label, zorder=3.5)
+            look: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white"}
+            line(ax, at, values[at], **look, linestyle="", color=color, label=label, zorder=3.5)
     above, under = SIDES[quantity]
     name_side(ax, 0.02, 0.97, above, over=True, va="top")
     name_side(ax, 0.02, 0.03, under, over=False, va="bottom")
@@ -162,11 +157,10 @@ def _ranges(parts: tuple[Part, ...]) -> list[tuple[str, ...]]:
         ]
 
     wide = [part.low < part.high for part in parts]
-    texts = told(2)
-    for digits in range(3, 8):
+    for digits in range(2, 8):
+        texts = told(digits)
         if all(low != high for (low, high), differ in zip(texts, wide, strict=True) if differ):
             break
-        texts = told(digits)
     shares = [part.share for part in parts]
     alike = max(shares) - min(shares) < 0.01
     return [

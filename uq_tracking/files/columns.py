@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
 from shlex import quote
+from typing import Literal
 
 from uq_tracking.errors import SettingsError, closest
 
@@ -34,31 +35,28 @@ CLASS_GUESSES: Mapping[str, tuple[str, ...]] = {
     "by": ("by", "stratum"),
 }
 """Names tried in a file of classes."""
-_NUMBERED = {
+OF_CLASSES = {
     "probs": (*CLASS_GUESSES["probs"], "prob", "probability", "p_class", "prob_class"),
     "logits": ("logits", "logit"),
 }
-"""Prefixes of columns that are numbered by class: ``prob_0``, ``prob_1``."""
+"""Roles of class probabilities, and the prefixes of columns numbered by class: ``prob_0``, ``prob_1``."""
 
 ROLES = (*GUESSES, "quantiles", "member_std", "probs", "logits", "mask", "weights", "level")
-SPREADS: tuple[tuple[str, ...], ...] = (
-    ("std",),
-    ("variance",),
-    ("log_variance",),
-    ("low", "high"),
-    ("samples",),
-    ("quantiles",),
-)
-"""Ways to state the uncertainty, in the order they are looked for."""
-OF_CLASSES: tuple[tuple[str, ...], ...] = (("probs",), ("logits",))
-"""Ways to state class probabilities."""
+WAYS: Mapping[tuple[str, ...], Literal["needed", "optional", "refused"]] = {
+    ("std",): "needed",
+    ("variance",): "needed",
+    ("log_variance",): "needed",
+    ("low", "high"): "optional",
+    ("samples",): "refused",
+    ("quantiles",): "optional",
+    ("probs",): "refused",
+    ("logits",): "refused",
+}
+"""Ways to state the uncertainty, in the order they are looked for, and whether the mean is stated beside them."""
 SEVERAL = ("samples", "member_std", "quantiles", "probs", "logits")
 """Roles that may have several columns: one for each member, level or class."""
-NUMERIC = frozenset({"mean", "member_std", "weights", *(role for roles in SPREADS for role in roles)})
+NUMERIC = frozenset({"mean", "member_std", "weights", *(role for roles in WAYS for role in roles)})
 """Roles whose columns hold numbers; so does the target, unless it holds labels."""
-_WITH_OWN_MEAN = (("low", "high"), ("quantiles",))
-"""Ways that give the mean, as the midpoint or the median, if it is absent."""
-_WITHOUT_MEAN = (*_WITH_OWN_MEAN, ("samples",), *OF_CLASSES)
 _QUANTILE = re.compile(
     r"(?P<of>.*[_-])?(?:q|quantile)[_-]?(?P<level>\d*\.?\d+)|(?P<share>0?\.\d+)", re.IGNORECASE
 )
@@ -88,23 +86,7 @@ def choose(
     Quantiles are given by level, ``{"0.1": "lower", "0.9": "upper"}``, or by a pattern of columns named after their
     levels, ``{"quantiles": "q*"}``; the role ``levels`` of the result holds the levels. Labels of classes are the
     target.
-
-    Parameters
-    ----------
-    path
-        How error messages refer to the file.
-    names
-        Its columns.
-    columns
-        The user's choice; roles not mentioned are guessed.
-    holds_numbers
-        True for columns that hold numbers; only such columns are proposed for a missing role.
-
-    Raises
-    ------
-    SettingsError
-        A role is unknown, missing or claimed by several columns, the file lacks a column, or the uncertainty is
-        stated in two ways.
+    Only columns that hold numbers are proposed for a missing role.
     """
     columns = columns or {}
     levels = {role: name for role, name in columns.items() if re.fullmatch(r"0?\.\d+|[01]\.?0*", role)}
@@ -126,13 +108,12 @@ def choose(
     guesses = CLASS_GUESSES if _are_classes(names, columns) else GUESSES
     if _spread(chosen) is None:
         chosen |= _guess_spread(path, names, guesses, "level" in chosen)
-    spread = _spread(chosen)
-    needed = ["target"] if spread in _WITHOUT_MEAN or guesses is CLASS_GUESSES else ["target", "mean"]
-    for role in (*needed, *(["mean"] if spread in _WITH_OWN_MEAN else []), "groups", "by"):
+    spread = _spread(chosen) or (("probs",) if guesses is CLASS_GUESSES else ("std",))
+    for role in ("target", *(["mean"] if WAYS[spread] != "refused" else []), "groups", "by"):
         if role not in chosen:
             chosen |= _guess(path, names, role, guesses)
-    default = ("probs",) if guesses is CLASS_GUESSES else ("std",)
-    missing = [role for role in (*needed, *(spread or default)) if role not in chosen]
+    needed = ("target", *(["mean"] if WAYS[spread] == "needed" else []), *spread)
+    missing = [role for role in needed if role not in chosen]
     if missing:
         taken = {name for several in chosen.values() for name in several}
         free = [
@@ -153,12 +134,12 @@ def _are_classes(names: Sequence[str], columns: Mapping[str, str]) -> bool:
     if lower & {*CLASS_GUESSES["probs"], "logits"}:
         return True
     is_labelled = bool(lower & set(CLASS_GUESSES["target"])) and not lower & set(GUESSES["std"])
-    return is_labelled and any(_by_class(names, role) for role in _NUMBERED)
+    return is_labelled and any(_by_class(names, role) for role in OF_CLASSES)
 
 
 def _by_class(names: Sequence[str], role: str) -> list[str]:
     """The columns of the classes 0, 1, ... by their names; empty where a class is missing."""
-    for stem in _NUMBERED[role]:
+    for stem in OF_CLASSES[role]:
         matches = (re.fullmatch(rf"{stem}[_-]?(\d+)", name, re.IGNORECASE) for name in names)
         found = {int(match[1]): match[0] for match in matches if match}
         if len(found) > 1 and found.keys() == set(range(len(found))):
@@ -175,13 +156,13 @@ def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
         raise SettingsError(
             f"{path} has no column {name!r} for {role}{closest(name, names)}; it has {_listed(names)}"
         )
-    if (role,) in OF_CLASSES:  # prob_2 before prob_10
+    if role in OF_CLASSES:  # prob_2 before prob_10
         found.sort(key=lambda one: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", one)])
     return found
 
 
 def _spread(chosen: Mapping[str, object]) -> tuple[str, ...] | None:
-    stated = [roles for roles in SPREADS + OF_CLASSES if any(role in chosen for role in roles)]
+    stated = [roles for roles in WAYS if any(role in chosen for role in roles)]
     if len(stated) > 1:
         raise SettingsError(
             f"columns name {' and '.join('/'.join(roles) for roles in stated)}; state the uncertainty only once"
@@ -234,14 +215,16 @@ def _by_level(path: Path, names: Sequence[str]) -> Chosen:
 def _guess_spread(
     path: Path, names: Sequence[str], guesses: Mapping[str, tuple[str, ...]], has_level: bool
 ) -> Chosen:
-    for roles in OF_CLASSES if guesses is CLASS_GUESSES else SPREADS:
+    for roles in WAYS:
         found: Chosen = {}
+        if (roles[0] in OF_CLASSES) != (guesses is CLASS_GUESSES):
+            continue
         if roles == ("quantiles",):
             return _by_level(path, names)
         if has_level == (roles == ("low", "high")):
             for role in roles:
                 found |= _guess(path, names, role, guesses)
-        if roles in OF_CLASSES and not found and (by_class := _by_class(names, *roles)):
+        if roles[0] in OF_CLASSES and not found and (by_class := _by_class(names, *roles)):
             return {roles[0]: by_class}
         if len(found) == len(roles):
             return found
@@ -275,7 +258,7 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
         raise SettingsError("level belongs to low and high; also name those columns")
     if "member_std" in chosen and spread != ("samples",):
         raise SettingsError("member_std belongs to samples; also name that column")
-    if spread is not None and "mean" in chosen and spread in (("samples",), *OF_CLASSES):
+    if spread is not None and "mean" in chosen and WAYS[spread] == "refused":
         raise SettingsError(f"{spread[0]} determine the mean; omit mean from the columns")
 
 

@@ -22,7 +22,7 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.files.columns import NUMERIC, SEVERAL, Chosen, choose
+from uq_tracking.files.columns import NUMERIC, OF_CLASSES, SEVERAL, Chosen, choose
 from uq_tracking.files.formats import ColumnFile, in_memory, open_table, reading
 from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.labels import spread
@@ -35,8 +35,6 @@ Values = dict[str, Any]
 """Arrays by role; ``level``, ``levels`` and the ``axis`` of the members are numbers."""
 BLOCK_SAMPLES = 1 << 22
 _NUMBERS = ("level", "levels", "axis")
-_LAST = ("probs", "logits")
-"""Roles whose classes lie along the last axis."""
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*|nan|[-+]?inf(inity)?", re.IGNORECASE)
 _LABELS = ("mask", "weights", "groups", "by")
 
@@ -221,7 +219,7 @@ def _values(table: ColumnFile, columns: Mapping[str, str] | None) -> Values:
 
 def _check_numbers(path: Path, chosen: Chosen, arrays: Mapping[str, Any]) -> None:
     """Raise InputTypeError, naming the column, if it holds dates or text; EmptyInputError if a table has no rows."""
-    labels = {"target"} if set(_LAST) & chosen.keys() else set()
+    labels = {"target"} if OF_CLASSES.keys() & chosen.keys() else set()
     for role, name in [(role, name) for role, several in chosen.items() for name in several]:
         array = np.asarray(arrays[name])
         if role not in NUMERIC | {"target"} or role in labels:
@@ -252,7 +250,7 @@ def _other_than_numbers(array: npt.NDArray[Any]) -> str:
 def _as_role(role: str, arrays: Sequence[Any]) -> Any:
     """The array for a role; several columns are the members of an ensemble, or the classes."""
     if len(arrays) > 1:
-        return np.stack([np.asarray(one) for one in arrays], axis=-1 if role in _LAST else 0)
+        return np.stack([np.asarray(one) for one in arrays], axis=-1 if role in OF_CLASSES else 0)
     is_mask = role == "mask" and np.asarray(arrays[0]).dtype.kind in "iu"
     return np.asarray(arrays[0]) != 0 if is_mask else arrays[0]
 
@@ -269,7 +267,7 @@ def _predictions(values: Values, options: Options) -> Predictions:
     own: Any = {name: values[name] for name in _LABELS if name in values}
     own |= {name: value for name, value in options.items() if value is not None}
     target, mean = values["target"], values.get("mean")
-    for role in _LAST:
+    for role in OF_CLASSES:
         if role in values:
             return Predictions.from_probs(target, values[role], logits=role == "logits", **own)
     if "quantiles" in values:
@@ -316,7 +314,7 @@ def _join(paths: Sequence[Path], found: Sequence[Values]) -> Values:
     joined = {role: found[0][role] for role in _NUMBERS if role in found[0]}
     for role in parts[0]:
         array = _join_arrays([part[role] for part in parts], shapes, int(role in SEVERAL), paths)
-        if role in _LAST:
+        if role in OF_CLASSES:
             array = array[0] if np.shape(found[0][role]) == shapes[0] else np.moveaxis(array, 0, -1)
         joined[role] = array
     return joined | ({"axis": 0} if "axis" in joined else {})
@@ -327,7 +325,7 @@ def _spread_out(path: Path, values: Values, shape: tuple[int, ...]) -> dict[str,
     out = {role: np.asarray(value) for role, value in values.items() if role not in _NUMBERS}
     for role in out.keys() & set(SEVERAL):
         array = out[role][..., None] if out[role].shape == shape else out[role]  # probabilities of an event
-        out[role] = np.moveaxis(array, -1 if role in _LAST else values["axis"], 0)
+        out[role] = np.moveaxis(array, -1 if role in OF_CLASSES else values["axis"], 0)
     for role in ("weights", "groups", "by"):
         if role in out and out[role].shape == shape[:1]:
             out[role] = spread(out[role], shape)

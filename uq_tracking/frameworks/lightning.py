@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from uq_tracking.checks import check_callable, check_choice, check_flag, value_text
+from uq_tracking.checks import check_callable, check_choice, value_text
 from uq_tracking.errors import (
     EmptyInputError,
     InputTypeError,
@@ -67,26 +67,14 @@ class GivenRuns:
     fit: str = field(default_factory=_new_fit)
     """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
 
-    def check_kinds(self) -> None:
-        """Refuse what no tracker recognizes; ids, folders and loggers need not exist yet, and are not opened.
-
-        Raises
-        ------
-        SettingsError
-            It is no run, or a scheme without an address.
-        UnknownBackendError
-            No installed backend has the scheme of an address.
-        """
-        for run in self.given:
-            is_id = isinstance(run, str) and ":" not in run
-            is_opened_by_asking = isinstance(run, PathLike) or hasattr(run, "log_metrics")
-            if not is_id and not is_opened_by_asking:
-                self._targets_of(run)
-
-    def check_names(self) -> None:
-        """Raise SettingsError for text that is neither an address nor the id of a run."""
+    def check(self, *, ids: bool) -> None:
+        """Refuse what no tracker recognizes; folders and loggers are not opened, and ids may not exist yet."""
         for run in self.given:
             if isinstance(run, str):
+                is_due = ids or ":" in run
+            else:
+                is_due = not (ids or isinstance(run, PathLike) or hasattr(run, "log_metrics"))
+            if is_due:
                 self._targets_of(run)
 
     def forget(self) -> None:
@@ -99,11 +87,9 @@ class GivenRuns:
         return [self._once(run) if isinstance(run, str) else run for run in self.given]
 
     def _once(self, run: str) -> Any:
-        if run in self.made:
-            return self.made[run]
         (target,) = self._targets_of(run)
-        if not target.is_address:
-            return run
+        if run in self.made or not target.is_address:
+            return self.made.get(run, run)
 
         def open_it() -> Opened:
             opened = reopened(self.made[run]) if run in self.made else target.open()
@@ -217,16 +203,16 @@ class UncertaintyCallback:
         wanted = KEYS[self.task.name]
         keys = wanted if keys is None else keys
         splits = {"validate": "val", "test": "test"} if splits is None else splits
-        several = isinstance(keys, list | tuple) and all(isinstance(key, str) for key in keys)
-        if not several or len(keys) != len(wanted):
+        if not isinstance(keys, list | tuple) or [type(key) for key in keys] != [str] * len(wanted):
             raise SettingsError(f"keys is {value_text(keys)}; name {len(wanted)} entries, truth first")
         _check_splits(splits)
         check_choice("step", step, get_args(StepKind))
         check_choice("on_invalid", on_invalid, get_args(OnInvalid))
         check_callable("read", read)
-        check_flag("strict", strict)
         self.splits = dict(splits)
-        about = LogOptions(scores=scores, method=method, figures=figures, tags=tags)
+        self.logging: dict[str, Any] = {"scores": scores, "method": method, "figures": figures, "tags": tags}
+        self.logging |= {"strict": strict, "every_rank": True}  # the trainer knows which process logs
+        about = LogOptions(**self.logging)
         options["statistics"] = statistics
         _check_known(options, self.task)
         Accumulator(**options)  # checks them
@@ -236,15 +222,7 @@ class UncertaintyCallback:
         if run is not None:
             given = list(run) if isinstance(run, list | tuple) else [run]
             self._runs = GivenRuns(given, about.method or "uq", about.tags or {})
-            self._runs.check_kinds()
-        self.logging: dict[str, Any] = {
-            "scores": scores,
-            "method": method,
-            "tags": tags,
-            "strict": strict,
-            "figures": figures,
-            "every_rank": True,  # the trainer knows which process logs
-        }
+            self._runs.check(ids=False)
         self._keys_of_scores = [metric.key for metric in select(task, options.get("metrics"))]
         self._counting: list[Accumulator] = []
         self._counted = 0
@@ -259,7 +237,7 @@ class UncertaintyCallback:
         if stage == "fit":
             self._runs.forget()
         if _logs(trainer):
-            self._runs.check_names()
+            self._runs.check(ids=True)
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Start counting."""

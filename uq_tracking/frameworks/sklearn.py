@@ -34,12 +34,6 @@ class Prediction(NamedTuple):
     std: Array
 
 
-class _Member(NamedTuple):
-    weight: float
-    mean: Array
-    std: Array | None
-
-
 def predict(estimator: Any, X: Any) -> Prediction:
     r"""Predictive mean and standard deviation of a fitted estimator.
 
@@ -315,7 +309,7 @@ def _of_its_own(estimator: Any, X: Any) -> Prediction:
     return Prediction(*found)
 
 
-def _members(ensemble: Any, X: Any) -> Iterator[_Member]:
+def _members(ensemble: Any, X: Any) -> Iterator[tuple[float, Array, Array | None]]:
     """Predictions of the members, one at a time, to save memory."""
     members = ensemble.estimators_
     weights = _weights(ensemble)
@@ -330,7 +324,7 @@ def _members(ensemble: Any, X: Any) -> Iterator[_Member]:
     for place, (weight, member) in enumerate(zip(weights, members, strict=True)):
         seen = X if features is None else X[:, features[place]]
         mean, std = predict(member, seen) if with_std else (np.asarray(member.predict(seen)), None)
-        yield _Member(weight, mean, std)
+        yield weight, mean, std
 
 
 def _weights(ensemble: Any) -> list[float]:
@@ -342,19 +336,16 @@ def _weights(ensemble: Any) -> list[float]:
     return [float(weight) for (_, estimator), weight in named if not isinstance(estimator, str)]
 
 
-def _of_members(members: Iterator[_Member]) -> Prediction:
-    """Moments of the mixture, by Welford's update with weights (West 1979)."""
-    total, mean, scatter = 0.0, np.zeros(()), np.zeros(())
-    for member in members:
-        if not member.weight:
-            continue
-        total += member.weight
-        away = member.mean - mean
-        mean = mean + away * (member.weight / total)
-        scatter = scatter + member.weight * away * (member.mean - mean)
-        if member.std is not None:
-            scatter = scatter + member.weight * member.std**2
-    return Prediction(mean, np.sqrt(scatter / total))
+def _of_members(members: Iterator[tuple[float, Array, Array | None]]) -> Prediction:
+    """Return the moments of the mixture, by Welford's update with weights (West 1979)."""
+    total, middle, scatter = 0.0, np.zeros(()), np.zeros(())
+    for weight, mean, std in members:
+        if weight:
+            total += weight
+            away = mean - middle
+            middle = middle + away * (weight / total)
+            scatter = scatter + weight * away * (mean - middle) + (0.0 if std is None else weight * std**2)
+    return Prediction(middle, np.sqrt(scatter / total))
 
 
 def _of_transformed_target(estimator: Any, X: Any) -> Prediction:
