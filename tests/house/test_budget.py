@@ -21,11 +21,11 @@ top                   1570    1180      15    12
 cli                    589     450       6     5
 comparison            1697    1430      11    10
 curves                 591     460       4     4
-demo                   563     430       6     6
+demo                   548     430       6     6
 evaluation             875     880       6     6
-figures               1979    1480      14    12
+figures               1926    1480      14    12
 files                  625     380       4     3
-frameworks             546     360       3     4
+frameworks             526     360       3     4
 inference             3201    1650      18    11
 inputs                3354    2250      19    18
 metrics               2270    1400      12     9
@@ -35,9 +35,9 @@ statistics            3015    2350      14    13
 streams               1115     760       7     7
 tables                 630     430       4     4
 tasks                  484     360       4     2
-testing                504     420       6     5
+testing                466     420       5     5
 tracking              2611    1950      16    17
-total                28959   20540     185   164
+total                28834   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
