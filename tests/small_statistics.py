@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.inputs import Predictions
-from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.classification import CLASSIFICATION
 from uq_tracking.statistics.collecting import How, build_statistics
 from uq_tracking.statistics.regression import REGRESSION
@@ -32,10 +31,8 @@ def sketch_statistics(
     bits: int = SKETCH_BITS,
 ) -> Statistics:
     """Sketched statistics of a regression, from valid arrays of shape (n,)."""
-    facts = {"std_floor": std_floor}
-    builder = Builder(REGRESSION, facts, bits)
-    builder.add({"target": np.asarray(target), "mean": np.asarray(mean), "std": np.asarray(std)})
-    return Statistics.of(REGRESSION, builder.finish(), bits=bits, facts=facts)
+    rows = {"target": np.asarray(target), "mean": np.asarray(mean), "std": np.asarray(std)}
+    return Statistics.counted(REGRESSION, [rows], bits=bits, facts={"std_floor": std_floor})
 
 
 def classification_statistics(

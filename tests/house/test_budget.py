@@ -31,13 +31,13 @@ inputs                3354    2250      19    18
 metrics               2270    1400      12     9
 recalibration         1210     920       7     8
 runs                  1532    1000       9     8
-statistics            3015    2350      14    13
-streams               1115     760       7     7
+statistics            2898    2350      14    13
+streams               1118     760       7     7
 tables                 630     430       4     4
 tasks                  484     360       4     2
 testing                466     420       5     5
 tracking              2611    1950      16    17
-total                28834   20540     184   164
+total                28721   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -234,7 +234,10 @@ class TestMerge:
 
     def test_statistics_have_a_zero(self):
         statistics = counted(predictions(n=200)).statistics
-        for total in (statistics + Statistics.zero(REGRESSION), Statistics.zero(REGRESSION) + statistics):
+        for total in (
+            statistics + Statistics.counted(REGRESSION, []),
+            Statistics.counted(REGRESSION, []) + statistics,
+        ):
             assert_same_arrays(total.to_arrays(), statistics.to_arrays())
 
 

@@ -96,14 +96,14 @@ def test_nothing_counted_is_the_zero(sample):
     alone = counted(data).statistics
     assert_alike(counted(data).merge(uq.Accumulator()).statistics, alone)
     assert_alike(uq.Accumulator().merge(counted(data)).statistics, alone)
-    assert_alike(alone + Statistics.zero(REGRESSION), alone)
+    assert_alike(alone + Statistics.counted(REGRESSION, []), alone)
 
 
 @settings(max_examples=30, deadline=None)
 @given(cut_samples())
 def test_statistics_add_up_like_accumulators(sample):
     data, pieces = sample
-    total = Statistics.zero(REGRESSION)
+    total = Statistics.counted(REGRESSION, [])
     for piece in pieces:
         if len(piece[0]):
             total = total + sketch_statistics(*piece)

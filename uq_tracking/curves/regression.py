@@ -33,7 +33,7 @@ from uq_tracking.statistics.regression import (
     distance_shares,
     expected_below,
     is_distribution,
-    joint_within,
+    joint_counts,
     plain,
 )
 from uq_tracking.statistics.statistics import Statistics, coarsened, scaled
@@ -388,7 +388,7 @@ def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
 )
 def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
     """Number of samples in each cell of std and absolute error; not a function of one variable."""
-    cells = joint_within(statistics, HISTOGRAM_CELLS)
+    cells = joint_counts(statistics).fitting(HISTOGRAM_CELLS)
     columns = dict(zip(("std_low", "std_high", "error_low", "error_high"), cells.edges(), strict=True))
     return {**columns, "count": cells.count.astype(float)}
 

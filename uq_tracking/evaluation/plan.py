@@ -55,6 +55,7 @@ class Plan:
         check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)
         chosen = select(task.name, options.metrics, given=inputs.given)
+        rows = None
         if options.metrics is not None and wants_exact(data.n, options.statistics):
             rows = kept_rows(data)  # for what is asked of the report later
             statistics = build_statistics(task.layout_of(data), data, options.statistics, rows=rows)
@@ -71,7 +72,7 @@ class Plan:
             extra=inputs,
             about=data.about,
             asked=None if options.metrics is None else tuple(options.metrics),
-            samples=Samples.of(data, statistics),
+            samples=Samples.of(data, statistics, rows),
             later=later,
         )
         tables = build_groups(task.layout_of(data), data, options.intervals)

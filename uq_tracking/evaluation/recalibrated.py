@@ -21,7 +21,6 @@ from uq_tracking.recalibration.base import Recalibration, RegressionRecalibratio
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import is_distribution, plain
 from uq_tracking.statistics.statistics import Statistics
@@ -183,18 +182,13 @@ class _Bench:
             name: count for name, count in known.counts.items() if name not in ("n", *known.layout.counted)
         }
         if known.kind == "sketch":
-            builder = Builder(known.layout, known.facts)
-            for rows in blocks:
-                builder.add(rows)
-            made = Statistics.of(
-                known.layout, builder.finish(), bits=builder.bits, counts=left_out, facts=known.facts
-            )
+            made = Statistics.counted(known.layout, blocks, counts=left_out, facts=known.facts)
         else:
             columns = list(blocks)
             if not columns:
                 raise RecalibrationError("one half has no samples; pass more data")
             rows = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
-            parts_known = known.parts if "target" in known.moments and "target" not in rows else None
+            parts_known = known if "target" in known.moments and "target" not in rows else None
             made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
         target = made.moments.get("target")
         if target is None or target.count == made.n:

@@ -90,14 +90,14 @@ class Samples:
     members: int | None = None
 
     @classmethod
-    def of(cls, data: Any, statistics: Any) -> Samples | None:
-        """Copy the samples of predictions; None where they have no mean, or are only counted."""
-        rows = data.rows() if statistics.kind == "exact" else {}
+    def of(cls, data: Any, statistics: Any, kept: Mapping[str, Any] | None = None) -> Samples | None:
+        """Take the ``kept`` rows of predictions, or copy them; None where they have no mean, or are only counted."""
+        rows = {} if statistics.kind != "exact" else data.rows() if kept is None else kept
         if "mean" not in rows:
             return None
         means = data.form.samples if isinstance(data.form, MeanStd) and data.form.member_std is None else None
         return cls(
-            {name: np.array(column) for name, column in rows.items()},
+            {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
             None if data.groups is None else data.select(data.label_codes("groups")[1]),
             data.independent,
             data.shape,

@@ -58,10 +58,10 @@ def effective(statistics: Any) -> tuple[float, float]:
 
 def weighted_rows(statistics: Any) -> tuple[Rows, FloatArray] | None:
     """Columns of weighted samples, and the weights in units of the lightest; None if unknown or all equal."""
-    if statistics.kind != "exact" or not statistics.parts.weighted:
+    if statistics.kind != "exact" or not statistics.weighted:
         return None
     rows = statistics.rows()
-    weight = in_units(rows[WEIGHT], statistics.parts.unit)
+    weight = in_units(rows[WEIGHT], statistics.unit)
     return None if np.all(weight == 1) else (rows, weight)
 
 
@@ -201,7 +201,7 @@ def moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, Flo
 
 def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """For each group: the total count, the sum of doubt, and the count of correct samples."""
-    unit = statistics.parts.unit
+    unit = statistics.unit
     table = statistics.groups.orders["one_minus_confidence"]
     count, doubt, correct = (
         sums_of(table, name) / unit for name in ("count", "one_minus_confidence", "correct")

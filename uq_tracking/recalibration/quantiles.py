@@ -283,7 +283,7 @@ class Conformal(RegressionRecalibration):
         """
         require_samples(statistics, FEWEST_FOR_INTERVALS, cls.method)
         require_positive_std(statistics, cls.method)
-        if statistics.parts.weighted:
+        if statistics.weighted:
             raise RecalibrationError(
                 "conformal cannot be fitted to weighted samples: its guarantee would also need the weight of each "
                 "new sample; fit without weights, or use cdf_isotonic"

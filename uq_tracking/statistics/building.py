@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Builder:
     def __init__(self, layout: Layout, facts: Mapping[str, Any], bits: int = SKETCH_BITS) -> None:
         self.layout, self.facts, self.bits = layout, facts, bits
         self.n = 0
+        self._waiting: list[Rows] = []
+        self._filled = 0
         self._orders = {name: BucketSums(name, payloads, bits) for name, payloads in layout.orders.items()}
         self._grids = {
             name: Grid(self._orders[one], self._orders[other]) for name, (one, other) in layout.grids.items()
@@ -48,15 +50,25 @@ class Builder:
         self._tables: dict[str, list[CellCounts]] = {name: [] for name in layout.tables}
 
     def add(self, rows: Rows) -> None:
-        """Count validated samples, a cache-sized block at a time."""
-        size = len(next(iter(rows.values())))
-        keep_memory(WORKING * min(size, BUILD_BLOCK))
-        for start in range(0, size, BUILD_BLOCK):
-            part = slice(start, min(start + BUILD_BLOCK, size))
-            self._add_block({name: column[part] for name, column in rows.items()})
-            self.n += part.stop - start
+        """Count validated samples, once they fill a block; those that do not are copied."""
+        start, size = 0, row_count(rows)
+        while start < size:
+            end = min(start + BUILD_BLOCK - self._filled, size)
+            part = {name: column[start:end] for name, column in rows.items()}
+            whole = end - start == BUILD_BLOCK
+            self._waiting.append(part if whole else {name: column.copy() for name, column in part.items()})
+            self._filled, start = self._filled + end - start, end
+            if self._filled == BUILD_BLOCK:
+                self._flush()
 
-    def _add_block(self, rows: Rows) -> None:
+    def _flush(self) -> None:
+        """Count what waits."""
+        if not self._waiting:
+            return
+        keep_memory(WORKING * self._filled)
+        rows = joined_rows(self._waiting)
+        self.n += self._filled
+        self._waiting, self._filled = [], 0
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
         if weight is not None:
             columns[WEIGHT] = weight
@@ -87,6 +99,7 @@ class Builder:
 
     def absorb(self, parts: Parts) -> None:
         """Add the samples of a finished sketch of the same resolution."""
+        self._flush()
         parts = parts.in_units(1 / parts.unit)
         for name, buckets in self._orders.items():
             buckets.absorb(bucketed(parts.orders[name]))
@@ -101,7 +114,12 @@ class Builder:
         self.n += parts.counts["n"]
 
     def finish(self) -> Parts:
-        """Return everything counted."""
+        """Return everything added."""
+        self._flush()
+        return self.counted_parts()
+
+    def counted_parts(self) -> Parts:
+        """Return everything counted, without what waits."""
         empty = self.layout.empty_tables(self.facts)
         tables = {name: [empty[name], *parts] for name, parts in self._tables.items()}
         for name, grid in self._grids.items():
@@ -116,6 +134,13 @@ class Builder:
         return made.in_units(made.unit)
 
 
-def empty_parts(layout: Layout, facts: Mapping[str, Any], bits: int) -> Parts:
-    """The parts of a sketch without samples."""
-    return Builder(layout, facts, bits).finish()
+def joined_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts together."""
+    if len(parts) < 2:
+        return parts[0] if parts else {}
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def row_count(rows: Rows) -> int:
+    """Return the number of samples."""
+    return len(next(iter(rows.values()), ()))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +11,10 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK
-from uq_tracking.statistics.exact import Column, SortedRows, sorted_columns
+from uq_tracking.statistics.exact import Column, SortedRows, sort_pair
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import Order
-from uq_tracking.statistics.sketch import CellCounts, Confusion
+from uq_tracking.statistics.sketch import CellCounts, Confusion, tallied
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
@@ -64,7 +62,10 @@ class ClassificationLayout(Layout):
     ) -> dict[str, CellCounts]:
         if "pair" not in columns:
             return {}
-        return {"confusion": Confusion.of(columns["pair"], facts["n_classes"], columns.get(WEIGHT))}
+        n_classes = facts["n_classes"]
+        return {
+            "confusion": Confusion(*tallied(columns["pair"], n_classes**2, columns.get(WEIGHT)), n_classes)
+        }
 
     @override
     def places(
@@ -82,11 +83,13 @@ class ClassificationLayout(Layout):
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         held, n = {name: rows[name] for name in STORED}, len(rows["brier"])
-        ways = {"one_minus_confidence": _by_confidence, "entropy": _by_entropy, "brier": _by_brier}
-        orders = {
-            name: SortedRows(name, unsorted=lambda: held, sort=partial(way, held))
-            for name, way in ways.items()
+        pair = {name: rows[name] for name in ("entropy", "brier")}
+        ways: dict[str, Callable[[], Mapping[str, Column]]] = {
+            "one_minus_confidence": lambda: _by_confidence(held),
+            "entropy": lambda: sort_pair("entropy", pair),
+            "brier": lambda: {"brier": np.sort(held["brier"])},
         }
+        orders = {name: SortedRows(name, unsorted=lambda: held, sort=way) for name, way in ways.items()}
         counts = {"n": n}
         if known is not None:
             return Parts(orders, known.sums, {}, known.tables, counts=counts)
@@ -117,24 +120,6 @@ def _by_confidence(rows: Rows) -> Mapping[str, Column]:
     correct = (keys & np.uint64(1)).astype(bool)
     keys >>= np.uint64(1)
     return {"one_minus_confidence": keys.view(np.float64), "correct": correct}
-
-
-def _by_entropy(rows: Rows) -> Mapping[str, Column]:
-    entropy, brier = rows["entropy"], rows["brier"]
-    if entropy.dtype != np.float32 or sys.byteorder != "little":
-        return sorted_columns("entropy", {"entropy": entropy, "brier": brier})
-    keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort like the values
-    halves = keys.view(np.uint32).reshape(-1, 2)
-    halves[:, 0], halves[:, 1] = brier.view(np.uint32), entropy.view(np.uint32)
-    keys.sort()
-    return {
-        name: np.ascontiguousarray(halves[:, k]).view(np.float32)
-        for k, name in enumerate(("brier", "entropy"))
-    }
-
-
-def _by_brier(rows: Rows) -> Mapping[str, Column]:
-    return {"brier": np.sort(rows["brier"])}
 
 
 def confusion_matrix(statistics: Statistics) -> npt.NDArray[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any, Literal, Protocol, get_args
@@ -12,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.checks import check_choice
-from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT
-from uq_tracking.statistics.building import BUILD_BLOCK, Builder
+from uq_tracking.statistics.building import BUILD_BLOCK, Builder, joined_rows, row_count
 from uq_tracking.statistics.groups import GroupTables, GroupTally, Pooling, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
-from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import override
 
 How = Literal["auto", "exact", "sketch"]
 
@@ -74,10 +69,7 @@ def build_statistics(
     workers = worker_count() if counted.n > 8 * BUILD_BLOCK else 1
 
     def count(share: int) -> Statistics:
-        builder = Builder(layout, counted.facts)
-        for rows in counted.row_blocks(share, workers):
-            builder.add(rows)
-        return Statistics.of(layout, builder.finish(), bits=builder.bits, facts=counted.facts)
+        return Statistics.counted(layout, counted.row_blocks(share, workers), facts=counted.facts)
 
     made = reduce(Statistics.__add__, map_threads(count, range(workers)))
     return made.with_counts(counted.counts)
@@ -93,14 +85,10 @@ def statistics_of_rows(
     layout: Layout, rows: Rows, facts: Mapping[str, Any], statistics: How = "auto"
 ) -> Statistics:
     """Statistics of validated rows, as by `build_statistics`; without rows, an empty sketch."""
-    n = len(next(iter(rows.values())))
-    if not n:
-        return Statistics.zero(layout, **facts)
-    if wants_exact(n, statistics):
+    n = row_count(rows)
+    if n and wants_exact(n, statistics):
         return Statistics.exact(layout, rows, facts=facts)
-    builder = Builder(layout, facts)
-    builder.add(rows)
-    return Statistics.of(layout, builder.finish(), bits=builder.bits, facts=facts)
+    return Statistics.counted(layout, [rows], facts=facts)
 
 
 def wants_exact(n: int, statistics: How) -> bool:
@@ -153,147 +141,58 @@ def groups_of_rows(
     return None if tables is None else tables.named(pooling)
 
 
-class Collector(ABC):
-    """Takes in validated rows; ``statistics`` covers everything so far."""
-
-    def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
-        self.layout, self.facts = layout, dict(facts)
-
-    @abstractmethod
-    def add(self, rows: Rows) -> None:
-        """Count samples."""
-
-    @abstractmethod
-    def absorb(self, other: Any) -> None:
-        """Add the samples of another collector of the same class."""
-
-    @abstractmethod
-    def statistics(self) -> Statistics:
-        """Statistics of everything added."""
-
-    @abstractmethod
-    def to_arrays(self) -> Arrays:
-        """Plain arrays from which ``load`` continues."""
-
-    @abstractmethod
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
-
-
-class SketchCollector(Collector):
-    """A sketch of constant size.
+class SketchCollector(Builder):
+    """Counts a stream into a sketch of constant size.
 
     Samples are counted in blocks of fixed size, whatever the batch size, so splitting the same stream into different
     batches does not change a bit of the result.
     """
 
-    def __init__(self, layout: Layout, facts: Mapping[str, Any], bits: int = SKETCH_BITS) -> None:
-        super().__init__(layout, facts)
-        self.bits = bits
-        self._builder = Builder(layout, facts, bits)
-        self._waiting: dict[str, npt.NDArray[Any]] = {}
-        self._filled = 0
-
-    @override
-    def add(self, rows: Rows) -> None:
-        size, done = len(next(iter(rows.values()))), 0
-        if not self._waiting:
-            self._waiting = {
-                name: np.empty(BUILD_BLOCK, _wide(column.dtype)) for name, column in rows.items()
-            }
-        while done < size:
-            count = min(BUILD_BLOCK - self._filled, size - done)
-            place = slice(self._filled, self._filled + count)
-            for name, column in rows.items():
-                self._waiting[name][place] = column[done : done + count]
-            self._filled, done = self._filled + count, done + count
-            if self._filled == BUILD_BLOCK:
-                self._flush()
-
-    def _flush(self) -> None:
-        if self._filled:
-            self._builder.add({name: column[: self._filled] for name, column in self._waiting.items()})
-            self._filled = 0
-
-    @override
-    def absorb(self, other: SketchCollector) -> None:
-        self.absorb_statistics(other.statistics())
-
-    def absorb_statistics(self, statistics: Statistics) -> None:
-        """Add the samples of a finished sketch."""
-        if statistics.bits != self.bits:
-            raise IncompatibleStatisticsError(
-                f"bits differs ({self.bits} and {statistics.bits}); sketch both at the same resolution"
-            )
-        self._flush()
-        self._builder.absorb(statistics.parts)
-
-    @override
     def statistics(self) -> Statistics:
-        self._flush()
-        return self._finished()
+        """Return statistics of everything added."""
+        return Statistics.of(self.layout, self.finish(), bits=self.bits, facts=self.facts)
 
-    def _finished(self) -> Statistics:
-        return Statistics.of(self.layout, self._builder.finish(), bits=self.bits, facts=self.facts)
+    def merge(self, other: SketchCollector) -> None:
+        """Add the samples of another collector."""
+        self.absorb(other.finish())
 
-    @override
     def to_arrays(self) -> Arrays:
-        waiting = {name: column[: self._filled].copy() for name, column in self._waiting.items()}
-        return {**self._finished().to_arrays(), **prefixed("waiting", waiting)}
+        """Return plain arrays from which ``load`` continues."""
+        counted = Statistics.of(self.layout, self.counted_parts(), bits=self.bits, facts=self.facts)
+        waiting = prefixed("waiting", joined_rows(self._waiting))
+        return {**counted.to_arrays(), **waiting}
 
-    @override
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._builder = Builder(self.layout, self.facts, self.bits)
-        self._builder.absorb(Statistics.from_arrays(self.layout, arrays).parts)
-        self._waiting, self._filled = {}, 0
+        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
+        self.absorb(Statistics.from_arrays(self.layout, arrays))
         if waiting := under("waiting", arrays):
             self.add(waiting)
 
 
-class RowCollector(Collector):
-    """Every sample, for exact statistics of sets that fit in memory."""
+class RowCollector:
+    """Keeps every sample, for exact statistics of sets that fit in memory; methods as of `SketchCollector`."""
 
     def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
-        super().__init__(layout, facts)
+        self.layout, self.facts = layout, facts
         self._parts: list[Rows] = []
 
-    @override
     def add(self, rows: Rows) -> None:
-        self._parts.append(
-            {name: column.copy() for name, column in rows.items()}
-        )  # the caller reuses a batch's memory
+        """Copy samples: the caller reuses a batch's memory."""
+        self._parts.append({name: column.copy() for name, column in rows.items()})
 
-    @override
-    def absorb(self, other: RowCollector) -> None:
+    def statistics(self) -> Statistics:
+        """Return statistics of everything added."""
+        return statistics_of_rows(self.layout, self.to_arrays(), self.facts, "exact")
+
+    def merge(self, other: RowCollector) -> None:
+        """Add the samples of another collector."""
         self._parts += other._parts
 
-    def _rows(self) -> Rows:
-        if len(self._parts) > 1:
-            names = self._parts[0]
-            self._parts = [{name: np.concatenate([part[name] for part in self._parts]) for name in names}]
-        return self._parts[0] if self._parts else {}
-
-    @override
-    def statistics(self) -> Statistics:
-        rows = self._rows()
-        if not rows or not len(next(iter(rows.values()))):
-            return Statistics.zero(self.layout, **self.facts)
-        return Statistics.exact(self.layout, rows, facts=self.facts)
-
-    @override
     def to_arrays(self) -> Arrays:
-        return dict(self._rows())
+        """Return the columns."""
+        self._parts = [joined_rows(self._parts)]
+        return dict(self._parts[0])
 
-    @override
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._parts = [dict(arrays)] if arrays else []
-
-
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that can hold values from batches of several dtypes."""
-    return np.dtype(np.float64) if dtype.kind == "f" else dtype
-
-
-def shares(items: int, of: int) -> list[tuple[int, int]]:
-    """Start and end of each of several nearly equal, consecutive shares of some items."""
-    return list(itertools.pairwise(np.linspace(0, items, of + 1).astype(int).tolist()))
+        """Take the columns."""
+        self._parts = [dict(arrays)]

@@ -452,24 +452,25 @@ _DERIVED: dict[str, Callable[[_Payloads], FloatArray]] = {
 }
 
 
-def sort_by_std(std: Column, error: Column) -> dict[str, Column]:
-    """Samples sorted by std.
+def sort_pair(by: str, columns: Mapping[str, Column]) -> dict[str, Column]:
+    """Return two columns of samples, sorted by one of them, whose values are not negative."""
+    (other,) = columns.keys() - {by}
+    first, second = columns[by], columns[other]
+    if not _packable(first, second) or first.view(np.int32).min() < 0:  # -0.0 would come last
+        return sorted_columns(by, columns)
+    keys = _keys(first.view(np.uint32), second.view(np.uint32))
+    return {by: _floats(_upper(keys)), other: _floats(_lower(keys))}
+
+
+def sort_by_abs_error(std: Column, error: Column) -> tuple[dict[str, Column], float | None]:
+    """Return the absolute errors sorted, and their rank correlation with the std; None if either is constant.
+
+    The samples must be sorted by std.
 
     Parameters
     ----------
     std, error : arrays, shape (N,), float32 or float64
         Standard deviations (>= 0) and errors ``y - mu``, all finite.
-    """
-    if not _packable(std, error):
-        return sorted_columns("std", {"std": std, "error": error})
-    keys = _keys(std.view(np.uint32), error.view(np.uint32))
-    return {"std": _floats(_upper(keys)), "error": _floats(_lower(keys))}
-
-
-def sort_by_abs_error(std: Column, error: Column) -> tuple[dict[str, Column], float | None]:
-    """The same by absolute error, and its rank correlation with the std; None if either is constant.
-
-    The samples must be sorted by std.
     """
     n, (std_ranks, spread) = len(std), centered_ranks(std)
     if _packable(std, error):
@@ -487,8 +488,8 @@ def sort_by_abs_error(std: Column, error: Column) -> tuple[dict[str, Column], fl
 
 
 def sort_by_z(std: Column, error: Column) -> dict[str, Column]:
-    """The same by z, in any order."""
-    if _packable(std, error):
+    """Return samples, in any order, sorted by z."""
+    if _packable(std, error) and std.min() > 0:
         bits = np.empty(len(std), dtype=np.uint32)
         for part in starmap(slice, spans(len(std))):
             bits[part] = _ordered(z_column(error[part], std[part]).view(np.uint32))
@@ -554,12 +555,7 @@ def gathered(values: Column, order: IntArray) -> Column:
 
 
 def _packable(std: Column, error: Column) -> bool:
-    return (
-        std.dtype == error.dtype == np.float32
-        and sys.byteorder == "little"
-        and len(std) < 1 << 30
-        and bool(std.min() > 0)
-    )
+    return std.dtype == error.dtype == np.float32 and sys.byteorder == "little" and len(std) < 1 << 30
 
 
 def _keys(upper: Bits, lower: Bits) -> Keys:

@@ -56,7 +56,7 @@ class OnDemand(Mapping[str, T]):
         return dict, (dict(self),)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """What statistics are made of, apart from the counts of samples left out."""
 

@@ -292,26 +292,36 @@ class Buckets(Order):
             raise ValueError(f"columns of {by} differ in length")
         return cls(by, *columns, sums)
 
+    @classmethod
+    def added(
+        cls,
+        by: str,
+        key: FloatArray,
+        width: FloatArray,
+        count: npt.NDArray[Any],
+        sums: Mapping[str, FloatArray],
+    ) -> Buckets:
+        """Sort buckets by their keys and add up those that share one."""
+        order = np.argsort(key, kind="stable")
+        first = run_starts(key[order])
+        added = {name: np.add.reduceat(column[order], first) for name, column in sums.items()}
+        return cls(by, key[order][first], width[order][first], np.add.reduceat(count[order], first), added)
+
     def merge(self, other: Buckets) -> Buckets:
         """Buckets of both sets of samples."""
-        key = np.concatenate([self.key, other.key])
-        if not len(key):
-            return self
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-
-        def add(mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-            return np.add.reduceat(np.concatenate([mine, theirs])[order], first)
-
-        sums = {name: np.asarray(add(self.sums[name], other.sums[name]), float) for name in self.sums}
-        width = np.concatenate([self.width, other.width])[order][first]
-        return Buckets(self.by, key[first], width, add(self.count, other.count), sums)
+        key, width = np.append(self.key, other.key), np.append(self.width, other.width)
+        sums = {name: np.append(column, other.sums[name]) for name, column in self.sums.items()}
+        return self.added(self.by, key, width, np.append(self.count, other.count), sums)
 
     def in_units(self, unit: float) -> Buckets:
         """The same buckets, with weights in units of ``unit``."""
         sums = {name: column / unit for name, column in self.sums.items()}
         return Buckets(self.by, self.key, self.width, in_units(self.count, unit), sums)
+
+
+def run_starts(ordered: npt.NDArray[Any]) -> IntArray:
+    """Return where each run of equal values begins among sorted ones."""
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
 
 
 def bucketed(order: Order) -> Buckets:

@@ -37,8 +37,8 @@ from uq_tracking.statistics.exact import (
     SortedRows,
     errors,
     sort_by_abs_error,
-    sort_by_std,
     sort_by_z,
+    sort_pair,
     sorted_columns,
     z_column,
 )
@@ -188,7 +188,7 @@ class _Samples:
 
     @cached_property
     def by_std(self) -> Mapping[str, Column]:
-        self.columns = sort_by_std(**self.columns)
+        self.columns = sort_pair("std", self.columns)
         self._rows = self.columns
         return self.columns
 
@@ -213,21 +213,12 @@ def _log_sum(std: npt.NDArray[Any]) -> float:
 
 
 def joint_counts(statistics: Statistics) -> Joint:
-    """Coarse joint counts of std and absolute error; exact statistics compute them on demand."""
+    """Return coarse joint counts of std and absolute error; exact statistics compute them on demand."""
     table = statistics.tables.get("joint")
     if isinstance(table, Joint):
         return table
     rows = statistics.rows()
     return Joint.of(rows["std"], rows["error"])
-
-
-def joint_within(statistics: Statistics, cells: int) -> Joint:
-    """The same on the finest grid that uses at most ``cells`` cells along each axis."""
-    table = statistics.tables.get("joint")
-    if isinstance(table, Joint):
-        return table.fitting(cells)
-    rows = statistics.rows()
-    return Joint.of(rows["std"], rows["error"], cells)
 
 
 def rank_correlation(statistics: Statistics) -> float | None:

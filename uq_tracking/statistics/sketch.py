@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.parallel import TABLE_BLOCK, spans
-from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
+from uq_tracking.parallel import TABLE_BLOCK
+from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray, run_starts
 from uq_tracking.statistics.weights import in_units
 from uq_tracking.typed import override
 
@@ -154,8 +154,6 @@ def coarse_keys(key: FloatArray, bits: int, fewer: int) -> FloatArray:
     return bucket_edges(bucket, fewer)[0]
 
 
-BUCKETS = PAGES // 2 << JOINT_BITS
-"""Buckets of non-negative values."""
 LARGEST_GRID = 1 << 21
 """Largest grid, in cells, that is held whole."""
 _SHIFT = 32
@@ -202,7 +200,7 @@ class CellCounts:
             return cls.empty(parts[0].size)
         order = np.argsort(key, kind="stable")  # fast for concatenated sorted parts
         key, count = key[order], np.concatenate([part.count for part in parts if len(part.key)])[order]
-        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        first = run_starts(key)
         return cls(key[first], np.add.reduceat(count, first), parts[0].size)
 
     def in_units(self, unit: float) -> Self:
@@ -227,16 +225,6 @@ class Confusion(CellCounts):
     """Samples by true and predicted class: ``key`` is ``true * n_classes + predicted``, ``size`` is ``n_classes``."""
 
     what = "the number of classes"
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.size
-
-    @classmethod
-    def of(cls, pair: npt.NDArray[Any], n_classes: int, weight: FloatArray | None = None) -> Confusion:
-        """Count pairs, or sum their weights."""
-        return cls(*tallied(pair, n_classes**2, weight), n_classes)
 
     @classmethod
     @override
@@ -276,34 +264,28 @@ class Joint(CellCounts):
         return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
-    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], cells: int | None = None) -> Joint:
-        """Count rows, on the finest grid that uses at most ``cells`` cells along each axis if that is given."""
-        (s, s_used), (a, a_used) = _buckets(std), _buckets(error)
-        bits = JOINT_BITS if cells is None else fitting_bits([s_used, a_used], JOINT_BITS, cells)
-        s >>= JOINT_BITS - bits
-        a >>= JOINT_BITS - bits
-        made = [cls.empty(bits)]
-        for start in range(0, len(s), TABLE_BLOCK):  # a table is traversed once for each of these
-            (s_used, place), (a_used, a_place) = (
-                dense(column[start : start + TABLE_BLOCK]) for column in (s, a)
-            )
-            place *= len(a_used)
-            place += a_place
-            cell, count = tallied(place, len(s_used) * len(a_used))
-            made.append(cls(cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), count, bits))
+    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
+        """Count samples."""
+        made = [cls.empty(JOINT_BITS)]
+        for start in range(0, len(std), TABLE_BLOCK):  # a table is traversed once for each of these
+            s, a = (column[start : start + TABLE_BLOCK].astype(np.float64) for column in (std, error))
+            key, place = cls.places(s, np.abs(a), JOINT_BITS)
+            made.append(cls(key, np.bincount(place), JOINT_BITS))
         return cls.total(made)
 
     def coarsened(self, bits: int) -> Joint:
         """The same counts in cells of ``bits`` mantissa bits, or of its own if those are fewer."""
-        bits = min(bits, self.size)
-        drop = self.size - bits
-        s, a = (self.key >> _SHIFT) >> drop, (self.key & _LOW) >> drop
-        return Joint.empty(bits).merge(Joint(self.keys(s, a), self.count, bits))
+        drop = max(self.size - bits, 0)
+        key = self.keys((self.key >> _SHIFT) >> drop, (self.key & _LOW) >> drop)
+        return self.total([Joint(key, self.count, self.size - drop)])
 
     def fitting(self, cells: int) -> Joint:
         """The same counts on the finest grid that uses at most ``cells`` cells along each axis."""
-        axes = [np.unique(self.key >> _SHIFT), np.unique(self.key & _LOW)]
-        return self.coarsened(fitting_bits(axes, self.size, cells))
+        axes, bits = [np.unique(self.key >> _SHIFT), np.unique(self.key & _LOW)], self.size
+        while bits > 0 and max(len(axis) for axis in axes) > cells:
+            bits -= 1
+            axes = [np.unique(axis >> 1) for axis in axes]
+        return self.coarsened(bits)
 
     def edges(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""
@@ -352,25 +334,6 @@ class Grid:
         key = Joint.keys(self._std.cell_buckets(cell // width), self._error.cell_buckets(cell % width))
         order = np.argsort(key)
         return Joint(key[order], count[order], JOINT_BITS)
-
-
-def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
-    """Most mantissa bits, at most ``bits``, at which every axis uses at most ``cells`` of its buckets (distinct)."""
-    while bits > 0 and max(len(axis) for axis in axes) > cells:
-        bits -= 1
-        axes = [np.unique(axis >> 1) for axis in axes]
-    return bits
-
-
-def _buckets(values: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """Buckets of the absolute values, in 32 bits, and the distinct ones."""
-    made = np.empty(len(values), dtype=np.int32)
-    occurs = np.zeros(BUCKETS, dtype=bool)
-    for start, end in spans(len(values)):
-        bucket = coarse_bucket(np.abs(values[start:end]).astype(np.float64), JOINT_BITS)
-        made[start:end] = bucket
-        occurs[bucket] = True
-    return cast("IntArray", made), np.flatnonzero(occurs)
 
 
 def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.npz import Arrays, prefixed, under
-from uq_tracking.statistics.building import Builder, empty_parts
+from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import Layout, Parts, Rows, WeightedRows, sort_weighted
-from uq_tracking.statistics.orders import Buckets, FloatArray, Order, bucketed
-from uq_tracking.statistics.sketch import SKETCH_BITS, CellCounts, bucket_edges, bucket_of, coarse_keys
+from uq_tracking.statistics.orders import Buckets, Order, bucketed
+from uq_tracking.statistics.sketch import SKETCH_BITS, bucket_edges, bucket_of, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 from uq_tracking.typed import DAMAGE
 
@@ -28,8 +28,8 @@ STORED_ROWS = 50_000
 """Exact statistics of up to this many samples are stored as they are, larger ones as a sketch."""
 
 
-@dataclass(frozen=True, eq=False)
-class Statistics:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Statistics(Parts):
     """Samples in the orders of the values that a task names, with sums, moments and counts; merged with ``+``.
 
     Attributes
@@ -64,12 +64,6 @@ class Statistics:
 
     layout: Layout
     kind: Kind
-    orders: Mapping[str, Order]
-    sums: Mapping[str, float]
-    moments: Mapping[str, Moments]
-    tables: Mapping[str, CellCounts]
-    counts: Mapping[str, int]
-    derived: Mapping[str, float | None] = field(default_factory=dict)
     bits: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     groups: GroupTables | None = None
@@ -92,17 +86,17 @@ class Statistics:
         given = counts or {}
         names = dict.fromkeys([*layout.counts, *parts.counts, *given])
         made = cls(
-            layout,
-            "exact" if bits is None else "sketch",
             parts.orders,
             parts.sums,
             parts.moments,
             parts.tables,
-            {name: given[name] if name in given else parts.counts.get(name, 0) for name in names},
             parts.derived,
-            bits,
-            {**dict.fromkeys(layout.alike), **(facts or {})},
-            groups,
+            {name: given[name] if name in given else parts.counts.get(name, 0) for name in names},
+            layout=layout,
+            kind="exact" if bits is None else "sketch",
+            bits=bits,
+            facts={**dict.fromkeys(layout.alike), **(facts or {})},
+            groups=groups,
         )
         return made.with_counts({"n_effective": round(made.n_effective)}) if parts.weighted else made
 
@@ -139,12 +133,23 @@ class Statistics:
     def complete(self) -> None:
         """Compute now, on all cores, what lazy statistics would otherwise compute when asked for it."""
         if self.kind == "exact":
-            self.layout.complete(self.parts)
+            self.layout.complete(self)
 
     @classmethod
-    def zero(cls, layout: Layout, bits: int = SKETCH_BITS, **facts: Any) -> Statistics:
-        """An empty sketch: adding it changes nothing."""
-        return cls.of(layout, empty_parts(layout, facts, bits), bits=bits, facts=facts)
+    def counted(
+        cls,
+        layout: Layout,
+        blocks: Iterable[Rows],
+        *,
+        bits: int = SKETCH_BITS,
+        counts: Mapping[str, int] | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> Statistics:
+        """Return a sketch of blocks of validated rows; without any, an empty one, which changes nothing if added."""
+        builder = Builder(layout, facts or {}, bits)
+        for rows in blocks:
+            builder.add(rows)
+        return cls.of(layout, builder.finish(), bits=bits, counts=counts, facts=facts)
 
     @property
     def task(self) -> str:
@@ -166,11 +171,6 @@ class Statistics:
         weight, n = self.moments.get(WEIGHT), self.counts["n"]
         return n if weight is None or not n else whole(n / (1 + weight.m2 / (n * weight.mean * weight.mean)))
 
-    @property
-    def parts(self) -> Parts:
-        """What the samples contribute."""
-        return Parts(self.orders, self.sums, self.moments, self.tables, self.derived, self.counts)
-
     def rows(self) -> Rows:
         """The columns that exact statistics are made of, in their stored order; exact statistics only."""
         if self.kind != "exact":
@@ -186,17 +186,9 @@ class Statistics:
             if bits != self.bits:
                 raise IncompatibleStatisticsError(f"a sketch of {self.bits} bits cannot become one of {bits}")
             return self
-        builder = Builder(self.layout, self.facts, bits)
-        builder.add(self.rows())
-        made = builder.finish()
-        return replace(
-            self,
-            kind="sketch",
-            orders=made.orders,
-            tables={**made.tables, **self.tables},
-            derived={},
-            bits=bits,
-        )
+        made = self.counted(self.layout, [self.rows()], bits=bits, facts=self.facts)
+        tables = {**made.tables, **self.tables}
+        return replace(self, kind="sketch", orders=made.orders, tables=tables, derived={}, bits=bits)
 
     def stored(self) -> Statistics:
         """The form stored with a run: a few megabytes at any sample size."""
@@ -208,7 +200,7 @@ class Statistics:
         return replace(self, counts={**self.counts, **counts})
 
     def __add__(self, other: Statistics) -> Statistics:
-        return merge(self, other) if isinstance(other, Statistics) else NotImplemented
+        return _merged(self, other) if isinstance(other, Statistics) else NotImplemented
 
     def to_arrays(self) -> Arrays:
         """Plain arrays that ``statistics_from_arrays`` reads back."""
@@ -259,8 +251,8 @@ def by_label(tables: GroupTables | None) -> dict[Label, Statistics]:
     }
 
 
-def merge(one: Statistics, other: Statistics) -> Statistics:
-    """Statistics of both sets of samples; IncompatibleStatisticsError names what differs."""
+def _merged(one: Statistics, other: Statistics) -> Statistics:
+    """Return statistics of both sets of samples; IncompatibleStatisticsError names what differs."""
     if one.layout is not other.layout:
         if one.task == other.task:
             forms = [statistics.facts.get("distribution") or "mean and std" for statistics in (one, other)]
@@ -275,7 +267,7 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
     groups = None if one.groups is None or other.groups is None else one.groups.merge(other.groups)
     if one.kind == other.kind == "exact":
         mine, theirs = one.rows(), other.rows()
-        summed = _summed(*_in_common_units(one.parts, other.parts))
+        summed = _summed(*_in_common_units(one, other))
         rows = {name: np.concatenate([mine[name], theirs[name]]) for name in mine}
         made = Statistics.exact(one.layout, rows, counts=counts, facts=one.facts, known=summed)
         return replace(made, groups=groups)
@@ -284,7 +276,7 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
         raise IncompatibleStatisticsError(
             f"bits differs ({one.bits} and {other.bits}); sketch both at the same resolution"
         )
-    own, added = _in_common_units(one.sketched(bits).parts, other.sketched(bits).parts)
+    own, added = _in_common_units(one.sketched(bits), other.sketched(bits))
     orders = {name: bucketed(order).merge(bucketed(added.orders[name])) for name, order in own.orders.items()}
     parts = replace(_summed(own, added), orders=orders)
     return Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts, groups=groups)
@@ -307,7 +299,7 @@ def _in_common_units(one: Parts, other: Parts) -> tuple[Parts, Parts]:
 
 
 def _check_alike(one: Statistics, other: Statistics) -> None:
-    if one.parts.weighted != other.parts.weighted:
+    if one.weighted != other.weighted:
         raise IncompatibleStatisticsError(
             "one set of samples has weights and the other has none; evaluate both with weights="
         )
@@ -348,7 +340,7 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
         )
     totals = [order.total for order in made.orders.values()]
     totals += [table.count.sum().item() for table in made.tables.values()]
-    rounding = 1e-9 * made.n if made.parts.weighted else 0
+    rounding = 1e-9 * made.n if made.weighted else 0
     if any(abs(total - made.n) > rounding for total in totals):
         raise ValueError(
             f"counts disagree: {made.n} samples, but {sorted(set(totals))} in the orders and tables"
@@ -388,11 +380,10 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
     """
     if not 0 < factor < math.inf:
         raise SettingsError(f"factor is {factor}; pass a finite number above 0")
-    moments = {**statistics.moments}
-    moments["std"] = _scaled_moments(moments["std"], factor)
-    moments["z"] = _scaled_moments(moments["z"], 1 / factor)
-    orders = dict(statistics.orders)
-    orders |= {name: _scaled(orders[name], name, factor) for name in POWERS}
+    moments, orders = dict(statistics.moments), dict(statistics.orders)
+    for name, powers in POWERS.items():
+        orders[name] = _scaled(orders[name], name, factor)
+        moments[name] = moments[name].times(factor ** powers[name])
     return replace(
         statistics,
         orders=orders,
@@ -410,21 +401,9 @@ def _scaled(order: Order, by: str, factor: float) -> Order:
             for name, column in order.columns.items()
         }
         return SortedRows(by, columns)
-    if not isinstance(order, Buckets):
-        raise TypeError(f"{type(order).__name__} cannot be scaled")
-    unit = factor ** powers[by]
-    sums = {name: column * factor ** powers[name] for name, column in order.sums.items()}
-    return Buckets(by, order.key * unit, order.width * unit, order.count, sums)
-
-
-def _scaled_moments(moments: Moments, factor: float) -> Moments:
-    return Moments(
-        moments.count,
-        moments.mean * factor,
-        moments.m2 * factor * factor,
-        moments.low * factor,
-        moments.high * factor,
-    )
+    held, unit = bucketed(order), factor ** powers[by]
+    sums = {name: column * factor ** powers[name] for name, column in held.sums.items()}
+    return Buckets(by, held.key * unit, held.width * unit, held.count, sums)
 
 
 def coarsened(statistics: Statistics, bits: int) -> Statistics:
@@ -433,20 +412,13 @@ def coarsened(statistics: Statistics, bits: int) -> Statistics:
         return statistics.sketched(bits)
     if statistics.bits is None or statistics.bits <= bits:
         return statistics
-    orders: dict[str, Order] = {
-        name: _coarse(order, statistics.bits, bits) if isinstance(order, Buckets) else order
-        for name, order in statistics.orders.items()
+    orders = {
+        name: _coarse(bucketed(order), statistics.bits, bits) for name, order in statistics.orders.items()
     }
     return replace(statistics, orders=orders, bits=bits, groups=None)
 
 
 def _coarse(order: Buckets, bits: int, fewer: int) -> Buckets:
-    key, place = np.unique(coarse_keys(order.key, bits, fewer), return_inverse=True)
+    key = coarse_keys(order.key, bits, fewer)
     width = bucket_edges(bucket_of(key, fewer), fewer)[1]
-    count = np.zeros(len(key), dtype=order.count.dtype)
-    np.add.at(count, place, order.count)
-
-    def added(column: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(place, column, len(key)), dtype=float)
-
-    return Buckets(order.by, key, width, count, {name: added(column) for name, column in order.sums.items()})
+    return Buckets.added(order.by, key, width, order.count, order.sums)

@@ -140,6 +140,16 @@ class Moments:
         """The same values, each counting ``factor`` times as much."""
         return replace(self, count=self.count * factor, m2=self.m2 * factor)
 
+    def times(self, factor: float) -> Moments:
+        """Return moments of the values times a factor above 0."""
+        return replace(
+            self,
+            mean=self.mean * factor,
+            m2=self.m2 * factor * factor,
+            low=self.low * factor,
+            high=self.high * factor,
+        )
+
     def to_array(self) -> npt.NDArray[np.float64]:
         """Mean, m2, low and high; the count is stored once for all variables."""
         return np.asarray([self.mean, self.m2, self.low, self.high])

@@ -423,7 +423,7 @@ class Accumulator:
             if "n_classes" in layout.alike:
                 raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
             facts: dict[str, Any] = {name: self.settings.get(name) for name in layout.alike}
-            return Statistics.zero(layout, SKETCH_BITS, **facts).with_counts(state.counts)
+            return Statistics.counted(layout, [], counts=state.counts, facts=facts)
         return state.collector.statistics().with_counts(state.counts)
 
     @property

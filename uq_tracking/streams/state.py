@@ -12,7 +12,7 @@ import numpy as np
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.npz import Arrays, prefixed, under
-from uq_tracking.statistics.collecting import Collector, RowCollector, SketchCollector
+from uq_tracking.statistics.collecting import RowCollector, SketchCollector
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
 from uq_tracking.tasks import Task
@@ -40,7 +40,7 @@ class State:
         self.kind, self.settings = kind, settings
         self.is_union = False
         """Whether these are the samples of all processes."""
-        self.collector: Collector | None = None
+        self.collector: SketchCollector | RowCollector | None = None
         self.tallies: dict[str, GroupTally] = {}
         self.counts = dict.fromkeys(kind.layout.counts, 0)
         self.fingerprint = Fingerprint()
@@ -52,7 +52,7 @@ class State:
         self.defect = ""
         """What was bad in samples that were left out, and in which batch first; empty if nothing was."""
 
-    def _open(self, facts: Mapping[str, Any]) -> Collector:
+    def _open(self, facts: Mapping[str, Any]) -> SketchCollector | RowCollector:
         """The collector, with the tallies of labels; IncompatibleStatisticsError if earlier batches differ."""
         layout, bits = self.kind.layout_for(facts), self.settings["bits"]
         if self.collector is None:
@@ -123,7 +123,7 @@ class State:
         if self.devices is None or not isinstance(self.collector, SketchCollector):
             return
         for part in self.devices.drain():
-            self.collector.absorb_statistics(part.statistics)
+            self.collector.absorb(part.statistics)
             self.fingerprint += part.fingerprint
             for name in self.counts:
                 self.counts[name] += part.flags[name]
@@ -170,7 +170,10 @@ class State:
                 )
         self.unit = self._unit_with(other.unit)
         if other.collector is not None:
-            self._open(other.collector.facts).absorb(other.collector)
+            collector: Any = self._open(
+                other.collector.facts
+            )  # of the same class, because the settings agree
+            collector.merge(other.collector)
             for name in LABELS:
                 if (tables := other.tables(name)) is not None:
                     self.tallies[name].absorb(tables)

@@ -180,7 +180,7 @@ class RegressionSamples(Samples):
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
         if self.like.kind == "sketch":
             return fit(method, statistics_of_rows(self.layout, rows, self.facts, "sketch"), settings)
-        known = None if "target" in rows else self.like.parts
+        known = None if "target" in rows else self.like
         return fit(method, Statistics.exact(self.layout, rows, facts=self.facts, known=known), settings)
 
     @override
