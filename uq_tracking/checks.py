@@ -125,11 +125,15 @@ def listing(*sources: Callable[..., Any], **more: Any) -> Callable[[F], F]:
     return listed
 
 
-def read_json(source: str | Path) -> Any:
-    """Return the values of a JSON text, or of the file at a path; FileFormatError if it is not JSON."""
+def read_json(source: str | Path, **hooks: Any) -> Any:
+    """Return the values of a JSON text, or of the file at a path; FileFormatError if it is not JSON.
+
+    ``hooks`` are those of ``json.loads``, which raise ValueError for what they refuse.
+    """
     is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
     try:
-        return json.loads(path_of(source).read_text(encoding="utf-8") if is_path else str(source))
+        text = path_of(source).read_text(encoding="utf-8") if is_path else str(source)
+        return json.loads(text, **hooks)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_text, path_of
+from uq_tracking.checks import check_text, path_of, read_json
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.metrics.registry import Later, LaterScores
@@ -154,22 +154,20 @@ class Report:
 
         A report that was read from a file knows the counts and the scores of its curves.
         """
-        return Reports(
-            self.parts or {label: self._stratum(own) for label, own in stratum_scores(self).items()}
-        )
-
-    def _stratum(self, scores: Mapping[str, float]) -> Report:
-        known = {key: value for key, value in scores.items() if key != "count"}
-        counts = {"n": int(scores["count"])}
-        return Report(
-            task=self.task,
-            scores=known,
-            undefined={},
-            curves={},
-            counts=counts,
-            settings=self.settings,
-            provenance={"statistics": self.provenance.get("statistics")},
-        )
+        if self.parts:
+            return Reports(self.parts)
+        found = {}
+        for label, own in stratum_scores(self).items():
+            found[label] = Report(
+                task=self.task,
+                scores={key: value for key, value in own.items() if key != "count"},
+                undefined={},
+                curves={},
+                counts={"n": int(own["count"])},
+                settings=self.settings,
+                provenance={"statistics": self.provenance.get("statistics")},
+            )
+        return Reports(found)
 
     @property
     def recalibrations(self) -> Mapping[str, Any]:
@@ -273,14 +271,8 @@ class Report:
     @classmethod
     def from_json(cls, source: str | Path) -> Report:
         """Read what ``to_json`` returned or wrote: the text, or the path of its file."""
-        is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
-        try:
-            text = path_of(source).read_text(encoding="utf-8") if is_path else str(source)
-            values = json.loads(text, parse_constant=_refuse)
-            _require_finite({**values, "curves": None} if isinstance(values, dict) else values)
-        except (ValueError, RecursionError) as error:
-            raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
-        return cls.from_dict(values)
+        finite = partial(finite_score, "a number")  # 1e999, which JSON allows, is infinite
+        return cls.from_dict(read_json(source, parse_constant=_refuse, parse_float=finite))
 
     def to_npz(self, path: str | Path) -> None:
         """Write the report and its statistics to one compressed file."""
@@ -293,9 +285,8 @@ class Report:
         arrays = read_arrays(path_of(path))
         if REPORT_KEY not in arrays:
             raise FileFormatError(f"{path} holds no report; if it holds only statistics, use read_statistics")
-        text = str(arrays.pop(REPORT_KEY))
-        statistics = statistics_from_arrays(arrays) if arrays else None
-        return cls.from_dict(cls.from_json(text).to_dict(), statistics)
+        report = cls.from_json(str(arrays.pop(REPORT_KEY)))
+        return replace(report, statistics=statistics_from_arrays(arrays)) if arrays else report
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Report) and self.to_dict() == other.to_dict()
@@ -489,19 +480,14 @@ def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
     return Judgement.from_dict(values)
 
 
-def _lines(values: Mapping[str, Any]) -> str:
+def _lines(values: Mapping[str, Any], level: int = 1) -> str:
     """Strict JSON with one line per entry, down to the second level; json's own indentation is slow."""
     lines = []
     for name, value in values.items():
-        nested = isinstance(value, dict) and value
-        text = _nested(value) if nested else json.dumps(value, allow_nan=False)
-        lines.append(f" {json.dumps(name)}: {text}")
-    return "{\n" + ",\n".join(lines) + "\n}"
-
-
-def _nested(values: Mapping[str, Any]) -> str:
-    lines = (f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in values.items())
-    return "{\n" + ",\n".join(lines) + "\n }"
+        is_nested = level == 1 and isinstance(value, dict) and value
+        text = _lines(value, 2) if is_nested else json.dumps(value, allow_nan=False)
+        lines.append(f"{' ' * level}{json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(lines) + f"\n{' ' * (level - 1)}}}"
 
 
 def _refuse(constant: str) -> float:
@@ -535,15 +521,6 @@ def _finite_curve(name: str, values: Mapping[str, Any]) -> Curve:
     if not all(np.isfinite(column).all() for column in curve.columns.values()):
         raise ValueError(f"the curve {name} holds a non-finite number")
     return curve
-
-
-def _require_finite(value: Any) -> None:
-    """Raise ValueError for a number beyond 64 bits, such as 1e999, which the JSON reader turns into infinity."""
-    if isinstance(value, float):
-        finite_score("a number", value)
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _require_finite(item)
 
 
 def finite_score(key: str, value: Any) -> float:

@@ -70,9 +70,12 @@ class MLflowBackend(Backend):
             )
         client = _client()
         experiment, _, run_id = address.rpartition("/")
-        if not _RUN_ID.fullmatch(run_id) or _is_experiment(client, address):
+        if not _RUN_ID.fullmatch(run_id) or find_experiment(Connection(client), address) is not None:
             return MLflowStore(client, address), None
-        return MLflowStore(client, experiment or _experiment_of(client, run_id)), run_id
+        if not experiment:
+            run = Connection(client).call(f"reading run {run_id}", lambda: client.get_run(run_id))
+            experiment = str(run.info.experiment_id)
+        return MLflowStore(client, experiment), run_id
 
 
 def _client() -> Any:
@@ -91,12 +94,3 @@ def _of_lightning(logger: Any) -> Run:
             "merge the ranks and log on rank zero (trainer.is_global_zero)"
         )
     return MLflowRun(run_id, client, logger.experiment_id)
-
-
-def _is_experiment(client: Any, name: str) -> bool:
-    return find_experiment(Connection(client), name) is not None
-
-
-def _experiment_of(client: Any, run_id: str) -> str:
-    run = Connection(client).call(f"reading run {run_id}", lambda: client.get_run(run_id))
-    return str(run.info.experiment_id)

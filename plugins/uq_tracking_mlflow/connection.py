@@ -194,28 +194,19 @@ class _Silence:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        self._enter()
-        try:
-            yield
-        finally:
-            self._leave()
-
-    def _enter(self) -> None:
         with self._lock:
             if self._wanted_by == 0:
                 self._before = os.environ.get(VARIABLE)
                 os.environ[VARIABLE] = "false"
             self._wanted_by += 1
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._wanted_by -= 1
-            if self._wanted_by > 0:
-                return
-            if self._before is None:
-                os.environ.pop(VARIABLE, None)
-            else:
-                os.environ[VARIABLE] = self._before
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted_by -= 1
+                if self._wanted_by == 0:
+                    os.environ.pop(VARIABLE, None)
+                    os.environ.update({} if self._before is None else {VARIABLE: self._before})
 
 
 no_progress_bar = _Silence()

@@ -7,6 +7,7 @@ part only if its configuration names the column of standard deviations.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from mlflow.tracking.artifact_utils import get_artifact_uri
 
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, SettingsError
+from uq_tracking.settings import ScoreOptions
 from uq_tracking.tracking.backend import finite
 from uq_tracking_mlflow.run import MLflowRun
 
@@ -37,19 +39,8 @@ LABELS = {
 """Configuration keys that name further columns, and their ``uq_tracking.log`` arguments."""
 
 OPTIONS = (
-    *("scores", "method", "split", "unit", "tags", "figures", "predictions", "strict", "statistics"),
-    *(
-        "metrics",
-        "alpha",
-        "n_bins",
-        "family",
-        "dof",
-        "std_floor",
-        "on_invalid",
-        "calibration",
-        "recalibration",
-    ),
-    *("intervals", "level", "seed", "curves", "by_target", "curve_metrics"),
+    *("scores", "method", "split", "tags", "figures", "predictions", "strict", "std_floor", "on_invalid"),
+    *(field.name for field in fields(ScoreOptions) if field.name != "reference"),
 )
 """Configuration keys that ``uq_tracking.log`` accepts under the same name."""
 

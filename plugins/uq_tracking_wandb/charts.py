@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from uq_tracking.curves import Curve
 from uq_tracking.tracking.backend import Image
@@ -37,10 +36,22 @@ def chart(curve: Curve) -> CustomChart | wandb.Table:
     columns ``x``, ``y`` and ``series``. A curve without ``steps`` is not a line (a two-dimensional histogram) and is
     stored only as a table.
     """
+    import wandb
+
+    columns = [curve.x, *_others(curve)]
     if curve.steps is None:
-        return _table([curve.x, *_others(curve)], rows(curve, [curve.x, *_others(curve)]))
+        return wandb.Table(columns=[*columns], data=rows(curve, columns))
     lines = line_columns(curve)
-    return _one_line(curve) if len(lines) == 1 else _several_lines(curve, lines)
+    if len(lines) == 1:
+        table = wandb.Table(columns=[*columns], data=rows(curve, columns, MAX_POINTS))
+        return wandb.plot.line(table, curve.x, curve.main, title=curve.title)
+    long: Rows = [[*row, name] for name in lines for row in rows(curve, [curve.x, name], MAX_POINTS)]
+    return wandb.plot_table(
+        SERIES_LINES,
+        wandb.Table(columns=["x", "y", SERIES], data=long),
+        {"x": "x", "y": "y", "class": SERIES},
+        {"title": curve.title, "x-axis-title": curve.x_label, "y-axis-title": curve.y_label},
+    )
 
 
 def line_columns(curve: Curve) -> list[str]:
@@ -55,8 +66,9 @@ def rows(curve: Curve, columns: list[str], most: int | None = None) -> Rows:
     """
     values = np.stack([np.asarray(curve.columns[name], dtype=np.float64) for name in columns], axis=1)
     values = values[np.isfinite(values[:, :2]).all(axis=1)]
-    kept = values[_thinned(len(values), most)]
-    return [[float(value) if np.isfinite(value) else None for value in row] for row in kept]
+    if most is not None and len(values) > most:
+        values = values[np.rint(np.linspace(0, len(values) - 1, most)).astype(np.intp)]
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in values]
 
 
 def _others(curve: Curve) -> list[str]:
@@ -64,57 +76,11 @@ def _others(curve: Curve) -> list[str]:
     return [curve.main, *(name for name in curve.columns if name not in (curve.x, curve.main))]
 
 
-def _one_line(curve: Curve) -> CustomChart:
-    import wandb
-
-    columns = [curve.x, *_others(curve)]
-    table = _table(columns, rows(curve, columns, MAX_POINTS))
-    return wandb.plot.line(table, curve.x, curve.main, title=curve.title)
-
-
-def _several_lines(curve: Curve, lines: list[str]) -> CustomChart:
-    import wandb
-
-    long: Rows = [[*row, name] for name in lines for row in rows(curve, [curve.x, name], MAX_POINTS)]
-    return wandb.plot_table(
-        SERIES_LINES,
-        _table(["x", "y", SERIES], long),
-        {"x": "x", "y": "y", "class": SERIES},
-        {"title": curve.title, "x-axis-title": curve.x_label, "y-axis-title": curve.y_label},
-    )
-
-
-def _table(columns: list[str], data: Rows) -> wandb.Table:
-    import wandb
-
-    return wandb.Table(columns=[*columns], data=data)
-
-
-def _thinned(size: int, most: int | None) -> npt.NDArray[np.intp]:
-    if most is None or size <= most:
-        return np.arange(size)
-    return np.rint(np.linspace(0, size - 1, most)).astype(np.intp)
-
-
 def rgb(figure: Figure) -> Image:
-    """Draw a figure off screen and return it as uint8 of shape (height, width, 3), on white.
+    """Draw a figure off screen and return it as uint8 of shape (height, width, 3), on white."""
+    from uq_tracking.figures.picture import drawn
 
-    The figure keeps its own canvas, so a pyplot figure stays one.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    original = figure.canvas
-    canvas: Any = FigureCanvasAgg(figure)
-    try:
-        canvas.draw()
-        rgba = np.array(canvas.buffer_rgba(), dtype=np.uint8)
-    finally:
-        figure.set_canvas(original)
-    return _over_white(rgba)
-
-
-def _over_white(rgba: Image) -> Image:
-    """Blend pixels of shape (height, width, 4) with white by their alpha."""
+    rgba = drawn(figure)
     if (rgba[..., 3] == 255).all():
         return np.ascontiguousarray(rgba[..., :3])
     alpha = rgba[..., 3:].astype(np.float64) / 255.0

@@ -69,7 +69,8 @@ def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[Chunk, bytes]]:
     file_header = file.read(_FILE_HEADER.size)
     if not file_header:
         return  # the run has only just started
-    _check_file_header(file_header, path)
+    if len(file_header) < _FILE_HEADER.size or _FILE_HEADER.unpack(file_header)[:2] != _IDENTITY:
+        raise FileFormatError(f"{path} is not a .wandb file; expected run-<id>.wandb of an offline run")
     while True:
         left = BLOCK - file.tell() % BLOCK
         if left < _CHUNK_HEADER.size:
@@ -92,11 +93,6 @@ def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[Chunk, bytes]]:
                 f"{path}: unknown chunk {kind} before byte {file.tell()}; the file is damaged"
             )
         yield Chunk(kind), data
-
-
-def _check_file_header(header: bytes, path: Path) -> None:
-    if len(header) < _FILE_HEADER.size or _FILE_HEADER.unpack(header)[:2] != _IDENTITY:
-        raise FileFormatError(f"{path} is not a .wandb file; expected run-<id>.wandb of an offline run")
 
 
 @dataclass
@@ -164,9 +160,8 @@ def read_fragment(path: Path, *, history: bool = True) -> Fragment:
     try:
         for record in read_records(path):
             kind = record.WhichOneof("record_type")
-            reader = _READERS.get(kind)
-            if reader is not None and (history or kind != "history"):
-                reader(fragment, getattr(record, kind))
+            if kind is not None and (history or kind != "history"):
+                _read(fragment, kind, getattr(record, kind))
     except (FileFormatError, OSError):
         raise
     except Exception as error:  # protobuf and json may raise anything for foreign data
@@ -202,64 +197,32 @@ def _joined(earlier: Fragment, later: Fragment) -> Fragment:
     )
 
 
-def _read_run(fragment: Fragment, run: Any) -> None:
-    fragment.identity = Identity(
-        run.run_id,
-        run.project,
-        run.entity,
-        run.display_name,
-        run.run_group,
-        run.job_type,
-        run.notes,
-        tuple(run.tags),
-    )
-    _update(fragment.config, run.config.update)
-
-
-def _read_config(fragment: Fragment, config: Any) -> None:
-    _update(fragment.config, config.update)
-    _remove(fragment.config, config.remove)
-
-
-def _read_summary(fragment: Fragment, summary: Any) -> None:
-    _update(fragment.summary, summary.update)
-    _remove(fragment.summary, summary.remove)
-
-
-def _read_history(fragment: Fragment, history: Any) -> None:
-    row: dict[str, Any] = {}
-    _update(row, history.item)
-    fragment.history.append(row)
-
-
-def _read_metric(fragment: Fragment, metric: Any) -> None:
-    if metric.step_metric:
-        fragment.axes[metric.name or metric.glob_name] = metric.step_metric
-
-
-def _read_artifact(fragment: Fragment, artifact: Any) -> None:
-    files = {entry.path: Path(entry.local_path) for entry in artifact.manifest.contents}
-    fragment.artifacts.append(LoggedArtifact(artifact.name, artifact.type, files))
-
-
-def _read_files(fragment: Fragment, files: Any) -> None:
-    fragment.media.update({item.path: fragment.folder / item.path for item in files.files})
-
-
-def _read_exit(fragment: Fragment, exit_record: Any) -> None:
-    fragment.exit_code = exit_record.exit_code
-
-
-_READERS = {
-    "run": _read_run,
-    "config": _read_config,
-    "summary": _read_summary,
-    "history": _read_history,
-    "metric": _read_metric,
-    "artifact": _read_artifact,
-    "files": _read_files,
-    "exit": _read_exit,
-}
+def _read(fragment: Fragment, kind: str, content: Any) -> None:
+    """Add the content of one record."""
+    match kind:
+        case "run":
+            words = (content.project, content.entity, content.display_name, content.run_group)
+            more = (content.job_type, content.notes, tuple(content.tags))
+            fragment.identity = Identity(content.run_id, *words, *more)
+            _update(fragment.config, content.config.update)
+        case "config":
+            _update(fragment.config, content.update)
+            _remove(fragment.config, content.remove)
+        case "summary":
+            _update(fragment.summary, content.update)
+            _remove(fragment.summary, content.remove)
+        case "history":
+            fragment.history.append({})
+            _update(fragment.history[-1], content.item)
+        case "metric" if content.step_metric:
+            fragment.axes[content.name or content.glob_name] = content.step_metric
+        case "artifact":
+            files = {entry.path: Path(entry.local_path) for entry in content.manifest.contents}
+            fragment.artifacts.append(LoggedArtifact(content.name, content.type, files))
+        case "files":
+            fragment.media.update({item.path: fragment.folder / item.path for item in content.files})
+        case "exit":
+            fragment.exit_code = content.exit_code
 
 
 def _keys(item: Any) -> list[str]:

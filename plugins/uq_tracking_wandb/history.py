@@ -59,11 +59,12 @@ class History:
         return self._shown.get(key) == digest
 
     def write(self, row: Row) -> None:
-        """Write a row."""
+        """Write a row; only for tables does ``run.log`` contact the server."""
         if row.scalars:
             self._write_scalars(row)
         if row.media:
-            self._write_media(row)
+            self._run.log(row.media, commit=False)
+            self._shown.update(row.digests)
 
     def _write_scalars(self, row: Row) -> None:
         summary: Any = self._run.summary
@@ -87,11 +88,6 @@ class History:
         self._summarize({**new, STEP: step})
         self._written.update({(key, step): value for key, value in new.items()})
         self._open_row = (self._run.step, step)
-
-    def _write_media(self, row: Row) -> None:
-        """Write charts and images; only for tables does ``run.log`` contact the server."""
-        self._run.log(row.media, commit=False)
-        self._shown.update(row.digests)
 
     def _remember(self, keys: Iterable[str]) -> None:
         """Note what a reopened run's history holds of the scalars to be written."""

@@ -21,16 +21,20 @@ def names_of(report, split=None):
     return {*logged_scores(report, split, "all"), *(f"uq_curve/{middle}{name}" for name in report.curves)}
 
 
+def cards_of(found):
+    return [card for cards in found.sections.values() for card in cards]
+
+
 class TestOverview:
     def test_every_headline_score_has_a_bar_and_all_else_is_hidden(self):
         found = overview({*names_of(REPORT), "loss", "val/uq"})
-        bars = [card.names[0] for card in found.cards if card.kind == "bar"]
+        bars = [card.names[0] for card in cards_of(found) if card.kind == "bar"]
         assert bars == [name for name in logged_scores(REPORT) if name in bars]
         assert set(bars) == logged_scores(REPORT).keys()
-        shown = {name for card in found.cards for name in card.names}
+        shown = {name for card in cards_of(found) for name in card.names}
         assert shown | set(found.hidden) == names_of(REPORT)
         assert not shown & set(found.hidden)
-        assert {card.names[0] for card in found.cards if card.kind == "line"} == {
+        assert {card.names[0] for card in cards_of(found) if card.kind == "line"} == {
             f"uq_curve/{name}" for name in ("calibration", "reliability", "sparsification_error_rmse")
         }
 
@@ -47,7 +51,7 @@ class TestOverview:
 
     def test_titles_begin_with_the_score_and_are_short(self):
         found = overview({*names_of(REPORT), *names_of(REPORT, "test")})
-        titles = {card.names[0]: card.title for card in found.cards if card.kind != "scatter"}
+        titles = {card.names[0]: card.title for card in cards_of(found) if card.kind != "scatter"}
         assert titles["uq/rmse"] == "rmse \N{DOWNWARDS ARROW}"
         assert titles["uq/test/calibration_error"] == "calibration_error \N{DOWNWARDS ARROW}, test"
         assert titles["uq_curve/test/calibration"].endswith(", test")
@@ -56,12 +60,12 @@ class TestOverview:
         report = uq.evaluate([0, 1, 1, 0] * 20, probs=np.tile([0.2, 0.9, 0.4, 0.3], 20))
         names = {*logged_scores(report), "uq_curve/sparsification_brier"}
         found = overview(names)
-        assert {name for card in found.cards for name in card.names} == names
+        assert {name for card in cards_of(found) for name in card.names} == names
         assert found.best == ("uq/nll", True)
 
     def test_curves_of_other_settings_and_maps_have_charts(self):
         found = overview(["uq/ence", *RELIABILITY, *CASES])
-        lines = {card.names for card in found.cards if card.kind == "line"}
+        lines = {card.names for card in cards_of(found) if card.kind == "line"}
         assert lines == {
             ("uq_curve/reliability", "uq_curve/reliability-2"),
             ("uq_curve/reliability.bins20",),
@@ -69,7 +73,7 @@ class TestOverview:
         assert [card.names[0] for card in found.sections["Maps"]] == CASES[:6]
 
     def test_there_may_be_nothing(self):
-        assert overview(["loss"]).cards == ()
+        assert overview(["loss"]).sections == {}
         assert overview(["loss"]).best is None
 
 

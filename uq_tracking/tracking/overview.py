@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +19,16 @@ from uq_tracking.metrics.registry import TASK_NAMES, Metric, headline_or_all
 from uq_tracking.report import Report
 from uq_tracking.tables.formats import markdown_escaped, table_markdown
 from uq_tracking.tables.report import report_table
-from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG, figure_name
+from uq_tracking.tracking.names import (
+    CURVES,
+    HEADLINE,
+    MAPS,
+    METHOD_TAG,
+    SECTIONS,
+    VERDICT_TAG,
+    figure_name,
+    tag_name,
+)
 
 QUESTIONS = {
     "Accurate?": ("accuracy", "scoring"),
@@ -65,11 +74,6 @@ class Overview:
     best: tuple[str, bool] | None
     hidden: tuple[str, ...]
 
-    @property
-    def cards(self) -> tuple[Card, ...]:
-        """All charts, in order."""
-        return tuple(card for cards in self.sections.values() for card in cards)
-
 
 @dataclass(frozen=True)
 class _Name:
@@ -97,73 +101,51 @@ def overview(names: Iterable[str]) -> Overview:
     ('uq_ranking/spearman',)
     """
     ours = [name for name in map(_Name.of, sorted(set(names))) if name.section in (*SECTIONS, CURVES, MAPS)]
-    splits = sorted({name.split for name in ours if name.section == HEADLINE})
-    sections = {heading: tuple(_cards(ours, splits, families)) for heading, families in QUESTIONS.items()}
-    sections["All at once"] = tuple(_scatters(ours, splits))
-    sections["Maps"] = tuple(_maps(ours))
-    sections = {heading: cards for heading, cards in sections.items() if cards}
+    sections: dict[str, list[Card]] = {heading: [] for heading in (*QUESTIONS, "All at once")}
+    columns, tags, best = list[str](), [METHOD_TAG], None
+    for split in sorted({name.split for name in ours if name.section == HEADLINE}):
+        found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
+        headline = [metric for metric in _metrics() if metric.key in found]
+        curves = [name for name in ours if name.section == CURVES and name.split == split]
+        for heading, families in QUESTIONS.items():
+            sections[heading] += _cards([m for m in headline if m.family in families], found, curves, split)
+        first = {metric.family: metric for metric in reversed(headline)}
+        if "accuracy" in first and "ranking" in first:
+            sides = (first["accuracy"].key, first["ranking"].key)
+            names = tuple(found[key] for key in sides)
+            sections["All at once"].append(Card("scatter", names, _titled(split, " against ".join(sides))))
+        # One score from each family that judges uncertainty: more would push the verdict out of sight.
+        columns += [found[first[own].key] for own in ("scoring", "calibration", "ranking") if own in first]
+        tags.append(tag_name(VERDICT_TAG, split))
+        if best is None and "scoring" in first:
+            best = found[first["scoring"].key], first["scoring"].direction != "higher"
+    maps = [name for name in ours if name.section == MAPS]
+    sections["Maps"] = [
+        Card("images", (name.whole,), _titled(name.split, f"case {name.key}")) for name in maps[:MOST_MAPS]
+    ]
     shown = {name for cards in sections.values() for card in cards for name in card.names}
-    columns = list(_columns(ours, splits))
-    tags = [".".join(filter(None, (VERDICT_TAG, split.replace("/", ".")))) for split in splits]
     return Overview(
-        sections,
+        {heading: tuple(cards) for heading, cards in sections.items() if cards},
         tuple(columns),
-        (METHOD_TAG, *tags),
-        _best(ours, columns),
+        tuple(tags),
+        best,
         tuple(name.whole for name in ours if name.whole not in shown and name.section != MAPS),
     )
 
 
-def _cards(ours: Collection[_Name], splits: list[str], families: tuple[str, ...]) -> Iterable[Card]:
+def _cards(
+    headline: Collection[Metric], found: Mapping[str, str], curves: Iterable[_Name], split: str
+) -> Iterable[Card]:
     """Bars of the headline scores, then the curve of each."""
-    for split in splits:
-        found = {name.key: name for name in ours if name.section == HEADLINE and name.split == split}
-        headline = [metric for metric in _metrics() if metric.key in found and metric.family in families]
-        yield from (Card("bar", (found[m.key].whole,), _titled(split, _bar_title(m))) for m in headline)
-        lines: dict[str, list[str]] = {}
-        for name in ours:
-            if name.section == CURVES and name.split == split:
-                lines.setdefault(name.key.partition("-")[0], []).append(name.whole)
-        for spec in filter(None, map(_curve_of, headline)):
-            title = _titled(split, f"{spec.title}: {spec.y_label}")
-            yield from (Card("line", tuple(own), title) for key, own in lines.items() if _is_of(key, spec))
-
-
-def _scatters(ours: Collection[_Name], splits: list[str]) -> Iterable[Card]:
-    """Accuracy against ranking of errors."""
-    for split in splits:
-        found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
-        sides = [
-            next((m.key for m in _metrics() if m.family == family and m.key in found), None)
-            for family in ("accuracy", "ranking")
-        ]
-        if sides[0] and sides[1]:
-            title = _titled(split, f"{sides[0]} against {sides[1]}")
-            yield Card("scatter", (found[sides[0]], found[sides[1]]), title)
-
-
-def _maps(ours: Collection[_Name]) -> Iterable[Card]:
-    """The panels of each case, all runs side by side."""
-    names = [name for name in ours if name.section == MAPS][:MOST_MAPS]
-    return (Card("images", (name.whole,), _titled(name.split, f"case {name.key}")) for name in names)
-
-
-def _columns(ours: Collection[_Name], splits: list[str]) -> Iterable[str]:
-    """One score from each family that judges uncertainty: more would push the verdict out of sight."""
-    for split in splits:
-        found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
-        for family in ("scoring", "calibration", "ranking"):
-            keys = [metric.key for metric in _metrics() if metric.family == family and metric.key in found]
-            yield from (found[key] for key in keys[:1])
-
-
-def _best(ours: Collection[_Name], columns: Collection[str]) -> tuple[str, bool] | None:
-    """The first proper score in the headline."""
-    for name in (_Name.of(column) for column in columns):
-        for metric in _metrics():
-            if metric.key == name.key and metric.family == "scoring":
-                return name.whole, metric.direction != "higher"
-    return None
+    yield from (Card("bar", (found[m.key],), _titled(split, _bar_title(m))) for m in headline)
+    lines: dict[str, list[str]] = {}
+    for name in curves:
+        lines.setdefault(name.key.partition("-")[0], []).append(name.whole)
+    for spec in filter(None, map(_curve_of, headline)):
+        title = _titled(split, f"{spec.title}: {spec.y_label}")
+        for key, own in lines.items():
+            if key.partition(".")[0] == spec.name:  # the part after a dot states its settings
+                yield Card("line", tuple(own), title)
 
 
 def _metrics() -> Iterable[Metric]:
@@ -180,11 +162,6 @@ def _curve_of(metric: Metric) -> CurveSpec | None:
     """The first curve that a score summarizes, except curves that must be cut to be readable."""
     specs = (spec for spec in plugins.curves(metric.task).values() if spec.steps and not spec.limits)
     return next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
-
-
-def _is_of(key: str, spec: CurveSpec) -> bool:
-    """Whether a key names this curve; the part after a dot states its settings."""
-    return key.partition(".")[0] == spec.name
 
 
 def _bar_title(metric: Metric) -> str:
