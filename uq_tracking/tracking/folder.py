@@ -93,7 +93,12 @@ class FolderStore(RunStore):
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """List runs by creation time; ``where`` is comma-separated ``tag=value`` pairs that must all match."""
         wanted = _parse_where(where)
-        heads = self._heads()
+        heads = {}
+        for path in self.path.glob(f"*/{RUN_FILE}"):
+            try:
+                heads[path.parent] = _read_head(path.parent)
+            except BackendError as error:  # one damaged run does not hide the others
+                warn(f"run skipped: {printable(str(error))}")
         for folder in sorted(heads, key=lambda item: (heads[item]["created"], item.name)):
             run = _stored_run(folder, heads[folder])
             if all(run.tags.get(name) == value for name, value in wanted.items()):
@@ -103,8 +108,8 @@ class FolderStore(RunStore):
         """List the stored files, except the two that the backend keeps for itself; see `RunStore`."""
         folder = self._folder(run_id)
         paths = (path for path in folder.rglob("*") if path.is_file() and _is_inside(path, folder))
-        names = (path.relative_to(folder).as_posix() for path in paths)
-        return sorted(name for name in names if name not in _RESERVED and not _is_part(name))
+        whole = (path for path in paths if not (path.name.startswith(".") and path.suffix == ".part"))
+        return sorted({path.relative_to(folder).as_posix() for path in whole} - set(_RESERVED))
 
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Copy one stored file; see `RunStore`."""
@@ -158,15 +163,6 @@ class FolderStore(RunStore):
         if not (folder / RUN_FILE).is_file():
             raise RunNotFoundError(f"{self.path} has no run {run_id!r}; list them with `ls {self.path}`")
         return folder
-
-    def _heads(self) -> dict[Path, dict[str, Any]]:
-        heads = {}
-        for path in self.path.glob(f"*/{RUN_FILE}"):
-            try:
-                heads[path.parent] = _read_head(path.parent)
-            except BackendError as error:  # one damaged run does not hide the others
-                warn(f"run skipped: {printable(str(error))}")
-        return heads
 
 
 class FolderBackend(Backend):
@@ -222,10 +218,6 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # circular links
         return False
-
-
-def _is_part(name: str) -> bool:
-    return name.endswith(".part") and name.rpartition("/")[2].startswith(".")
 
 
 def _write_whole(path: Path, content: bytes | Path) -> None:
@@ -316,12 +308,9 @@ def fallback_target(method: str | None, split: str | None, step: int | None) -> 
     is_new = not runs or not runs[-1][0].path.is_dir() or (step is None and split in runs[-1][1])
     if is_new:
         name = f"{stamp}-{slug(method or 'run')}" + (f"+{len(runs) + 1}" if runs else "")
-        runs.append((in_first_place(lambda place: _make(place, name, method or "run")), set()))
+        made = in_first_place(lambda place: FolderStore(place).open(name, method or "run"))
+        runs.append((made, set()))
     run, splits = runs[-1]
     if step is None:
         splits.add(split)
     return Target("dir", run.uri, lambda: Opened(run), place=run.place), is_new
-
-
-def _make(place: Path, run_id: str, name: str) -> FolderRun:
-    return FolderStore(place).open(run_id, name)

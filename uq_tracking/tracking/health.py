@@ -59,6 +59,8 @@ class Waiting:
     """Number of calls the tracker had answered when it last failed on this one."""
     is_stuck: bool = False
     """True if the tracker has failed on it and accepted others."""
+    state: Literal["queued", "refused", "left"] = "queued"
+    """To be sent in order; tried again later, alongside the others; or left to `sync`."""
 
     def send(self, tracker: str, place: str) -> Outcome:
         """Send it once.
@@ -124,8 +126,6 @@ MOST_TRIES = 5
 DRAINERS = 3
 """Maximum number of threads waiting for one tracker."""
 
-_log = logging.getLogger("uq_tracking")
-
 
 @dataclass
 class Health:
@@ -140,10 +140,7 @@ class Health:
     gone: set[str] = field(default_factory=set)
     """Addresses of runs that the tracker no longer has."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
-    _queue: list[Waiting] = field(default_factory=list)
-    _refused: list[Waiting] = field(default_factory=list)
-    _left: list[Waiting] = field(default_factory=list)
-    """Entries left to `sync`."""
+    _entries: list[Waiting] = field(default_factory=list)
     _unconfirmed: dict[Path, threading.Thread] = field(default_factory=dict)
     _sick_since: float | None = None
     _answers: int = 0
@@ -161,10 +158,9 @@ class Health:
             if self._sick_since is not None:
                 ago = time.monotonic() - self._sick_since
                 return f"it has not answered for {ago:.0f} s and is being retried in the background"
-            if any(waiting.run == run for waiting in self._queue):
+            if any(entry.run == run for entry in self._in("queued")):
                 return "earlier calls are still being sent"
-            entries = (*self._refused, *self._left)
-            stuck = next((entry.path for entry in entries if entry.is_stuck and entry.path.exists()), None)
+            stuck = next((each.path for each in self._entries if each.is_stuck and each.path.exists()), None)
             return None if stuck is None else f"it fails on {stuck}, so calls are sent in the background"
 
     @property
@@ -192,60 +188,56 @@ class Health:
         if waiting.run in self.gone:
             return
         with self._changed:
+            self._entries.append(waiting)
             if refused:
                 self._refuse(waiting)
-            else:
-                self._queue.append(waiting)
             self._start()
             self._changed.notify_all()
 
     def forget_entries(self, is_old: Callable[[Waiting], bool]) -> None:
         """Forget refused entries in whose place a later call was logged in full."""
-        if not (self._refused or self._left):
-            return
         with self._changed:
-            old = [waiting for waiting in (*self._refused, *self._left) if is_old(waiting)]
-            self._refused = [waiting for waiting in self._refused if waiting not in old]
-            self._left = [waiting for waiting in self._left if waiting not in old]
+            old = [waiting for waiting in self._in("refused", "left") if is_old(waiting)]
+            self._entries = [waiting for waiting in self._entries if waiting not in old]
         for waiting in old:
             with suppress(OSError):
                 waiting.path.unlink(missing_ok=True)
 
     def confirm(self, path: Path, arrival: Callable[[], None]) -> None:
         """Remove an entry once a tracker that uploads in the background has its content; otherwise it stays."""
-        name = f"{THREADS}: {self.name} confirms"
-        thread = threading.Thread(target=self._confirm, args=(path, arrival), name=name, daemon=True)
+
+        def confirmed() -> None:
+            try:
+                arrival()
+            except Exception as error:  # trackers raise whatever their libraries raise
+                _log.debug("%s has not confirmed %s: %s", self.name, path, redact(str(error)))
+                return
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            with self._changed:
+                self._unconfirmed.pop(path, None)
+
+        thread = threading.Thread(target=confirmed, name=f"{THREADS}: {self.name} confirms", daemon=True)
         with self._changed:
             self._unconfirmed[path] = thread
         thread.start()
 
-    def _confirm(self, path: Path, arrival: Callable[[], None]) -> None:
-        try:
-            arrival()
-        except Exception as error:  # trackers raise whatever their libraries raise
-            _log.debug("%s has not confirmed %s: %s", self.name, path, redact(str(error)))
-            return
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-        with self._changed:
-            self._unconfirmed.pop(path, None)
-
     def waiting(self) -> int:
         """Return the number of entries still to be sent or confirmed."""
         with self._changed:
-            return len(self._queue) + len(self._refused) + len(self._unconfirmed)
+            return len(self._in("queued", "refused")) + len(self._unconfirmed)
 
     def finish(self, end: float) -> None:
         """Send what is queued until ``end``, by ``time.monotonic``; give up if the tracker is still sick then."""
         with self._changed:
             asked, self._ask_at = self._asked, 0.0
             self._changed.notify_all()
-            while self._queue or self._refused:
-                if (self._sick_since is not None or not self._queue) and self._asked > asked:
+            while self._in("queued", "refused"):
+                if (self._sick_since is not None or not self._in("queued")) and self._asked > asked:
                     break
                 if not self._changed.wait(max(end - time.monotonic(), 0.0)):
                     break
-            left = [waiting.path for waiting in (*self._queue, *self._refused) if waiting.path.exists()]
+            left = [waiting.path for waiting in self._in("queued", "refused") if waiting.path.exists()]
         for thread in list(self._unconfirmed.values()):
             thread.join(max(end - time.monotonic(), 0.0))
         left += self._unconfirmed
@@ -261,9 +253,13 @@ class Health:
     def forget(self) -> None:
         """Stop sending: what is queued is left to `sync`, and threads end when their call returns."""
         with self._changed:
-            for waiting in (self._queue, self._refused, self._left, self._unconfirmed):
-                waiting.clear()
+            self._entries.clear()
+            self._unconfirmed.clear()
             self._changed.notify_all()
+
+    def _in(self, *states: str) -> list[Waiting]:
+        """Return the entries in these states, in order."""
+        return [waiting for waiting in self._entries if waiting.state in states]
 
     def _start(self) -> None:
         """Start a sending thread unless one is running; start another if that one is stuck."""
@@ -285,17 +281,16 @@ class Health:
         with self._changed:
             self._asking_since = None
             self._asked += 1
-            is_wanted = waiting in [*self._queue, *self._refused]
+            is_wanted = waiting in self._in("queued", "refused")
             if outcome in ("sent", "refused"):
                 self.answered()
             if outcome == "gone":
                 self.gone.add(waiting.run)
-            if outcome not in ("failed", "again"):
-                self._queue = [item for item in self._queue if item is not waiting]
-                self._refused = [item for item in self._refused if item is not waiting]
             if outcome in ("refused", "stuck") and is_wanted:
                 waiting.tries += 1
                 self._refuse(waiting)
+            elif outcome not in ("failed", "again"):
+                self._entries = [item for item in self._entries if item is not waiting]
             self._changed.notify_all()
         if outcome == "sent":
             self.forget_entries(waiting.supersedes)
@@ -308,7 +303,7 @@ class Health:
             if waiting.is_stuck:
                 return "stuck"
             self.failed()
-            others = [item for item in self._queue if item is not waiting]
+            others = [item for item in self._in("queued") if item is not waiting]
             if not others:
                 return "again"
             other = min(others, key=lambda item: (item.probes, item.run == waiting.run))
@@ -320,28 +315,27 @@ class Health:
     def _next(self) -> Waiting | None:
         """Wait until something is due, first of runs without a stuck entry; None when nothing is left."""
         with self._changed:
-            while self._queue or self._refused:
+            while queue := self._in("queued") or self._in("refused")[:1]:
                 pause = self._ask_at - time.monotonic()
-                if pause <= 0 or (self._queue and self._sick_since is None):
+                if pause <= 0 or (queue[0].state == "queued" and self._sick_since is None):
                     self._asking_since = time.monotonic()
-                    stuck = {entry.run for entry in (*self._refused, *self._left) if entry.is_stuck}
-                    return min(self._queue or self._refused[:1], key=lambda waiting: waiting.run in stuck)
+                    stuck = {entry.run for entry in self._entries if entry.is_stuck}
+                    return min(queue, key=lambda waiting: waiting.run in stuck)
                 self._changed.wait(pause)
             self._drainers.remove(threading.current_thread())
             return None
 
     def _refuse(self, waiting: Waiting) -> None:
         """Try an entry again later, a few times; then it is left to `sync`."""
-        if waiting.tries >= MOST_TRIES:
-            self._left.append(waiting)
+        waiting.state = "left" if waiting.tries >= MOST_TRIES else "refused"
+        self._entries = [*(item for item in self._entries if item is not waiting), waiting]
+        if waiting.state == "left":
             _log.warning(
                 "%s answers, but does not take the call in %s; `uq-tracking sync` tries again and says why",
                 self._label,
                 waiting.path,
             )
-            return
-        self._refused.append(waiting)
-        if self._sick_since is None:
+        elif self._sick_since is None:
             self._ask_at = time.monotonic() + min(FIRST_PAUSE * 4.0**waiting.tries, LONGEST_PAUSE)
 
 

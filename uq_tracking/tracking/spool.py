@@ -92,7 +92,12 @@ def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: b
             os.fsync(file.fileno())
         path = folder / f"{order}-{digest[:12]}{SUFFIX}"
         part.replace(path)
-        _sync_folder(folder)
+        with suppress(OSError):  # not every system can flush the new name to disk
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
@@ -132,6 +137,7 @@ class _Recorder(JournalRun):
 
 
 def _fill(file: Any, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> str:
+    """Write the archive, and return the digest of its content."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         recorder = _Recorder(archive, drawings=drawings)
         for group in groups:
@@ -150,16 +156,6 @@ def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _sync_folder(folder: Path) -> None:
-    """Flush the new name to disk, where the system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 class _Process:
     """Numbers the calls of one process: each above all kept before, by this process and by others."""
 
@@ -174,7 +170,9 @@ class _Process:
         with self._lock:
             others = {place / SPOOL for place in places()} - self._seen
             self._seen |= others
-            self._number = max(self._number, *map(_highest, {folder, *others}))
+            for other in {folder, *others}:
+                with suppress(OSError):
+                    self._number = max([self._number, *(number_of(each) for each in other.iterdir())])
             self._number += 1
             return f"{self._number:08d}-{self._name}"
 
@@ -183,13 +181,6 @@ class _Process:
 def _process(pid: int) -> _Process:
     """One object per process: a forked child has another ``pid``, hence its own."""
     return _Process()
-
-
-def _highest(folder: Path) -> int:
-    """The highest number among a folder's entries, including those of other processes."""
-    with suppress(OSError):
-        return number_of(Path(max((n for n in os.listdir(folder) if n.endswith(SUFFIX)), default="")))
-    return 0
 
 
 def number_of(path: Path) -> int:
@@ -252,7 +243,9 @@ def read_entry(path: Path) -> Entry:
             content = {"groups": about["groups"], "members": about["members"]}
             origin = Origin(**about["origin"])
             entry = Entry(path, origin, float(about["called"]), content["groups"], dict(content["members"]))
-            if about["digest"] != _digest(content) or not _is_sound(entry):
+            texts = (origin.tracker, origin.place, origin.uri)
+            is_sound = about["digest"] == _digest(content) and all(isinstance(text, str) for text in texts)
+            if not (is_sound and all(write_of(line, Path) for group in entry.groups for line in group)):
                 raise FileFormatError("its content does not match its digest")
         except FileFormatError as error:
             raise FileFormatError(f"{path} is damaged: {error}") from error
@@ -276,14 +269,6 @@ def _read_about(file: Any) -> dict[str, Any]:
             f"it has version {about['version']}, but this package reads up to {VERSION}; upgrade it"
         )
     return about
-
-
-def _is_sound(entry: Entry) -> bool:
-    """Whether every part has the right type."""
-    texts = (entry.origin.tracker, entry.origin.place, entry.origin.uri)
-    return all(isinstance(text, str) for text in texts) and all(
-        write_of(line, Path) for group in entry.groups for line in group
-    )
 
 
 def entries(folder: Path | None = None) -> Iterator[Path]:
