@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,8 +44,17 @@ class MLflowStore(RunStore):
         runs: list[StoredEntity] = []
         token: str | None = ""
         while token is not None:
-            page, token = self._page(experiment_id, where, token)
+            search = partial(
+                self.client.search_runs,
+                [experiment_id],
+                filter_string=where or "",
+                max_results=_PAGE,
+                order_by=["attributes.start_time ASC"],
+                page_token=token or None,
+            )
+            page = self._connection.call("searching runs", search)
             runs.extend(page)
+            token = page.token or None
         self._opened.update((run.info.run_id, StoredArtifacts(run.info, self._connection)) for run in runs)
         return (_stored_run(run) for run in runs)
 
@@ -105,21 +115,6 @@ class MLflowStore(RunStore):
         found = self._find()
         return None if found is None else experiment_link(self._connection.uri, found.experiment_id)
 
-    def _page(
-        self, experiment_id: str, where: str | None, token: str
-    ) -> tuple[list[StoredEntity], str | None]:
-        page = self._connection.call(
-            "searching runs",
-            lambda: self.client.search_runs(
-                [experiment_id],
-                filter_string=where or "",
-                max_results=_PAGE,
-                order_by=["attributes.start_time ASC"],
-                page_token=token or None,
-            ),
-        )
-        return list(page), page.token or None
-
     def _artifacts(self, run_id: str) -> StoredArtifacts:
         """The run's artifacts; RunNotFoundError."""
         if run_id not in self._opened:
@@ -142,26 +137,23 @@ class MLflowStore(RunStore):
     def _experiment_id(self) -> str:
         found = self._find()
         if found is None:
-            return self._make_experiment()
+            try:
+                made = self._connection.call(
+                    "making it", lambda: self.client.create_experiment(self.experiment)
+                )
+                return str(made)
+            except BackendError:
+                raise
+            except Exception:  # another process may have created it at the same moment
+                found = self._find()
+                if found is None:
+                    raise
         if found.lifecycle_stage == "deleted":
             raise RunNotFoundError(
                 f"MLflow experiment {self.experiment!r} is deleted; restore it with "
                 f"`mlflow experiments restore --experiment-id {found.experiment_id}`"
             )
         return str(found.experiment_id)
-
-    def _make_experiment(self) -> str:
-        try:
-            return str(
-                self._connection.call("making it", lambda: self.client.create_experiment(self.experiment))
-            )
-        except BackendError:
-            raise
-        except Exception:  # another process may have created it at the same moment
-            found = self._find()
-            if found is None:
-                raise
-            return str(found.experiment_id)
 
 
 def find_experiment(connection: Connection, name_or_id: str) -> Experiment | None:

@@ -45,7 +45,11 @@ class TensorBoardBackend(Backend):
                     "this process is not rank zero, where Lightning keeps its TensorBoard run; "
                     "merge the ranks and log on rank zero (trainer.is_global_zero)"
                 )
-        return _of_writer(run) if _is_a(run, "SummaryWriter") else None
+        if not _is_a(run, "SummaryWriter"):
+            return None
+        folder = str(getattr(run, "log_dir", None) or run.logdir)
+        _check_local(folder)
+        return TensorBoardRun(Path(folder), run)
 
     def store(self, address: str, *, scheme: str | None = None) -> tuple[TensorBoardStore, str | None]:
         """Treat ``address`` as a run if it holds event files, else as a folder of runs."""
@@ -59,12 +63,6 @@ class TensorBoardBackend(Backend):
 def _is_a(run: Any, name: str) -> bool:
     """Return whether one of its classes has this name: torch's and tensorboardX's writers share nothing else."""
     return any(kind.__name__ == name for kind in type(run).__mro__)
-
-
-def _of_writer(writer: Any) -> Run:
-    folder = str(getattr(writer, "log_dir", None) or writer.logdir)
-    _check_local(folder)
-    return TensorBoardRun(Path(folder), writer)
 
 
 def _check_local(folder: str) -> None:

@@ -79,8 +79,20 @@ def started(folder: Path) -> float:
 
 def read_points(folder: Path) -> dict[str, list[tuple[int, float]]]:
     """Every number in the folder's event files by name, as (step, value) in writing order."""
+    from tensorboard.backend.event_processing import event_accumulator as reader
+    from tensorboard.util.tensor_util import make_ndarray
+
+    everything = {reader.SCALARS: 0, reader.TENSORS: 0, reader.IMAGES: 1}
+    found: dict[str, list[tuple[int, float]]] = {}
     with _reading(folder):
-        return _points(folder)
+        events = reader.EventAccumulator(str(folder), size_guidance=everything).Reload()
+        for tag in events.Tags()[reader.SCALARS]:
+            found[tag] = [(event.step, event.value) for event in events.Scalars(tag)]
+        for tag in events.Tags()[reader.TENSORS]:
+            if events.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
+                values = [(each.step, float(make_ndarray(each.tensor_proto))) for each in events.Tensors(tag)]
+                found.setdefault(tag, []).extend(values)
+    return found
 
 
 @contextmanager
@@ -92,22 +104,6 @@ def _reading(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         raise FileFormatError(f"{folder} holds events that cannot be read: {error}") from error
-
-
-def _points(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    from tensorboard.backend.event_processing import event_accumulator as reader
-    from tensorboard.util.tensor_util import make_ndarray
-
-    everything = {reader.SCALARS: 0, reader.TENSORS: 0, reader.IMAGES: 1}
-    events = reader.EventAccumulator(str(folder), size_guidance=everything).Reload()
-    found: dict[str, list[tuple[int, float]]] = {}
-    for tag in events.Tags()[reader.SCALARS]:
-        found[tag] = [(event.step, event.value) for event in events.Scalars(tag)]
-    for tag in events.Tags()[reader.TENSORS]:
-        if events.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
-            numbers = [(event.step, float(make_ndarray(event.tensor_proto))) for event in events.Tensors(tag)]
-            found.setdefault(tag, []).extend(numbers)
-    return found
 
 
 def _png(pixels: Image) -> bytes:

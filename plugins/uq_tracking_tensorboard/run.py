@@ -75,7 +75,12 @@ class TensorBoardRun(FolderRun):
             key = name if version == 1 else f"{name}-{version}"
             stored = self.path / f"{key}.csv"
             if not stored.is_file():
-                self._draw_curve(key, curve)
+                self._check_exists()
+                if curve.steps is not None:  # else it is not a line, but a two-dimensional histogram
+                    for step, value in zip(curve.steps, curve.columns[curve.main], strict=True):
+                        if np.isfinite(value):
+                            self._writer().add_scalar(key, float(value), int(step))
+                    self._flush()
                 break
             if stored.read_bytes() == content:
                 break
@@ -109,15 +114,6 @@ class TensorBoardRun(FolderRun):
         if not self.folder.is_dir():
             raise RunNotFoundError(f"{self.folder} holds no run; was it moved or deleted?")
         FolderStore(self.folder).open(KEPT, self.folder.name)
-
-    def _draw_curve(self, key: str, curve: Curve) -> None:
-        self._check_exists()
-        if curve.steps is None:  # not a line, but a two-dimensional histogram
-            return
-        for step, value in zip(curve.steps, curve.columns[curve.main], strict=True):
-            if np.isfinite(value):
-                self._writer().add_scalar(key, float(value), int(step))
-        self._flush()
 
     def _draw(self, name: str, figure: Figure) -> None:
         """Add an image, unless it is the one that is kept."""

@@ -104,22 +104,18 @@ class RunFiles:
         return draft
 
     def _complete_online(self, draft: wandb.Artifact) -> wandb.Artifact:
-        """Build on the last version if it has files that the batch does not replace."""
-        last = self._last_version()
+        """Build on the last version, here or on the server, if it has files that the batch does not replace."""
+        if self._last is None and self._run.resumed and not self._looked_up:
+            path = f"{self._run.entity}/{self._run.project}/{artifact_name(self._run.id)}:latest"
+            self._last = latest_version(path)
+            self._looked_up = True
+        last = self._last
         if last is None or set(last.manifest.entries) <= set(draft.manifest.entries):
             return draft
         version = last.wait(UPLOAD_SECONDS).new_draft()
         for name, entry in draft.manifest.entries.items():
             version.add_file(str(entry.local_path), name=name, policy="immutable", overwrite=True)
         return version
-
-    def _last_version(self) -> wandb.Artifact | None:
-        """Return the version logged here, or, for a resumed run, the one on the server."""
-        if self._last is None and self._run.resumed and not self._looked_up:
-            path = f"{self._run.entity}/{self._run.project}/{artifact_name(self._run.id)}:latest"
-            self._last = latest_version(path)
-            self._looked_up = True
-        return self._last
 
 
 def wait_for(version: wandb.Artifact, patience: int | None) -> None:

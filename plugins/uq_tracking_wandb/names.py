@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,23 +117,14 @@ _CHART_TABLE = "_table"
 def media_files(summary: Mapping[str, Any]) -> dict[str, str]:
     """Path inside the run of every table and of our images, by listed name."""
     found = {}
-    for key, value in entries(summary):
-        if value["_type"] == "table-file" or (key.startswith("uq") and value["_type"] in _SUFFIX):
-            found[_listed_name(key, value["_type"])] = str(value["path"])
-    return found
-
-
-def _listed_name(key: str, kind: str) -> str:
-    if kind == "table-file" and key.startswith("uq"):
-        key = key.removesuffix(_CHART_TABLE)
-    return key + _SUFFIX[kind]
-
-
-def entries(summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Summary entries that stand for a media file."""
     for key, value in summary.items():
-        if isinstance(value, Mapping) and "path" in value and "_type" in value:
-            yield key, value
+        if not (isinstance(value, Mapping) and "path" in value and "_type" in value):
+            continue
+        kind, is_ours = value["_type"], key.startswith("uq")
+        if kind == "table-file" or (is_ours and kind in _SUFFIX):
+            name = key.removesuffix(_CHART_TABLE) if is_ours and kind == "table-file" else key
+            found[name + _SUFFIX[kind]] = str(value["path"])
+    return found
 
 
 def numbers(summary: Mapping[str, Any]) -> dict[str, float]:

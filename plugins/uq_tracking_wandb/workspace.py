@@ -32,15 +32,20 @@ def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
         raise BackendError(f"{_HINT} ({error})") from error
 
     found = overview(names)
+    name, ascending = found.best or ("", False)
     workspace = ws.Workspace(
         entity=entity,
         project=project,
         name=TITLE,
         sections=_sections(found),
-        runset_settings=ws.RunsetSettings(order=_order(found)),
+        runset_settings=ws.RunsetSettings(
+            order=[ws.Ordering(ws.Summary(name), ascending=ascending)] if name else []
+        ),
         auto_generate_panels=True,
     )
-    workspace._internal_name = _name(entity, project)
+    # One name for every call, so that there is only one workspace of ours.
+    digest = hashlib.sha256(f"{entity}/{project}".encode()).hexdigest()
+    workspace._internal_name = f"nw-{digest[:11]}-v"
     try:
         known = internal.View.from_name(entity, project, workspace._internal_name)
         workspace._internal_id = known.id
@@ -49,20 +54,6 @@ def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
     save: Any = workspace.save
     save()
     return str(workspace.url)
-
-
-def _name(entity: str, project: str) -> str:
-    """Return one name for every call, so that there is only one workspace of ours."""
-    return f"nw-{hashlib.sha256(f'{entity}/{project}'.encode()).hexdigest()[:11]}-v"
-
-
-def _order(found: Overview) -> list[Any]:
-    import wandb_workspaces.workspaces as ws
-
-    if found.best is None:
-        return []
-    name, ascending = found.best
-    return [ws.Ordering(ws.Summary(name), ascending=ascending)]
 
 
 def _sections(found: Overview) -> list[Any]:

@@ -178,9 +178,9 @@ class SortedRows(Order):
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last row boundary of the run of ties that each position cuts; elsewhere both are the position."""
+        values, whole = self.values, positions.astype(np.int64)
         last = np.minimum(np.maximum(np.ceil(positions).astype(np.int64) - 1, 0), self.total - 1)
-        value, whole = self.values[last], positions.astype(np.int64)
-        left, right = (self.values.searchsorted(value, side) for side in SIDES)
+        left, right = (values.searchsorted(values[last], side) for side in SIDES)
         between = (positions <= left) | (positions >= right)
         return np.where(between, whole, left), np.where(between, whole, right)
 
