@@ -278,7 +278,7 @@ def write(run: LoggedRun, content: Content) -> None:
         return Opened(reopened, lambda: run.store.close_run(reopened))
 
     writer = RunWriter(Target(uri.partition(":")[0], uri, opened))
-    unmade = publish(content, [writer])
+    unmade = publish([content], [writer])
     problem = writer.problem()
     if problem or unmade:
         raise BackendError(" ".join([*unmade, *([problem] if problem else [])])) from writer.error

@@ -158,8 +158,6 @@ class Content:
     curves: Collection[str] | None = None
     files: Collection[str] | None = None
     seal: Mapping[str, str] = field(default_factory=dict)
-    also: Sequence[Content] = ()
-    """Further content for the same runs, such as other outputs."""
 
 
 def chosen_scores(

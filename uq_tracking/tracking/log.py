@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking.checks import listing
@@ -163,19 +163,19 @@ def log(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
     if isinstance(y_true, Report | Accumulator):
-        content = [_collected(y_true, options, about)]
+        contents = [_collected(y_true, options, about)]
     elif outputs is not None:
         parts = plan.split(forecast, outputs, given)
-        content = [
+        contents = [
             _scored(own, data, about, output_split(about.split, output))
             for output, (own, data) in parts.items()
         ]
     elif is_lazy(y_true):
-        content = [_counted(plan, forecast, given, about)]
+        contents = [_counted(plan, forecast, given, about)]
     else:
-        content = [_scored(plan, forecast.predictions(**given), about, about.split)]
-    _send(replace(content[0], also=content[1:]), targets)
-    reports = [item.report for item in content]
+        contents = [_scored(plan, forecast.predictions(**given), about, about.split)]
+    _send(contents, targets)
+    reports = [item.report for item in contents]
     return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
 
 
@@ -253,7 +253,7 @@ def _content(report: Report, about: LogOptions, split: str | None, **parts: Any)
     return Content(report, about, split, figures=about.figures, **parts)
 
 
-def _send(content: Content, targets: list[Target]) -> None:
+def _send(contents: Sequence[Content], targets: list[Target]) -> None:
     """Write the content to the targets, or to a folder if there is none.
 
     In a distributed job only rank zero creates the folder, unless ``every_rank``.
@@ -268,7 +268,7 @@ def _send(content: Content, targets: list[Target]) -> None:
     BackendError
         With ``strict``, whenever a tracker did not take something.
     """
-    about = content.options
+    content, about = contents[0], contents[0].options
     if not targets and not (about.every_rank or is_rank_zero()):
         log_once()
         return
@@ -279,7 +279,7 @@ def _send(content: Content, targets: list[Target]) -> None:
         except BackendError as error:
             problems.append(redact(f"The report could not be saved anywhere: {error}."))
     deadline = checked_deadline(about.deadline)
-    budget, splits = Budget(deadline, len(targets)), [each.split for each in (content, *content.also)]
+    budget, splits = Budget(deadline, len(targets)), [each.split for each in contents]
     kind = f"{content.report.task} {about.scores}"
     writers = [
         RunWriter(
@@ -289,7 +289,7 @@ def _send(content: Content, targets: list[Target]) -> None:
         for target in targets
     ]
     with calling():
-        problems += publish(content, writers)
+        problems += publish(contents, writers)
     if about.step is None:
         hint(content.report, [writer.page for writer in writers])
     known = [writer.problem() for writer in writers if not writer.is_news and writer.kept is not None]

@@ -60,8 +60,8 @@ Piece = tuple[str, Callable[[], Write]]
 _log = logging.getLogger("uq_tracking")
 
 
-def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
-    """Write the content to every tracker; drawings are made once.
+def publish(contents: Sequence[Content], writers: Sequence[RunWriter]) -> list[str]:
+    """Write the content, one item per output, to every tracker; drawings are made once.
 
     Content with a seal goes into runs that already hold something: it is written in an order that makes interruptions
     detectable, and writing stops once something is lost.
@@ -74,19 +74,19 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     list of str
         A sentence for each piece that could not be made; the writers know what could not be delivered.
     """
-    with scratch_folder() if content.options.step is None else nullcontext(NOWHERE) as folder:
+    with scratch_folder() if contents[0].options.step is None else nullcontext(NOWHERE) as folder:
         try:
-            return _publish(content, writers, folder)
+            return _publish(contents, writers, folder)
         except BaseException:  # from the user's signal handlers; the writers hold those of trackers
             keeping = [writer for writer in writers if writer.interrupted()]
             if keeping:
-                _publish(content, keeping, folder)
+                _publish(contents, keeping, folder)
             raise
 
 
-def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> list[str]:
+def _publish(contents: Sequence[Content], writers: Sequence[RunWriter], folder: Path) -> list[str]:
     unmade: list[str] = []
-    contents = (content, *content.also)
+    seal, is_whole = contents[0].seal, contents[0].options.step is None
     for number, each in enumerate(contents):
         own = folder / str(number) if number else folder
         with suppress(OSError):  # files that cannot be written there fail one by one
@@ -95,18 +95,18 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
             writes = list(_made(group, unmade))  # while the previous group is being written
             for writer in writers:
                 writer.settle()
-                if not (content.seal and writer.lost):
+                if not (seal and writer.lost):
                     writer.begin(writes)
     for writer in writers:
         writer.settle()
-    if content.seal:
-        _seal(content, writers, unmade)
-    elif content.options.step is None:
+    if is_whole:
         pages = [("the description", partial(_description, each)) for each in contents]
-        for name, describe in _made(pages, unmade):
+        described = list(_made(pages, unmade))
+        if seal:
+            _seal(contents, [write for _, write in described], writers, unmade)
+        for name, describe in () if seal else described:
             for writer in writers:
                 writer.present(name, describe)
-    if content.options.step is None:
         names = {name for each in contents for name in _names_of(each)}
         for writer in writers:
             writer.page = writer.present("the chart view of all runs", lambda run: run.show(names))
@@ -115,14 +115,13 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
     return unmade
 
 
-def _seal(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> None:
+def _seal(
+    contents: Sequence[Content], described: Sequence[Write], writers: Sequence[RunWriter], unmade: list[str]
+) -> None:
     """Write the scores, the description and, if all else has arrived, the seal in one request."""
-    contents, seal = (content, *content.also), {**_scores_tag(content), **content.seal}
-    scores = [
-        write for _, write in _made([("the scores", partial(_scores, each)) for each in contents], unmade)
-    ]
-    pages = [("the description", partial(_description, each)) for each in contents]
-    described = [write for _, write in _made(pages, unmade)]
+    seal = {**_scores_tag(contents[0]), **contents[0].seal}
+    pieces = [("the scores", partial(_scores, each)) for each in contents]
+    scores = [write for _, write in _made(pieces, unmade)]
 
     def end(run: Run, described: Sequence[Write]) -> None:
         with run.batch():
