@@ -97,7 +97,7 @@ class Report:
         """Scores of these metrics, where they have a value, without computing the others."""
         given = vars(self)["scores"]
         if isinstance(given, LaterScores):
-            return given.of(keys)
+            return given(keys)
         return {key: value for key, value in self.scores.items() if key in keys}
 
     @property

@@ -498,10 +498,13 @@ class LaterScores:
         self._done: set[str] = set()
         self._scores: dict[str, float] = {}
         self._undefined: dict[str, str] = {}
-        self.of([key for key, each in self._metrics.items() if each.needs or not each.is_built_in], inputs)
+        self([key for key, each in self._metrics.items() if each.needs or not each.is_built_in], inputs)
 
-    def of(self, keys: Collection[str], inputs: MetricInputs | None = None) -> dict[str, float]:
-        """Scores of these metrics, where they have a value."""
+    def __call__(
+        self, keys: Collection[str] | None = None, inputs: MetricInputs | None = None
+    ) -> dict[str, float]:
+        """Scores of these metrics, by default of all, where they have a value."""
+        keys = self._metrics if keys is None else keys
         asked = [self._metrics[key] for key in self._metrics if key in keys and key not in self._done]
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # beyond float64 is undefined
             scores, undefined = compute(self._statistics, self._settings, asked, inputs)
@@ -510,13 +513,9 @@ class LaterScores:
         self._done |= {each.key for each in asked}
         return {key: self._scores[key] for key in self._metrics if key in keys and key in self._scores}
 
-    def __call__(self) -> dict[str, float]:
-        """All scores, in the order of the metrics."""
-        return self.of(self._metrics)
-
     def undefined(self) -> dict[str, str]:
         """Return why each undefined score has no value."""
-        self.of(self._metrics)
+        self()
         return {key: self._undefined[key] for key in self._metrics if key in self._undefined}
 
 

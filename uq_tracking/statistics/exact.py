@@ -178,7 +178,7 @@ class SortedRows(Order):
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last row boundary of the run of ties that each position cuts; elsewhere both are the position."""
-        values, whole = self.values, positions.astype(np.int64)
+        values, whole = self.columns[self.by], positions.astype(np.int64)
         last = np.minimum(np.maximum(np.ceil(positions).astype(np.int64) - 1, 0), self.total - 1)
         left, right = (values.searchsorted(values[last], side) for side in SIDES)
         between = (positions <= left) | (positions >= right)

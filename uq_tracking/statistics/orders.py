@@ -153,7 +153,7 @@ class Buckets(Order):
     @cached_property
     def ends(self) -> npt.NDArray[Any]:
         """Number of samples up to the end of each bucket, with a leading 0."""
-        dtype = np.float64 if self.weighted else np.int64
+        dtype = np.float64 if self.count.dtype.kind == "f" else np.int64
         return np.concatenate([[0], np.cumsum(self.count)]).astype(dtype)
 
     @property
