@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -319,16 +319,10 @@ class ShapedSettings(Settings):
 
     shape: Standard = GAUSSIAN
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, without the distribution."""
-        return {field.name: getattr(self, field.name) for field in fields(Settings)}
-
 
 def shaped(settings: Settings, shape: Standard) -> Settings:
     """Settings with an unnamed distribution."""
-    return ShapedSettings(
-        **{item.name: getattr(settings, item.name) for item in fields(Settings)}, shape=shape
-    )
+    return ShapedSettings(**settings.to_dict(), shape=shape)
 
 
 def family_of(settings: Settings) -> Standard:

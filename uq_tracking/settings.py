@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
@@ -81,8 +81,8 @@ class Settings:
             raise SettingsError(f"dof is {self.dof}; pass degrees of freedom above 0")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+        """Plain values of the options that affect the numbers, ready for JSON."""
+        return {item.name: getattr(self, item.name) for item in fields(Settings)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
@@ -159,7 +159,7 @@ class ScoreOptions(Settings):
     @property
     def settings(self) -> Settings:
         """The options that affect the numbers."""
-        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+        return Settings(**self.to_dict())
 
 
 SCORE_OPTIONS = frozenset(field.name for field in fields(ScoreOptions))

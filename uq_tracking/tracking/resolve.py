@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -169,23 +169,20 @@ def targets_of(
         list(plugins.backends().values()) if to is None else [find_backend(n) for n in as_names("to", to)]
     )
     leads = every_rank or is_rank_zero()
-    if run is None:
-        return list(_active(backends, leads))
-    runs = run if isinstance(run, list | tuple) else [run]
-    targets = [_given(item, backends, name, tags, leads) for item in runs]
-    return [target for target in targets if target is not None]
-
-
-def _active(backends: Iterable[Backend], leads: bool) -> Iterator[Target]:
+    if run is not None:
+        runs = run if isinstance(run, list | tuple) else [run]
+        targets = [_given(item, backends, name, tags, leads) for item in runs]
+        return [target for target in targets if target is not None]
+    active = []
     for backend in backends:
         try:
-            run = backend.active_run() if leads else backend.own_run()
+            found = backend.active_run() if leads else backend.own_run()
         except Exception as error:  # a broken plugin or tracker does not stop the others
-            message = f"{backend.name}: cannot determine the active run: {error}; pass it with run="
-            warn(message)
+            warn(f"{backend.name}: cannot determine the active run: {error}; pass it with run=")
             continue
-        if run is not None:
-            yield _opened(backend.name, run)
+        if found is not None:
+            active.append(_opened(backend.name, found))
+    return active
 
 
 def _given(
