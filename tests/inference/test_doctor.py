@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.inference.doctor import examine, negative_hint
+from uq_tracking.inference.doctor import examine
 
 
 def honest(n, rng):
@@ -82,9 +82,17 @@ def test_a_good_model_is_not_suspected():
 
 def test_negative_stds_are_taken_for_logs_only_if_they_fit():
     y, mu, s = good()
-    assert "from_log_variance" in negative_hint(y - mu, 2 * np.log(s))
-    assert "np.exp(y_std)" in negative_hint(y - mu, np.log(s))
-    assert negative_hint(y - mu, -s) == ""
+    y[3] = np.nan
+    with pytest.raises(
+        uq.errors.InvalidValueError, match=r"if that is what they are, use .*from_log_variance$"
+    ):
+        uq.evaluate(y, mu, 2 * np.log(s))
+    with pytest.raises(
+        uq.errors.InvalidValueError, match=r"as a log of the std they fit.*pass np.exp\(y_std\)$"
+    ):
+        uq.log(y, mu, np.log(s))
+    with pytest.raises(uq.errors.InvalidValueError, match=r"from_variance / from_log_variance$"):
+        uq.evaluate(y, mu, -s)
 
 
 def test_a_report_shows_its_suspicions_first_and_survives_json():

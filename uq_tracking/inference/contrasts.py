@@ -151,7 +151,7 @@ def contrast_parts(
     p = _p_of_t(estimate / error, skew, freedom)
     variance, third = (powers[1][k].sum() / total for k in (2, 3))
     pooled = np.sqrt(variance * np.maximum(1 / n - np.minimum(1 / n, 1 / n_all), TINY))
-    p_pooled = _p_of_gamma(estimate / pooled, third / variance**1.5 / np.sqrt(n))
+    p_pooled = p_of_gamma(estimate / pooled, third / variance**1.5 / np.sqrt(n))
     return Contrasts(estimate, np.maximum(error, pooled), freedom, np.maximum(p, p_pooled))
 
 
@@ -222,7 +222,7 @@ def _p_of_t(t: FloatArray, skew: FloatArray, freedom: FloatArray) -> FloatArray:
     return np.asarray(np.where((freedom >= 1) & np.isfinite(p), p, 1.0))
 
 
-def _p_of_gamma(t: FloatArray, skew: FloatArray) -> FloatArray:
+def p_of_gamma(t: FloatArray, skew: FloatArray) -> FloatArray:
     """Return the larger p of a normal and of a gamma law of this skewness (Pearson III)."""
     skew = np.where(np.abs(skew) < SYMMETRIC, SYMMETRIC, skew)
     shape = 4 / skew**2

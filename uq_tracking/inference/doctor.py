@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from scipy import special
 
 from uq_tracking.formatting import format_number
+from uq_tracking.inputs.validation import log_size, root_mean_square, slope_of
 from uq_tracking.statistics.orders import FloatArray
 
 FEWEST = 50
@@ -89,67 +91,15 @@ def examine(
         target, mean, std, error = (values[chosen] for values in (target, mean, std, error))
     target, mean, std, error = (values.astype(np.float64) for values in (target, mean, std, error))
     if not corrupt:
-        found += _first(_of_truth(target, mean, std, error))
+        found += islice(_of_truth(target, mean, std, error), 1)
     if np.all(std > 0):
         if gaussian and spread_of_means is not None:
-            found += _first(_spread_of_means(error, std, spread_of_means))
+            found += islice(_spread_of_means(error, std, spread_of_means), 1)
         elif gaussian:
-            found += _first(_of_std(error, std))
-        found += _first(_missing_code(target, error / std))
-        found += _first(_near_constant(std))
+            found += islice(_of_std(error, std), 1)
+        found += islice(_missing_code(target, error / std), 1)
+        found += islice(_near_constant(std), 1)
     return tuple(found)
-
-
-def negative_hint(error: FloatArray, std: FloatArray) -> str:
-    """Return what negative "standard deviations" may be, as a question; "" if nothing fits."""
-    size = _log_size(error)
-    for name, log_std, constructor in (
-        ("log-variance", std / 2, "from_log_variance"),
-        ("log of the std", std, ""),
-    ):
-        slope = _slope(size, log_std)
-        if slope is None or slope.spread < 0.05 or np.ptp(log_std) >= 100:
-            continue
-        factor = math.sqrt(float(np.mean(np.square(error / np.exp(log_std)))))
-        if abs(slope.value - 1) <= min(0.25, 3 * slope.error) and abs(math.log(factor)) <= 0.25:
-            cure = f"use Predictions.{constructor}" if constructor else "pass np.exp(y_std)"
-            share = format_number(100 * float(np.mean(std < 0)), 2)
-            return (
-                f"{share} % are negative, and as a {name} they fit the errors (factor {factor:.2f}): if that is what "
-                f"they are, {cure}"
-            )
-    return ""
-
-
-def _first(found: Iterator[Suspicion]) -> list[Suspicion]:
-    return [one for _, one in zip(range(1), found, strict=False)]
-
-
-@dataclass(frozen=True)
-class _Slope:
-    value: float
-    error: float
-    spread: float
-
-
-def _log_size(error: FloatArray) -> FloatArray:
-    """Return the log of absolute errors, those near 0 raised."""
-    return np.asarray(np.log(np.maximum(np.abs(error), max(1e-4 * _root(error), 1e-300))))
-
-
-def _root(values: FloatArray) -> float:
-    return math.sqrt(float(np.mean(np.square(values))))
-
-
-def _slope(y: FloatArray, x: FloatArray) -> _Slope | None:
-    """Return the least-squares slope with White's standard error; None where x hardly varies."""
-    dx, dy = x - x.mean(), y - y.mean()
-    square = float(dx @ dx)
-    if square <= 1e-12 * len(x):
-        return None
-    value = float(dx @ dy) / square
-    rest = dy - value * dx
-    return _Slope(value, math.sqrt(float(np.sum(np.square(dx * rest)))) / square, math.sqrt(square / len(x)))
 
 
 def _gap(error: FloatArray, std: FloatArray) -> float:
@@ -165,8 +115,8 @@ def _nll(error: FloatArray, std: FloatArray) -> float:
 def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
     if len(error) < FEWEST_STDS or not np.any(error):
         return
-    size, log = _log_size(error), np.log(std)
-    factor, slope, spread = _root(error / std), _slope(size, log), float(log.std())
+    size, log = log_size(error), np.log(std)
+    factor, slope, spread = root_mean_square(error / std), slope_of(size, log), float(log.std())
     nll, of_best = _nll(error, std), _nll(error, std * factor)
     wrong = (factor > 1.25 or factor < 0.8) and _gap(error, std) >= 0.1
     for name, log_std, cure in (
@@ -174,7 +124,7 @@ def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
         ("log-variance", std / 2, "use Predictions.from_log_variance(y_true, y_pred, y_std)"),
         ("log-std", std, "pass np.exp(y_std)"),
     ):
-        own = _slope(size, log_std)
+        own = slope_of(size, log_std)
         if (
             not wrong
             or own is None
@@ -184,7 +134,7 @@ def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
         ):
             continue
         other = np.exp(log_std)
-        fits, fitted = _root(error / other), _nll(error, other)
+        fits, fitted = root_mean_square(error / other), _nll(error, other)
         if abs(math.log(fits)) > 0.1:
             continue
         strict = (
@@ -224,7 +174,7 @@ def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
         if abs(math.log(factor / unit)) <= 0.12:
             side, times = ("small", factor) if factor > 1 else ("large", 1 / factor)
             named = max(unit, 1 / unit)
-            variance = abs(math.log(_root(error / np.sqrt(std)))) <= 0.12
+            variance = abs(math.log(root_mean_square(error / np.sqrt(std)))) <= 0.12
             yield Suspicion(
                 "unit of std",
                 f"The stds are {format_number(times)} times too {side} but otherwise fit.",
@@ -316,7 +266,7 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Iterator[Suspicion]:
         if count[place] < max(5, 0.005 * n) or len(value) < 3:
             return
         there = target == value[place]
-        here, rest = _root(z[there]), _root(z[~there])
+        here, rest = root_mean_square(z[there]), root_mean_square(z[~there])
         others = target[~there]
         spread = float(others.std())
         near = count[max(0, place - 5) : place + 6].copy()
@@ -371,7 +321,7 @@ def _near_constant(std: FloatArray, width: float = 0.02) -> Iterator[Suspicion]:
 
 
 def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Iterator[Suspicion]:
-    factor = _root(error / std)
+    factor = root_mean_square(error / std)
     if factor <= 1.2 or len(error) < FEWEST_STDS:
         return
     square, variance = np.square(error), np.square(std)

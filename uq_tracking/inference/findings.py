@@ -5,8 +5,8 @@ scale                98 % interval of the factor; what kind of error it is, by t
                      central intervals
 places               trends and fifths along the standard deviation and the prediction, 2 % together
 shape                Kolmogorov-Smirnov on F(y) at 1 %; not said where scale and bias explain it
-ranking              Spearman's correlation, and the area under the random gain with its few largest errors
-                     capped, at 97.5 % each
+ranking              Spearman's correlation, and the area under the random gain, at 97.5 % each, without the
+                     samples with the very largest errors
 bias                 95 % interval of the mean error, or of the share of targets below the median
 ===================  ==================================================================================
 

@@ -12,21 +12,28 @@ for errors b (squared errors, or Brier scores) and :math:`K_f` remaining samples
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy import special
 
+from uq_tracking.inference.contrasts import p_of_gamma
 from uq_tracking.inference.limits import Influence
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.orders import FloatArray
-from uq_tracking.statistics.regression import joint_counts
+from uq_tracking.statistics.regression import joint_counts, rank_correlation
 
 FEWEST_CARRYING = 5
 """The groups must be worth this many groups of equal error: if few hold all errors, leaving them out cancels."""
+
+_STEPS = np.diff(FRACTIONS)
+TRAPEZOID = np.concatenate([[0.0], _STEPS]) / 2 + np.concatenate([_STEPS, [0.0]]) / 2
+"""Weights of the fractions in an area."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influenc
     """
     mean_error = statistics.orders[order.errors].sum(order.payload) / statistics.n
     mean = mean_error * model**order.power
-    step = _trapezoid_weights() * model / order.power
+    step = TRAPEZOID * model / order.power
     if groups.count(statistics) is not None:
         kept = groups.positions(statistics, remaining_counts)
         table = statistics.groups.orders[order.by]
@@ -71,42 +78,53 @@ def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influenc
             )
         contributions = _contributions(count, error, mean, kept, step)
         return Influence.of(contributions, None, groups.freedom(statistics))
-    of_samples = _of_cells if order.power == 2 else _of_bounded
-    parts, count = of_samples(statistics, mean, remaining_counts(statistics.n), step)
+    parts, count = _of_bounded(statistics, mean, remaining_counts(statistics.n), step)
     share = groups.effective(statistics)[1]
     return Influence.of(parts / share, count * share)
 
 
-def capped_gain(statistics: Any, level: float) -> tuple[float, float]:
-    """Return limits of the area of a regression in which the largest errors count as the next smaller one.
+def sign_without_largest(statistics: Any, level: float) -> int:
+    """Test whether larger stds go with larger errors (1), with smaller ones (-1), or neither is shown (0).
 
-    The squares of the max(3, n / 1000) largest errors are reduced, so that single outliers do not decide.
+    The one sample in a thousand with the largest error, at least one, is left out, so that it decides nothing. Two
+    tests look at the others: Spearman's correlation, which decides if it speaks, and the area under the random gain,
+    which of squares instead of roots is a correlation of squared errors with the weights of their places, and has the
+    law of a random permutation.
     """
-    joint = joint_counts(statistics)
-    std_low, _, error_low, error_high = joint.edges()
-    count = joint.count.astype(float)
-    square = np.square((error_low + error_high) / 2)
+    joint, order = joint_counts(statistics), statistics.orders["std"]
+    std_low, std_high, *ends = joint.edges()
+    square = np.square((ends[0] + ends[1]) / 2)
     largest = np.argsort(-square, kind="stable")
-    above = np.searchsorted(np.cumsum(count[largest]), max(3.0, count.sum() // 1000), side="right")
-    square = np.minimum(square, square[largest[min(above, len(largest) - 1)]])
-    kept = remaining_counts(statistics.n)
-    of_std, place = np.unique(std_low, return_inverse=True)
-    high = np.cumsum(np.bincount(place, count, len(of_std))).astype(float)
+    count = joint.count.astype(float)
+    before = np.cumsum(count[largest]) - count[largest]
+    dropped = np.zeros(len(count))
+    dropped[largest] = np.clip(max(1.0, count.sum() // 1000) - before, 0, count[largest])
+    rank = (order.position(std_low) + order.position(std_high)) / order.total - 1
+    correlation = (rank_correlation(statistics) or 0.0) * count.sum() - 3 * float(dropped @ rank)
+    left = count > dropped
+    count, square = (count - dropped)[left], square[left]
+    n, total = float(statistics.n_effective), float(count.sum())
+    correlation /= total
+    t = correlation * math.sqrt((n - 2) / max(1 - correlation**2, 1e-12))
+    if 2 * special.stdtr(n - 2, -abs(t)) < 1 - level:
+        return int(np.sign(t))
+    kept = remaining_counts(total)
+    stds, place = np.unique(std_low[left], return_inverse=True)
+    high = np.cumsum(np.bincount(place, count, len(stds))).astype(float)
     low = np.concatenate([[0.0], high[:-1]])
-    total = np.cumsum(np.bincount(place, square * count, len(of_std)))
-    mean = np.interp(kept, np.concatenate([[0.0], high]), np.concatenate([[0.0], total])) / kept
-    if not mean[0] > 0:
-        raise Undefined("all errors but the largest are 0")
-    model = np.sqrt(mean / mean[0])
-    parts = _of_places(low[place], high[place], square, mean, kept, _trapezoid_weights() * model / 2)
-    share = groups.effective(statistics)[1]
-    gain = float(np.trapezoid(1 - model, FRACTIONS))
-    return Influence.of(parts / share, count * share).limits(gain, level, cautious=True)
+    weight, weight_skew = _standardized(_remaining(low, high, kept, -TRAPEZOID / kept)[place], count)
+    error, error_skew = _standardized(square, count)
+    t = math.sqrt(n - 1) * float(count @ (weight * error)) / total
+    skew = weight_skew * error_skew * math.sqrt(n - 1) / (n - 2)
+    return int(np.sign(t)) if p_of_gamma(np.asarray([t]), np.asarray([skew]))[0] < 1 - level else 0
 
 
-def _trapezoid_weights() -> FloatArray:
-    steps = np.diff(FRACTIONS)
-    return np.concatenate([[0.0], steps]) / 2 + np.concatenate([steps, [0.0]]) / 2
+def _standardized(values: FloatArray, count: FloatArray) -> tuple[FloatArray, float]:
+    """Return values with mean 0 and variance 1, and their skewness; zeros where all are equal."""
+    centred = values - count @ values / count.sum()
+    variance = float(count @ np.square(centred)) / count.sum()
+    made = centred / math.sqrt(variance) if variance > 0 else np.zeros(len(values))
+    return made, float(count @ made**3) / count.sum()
 
 
 def _contributions(
@@ -141,21 +159,6 @@ def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: Floa
     height = weight.sum() - np.cumsum(drop)[:-1] + drop[0]
     area = np.concatenate([[0.0], np.cumsum(np.diff(knots) * height)])
     return np.asarray((np.interp(high, knots, area) - np.interp(low, knots, area)) / (high - low))
-
-
-def _of_cells(
-    statistics: Any, mean: FloatArray, kept: FloatArray, step: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Contributions of a regression's samples from the coarse joint counts of std and error."""
-    joint = joint_counts(statistics)
-    std_low, _, error_low, error_high = joint.edges()
-    count = joint.count.astype(float)
-    square = np.square((error_low + error_high) / 2)
-    square *= mean[0] * count.sum() / max(np.dot(square, count), groups.ZERO_GAP)
-    level, place = np.unique(std_low, return_inverse=True)
-    high = np.asarray(np.cumsum(np.bincount(place, count, len(level))), dtype=np.float64)
-    low = np.concatenate([[0.0], high[:-1]])
-    return _of_places(low[place], high[place], square, mean, kept, step), count
 
 
 def _of_bounded(

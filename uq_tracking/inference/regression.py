@@ -15,7 +15,7 @@ from uq_tracking.formatting import format_number
 from uq_tracking.inference import sentences, words
 from uq_tracking.inference.dependence import FEWEST_TILES_OF_MORE as FEWEST_TILES
 from uq_tracking.inference.dependence import Dependence
-from uq_tracking.inference.doctor import Suspicion, examine
+from uq_tracking.inference.doctor import ALIKE, Suspicion, examine
 from uq_tracking.inference.enough import heavy_tails
 from uq_tracking.inference.findings import (
     BEYOND_DEPENDENCE,
@@ -37,8 +37,8 @@ from uq_tracking.inference.findings import (
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor
-from uq_tracking.inference.places import Places, find_places
-from uq_tracking.inference.ranking import Order, capped_gain
+from uq_tracking.inference.places import LARGEST_LOG, Places, find_places
+from uq_tracking.inference.ranking import Order, sign_without_largest
 from uq_tracking.inference.verdict import (
     TEST_LEVEL,
     Calibration,
@@ -65,12 +65,8 @@ from uq_tracking.typed import override
 
 ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
-ALIKE = 0.02
-"""Standard deviations with a coefficient of variation below this count as all alike."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
-LARGEST_LOG = 600.0
-"""Limits on the log beyond this are 0, or infinite, in float64."""
 
 
 class RegressionTests(Tests):
@@ -117,7 +113,8 @@ class RegressionTests(Tests):
             sentence = words.of_interval(calibration, shape_p, inside)
         else:
             calibration = found.kind()
-            few = self._few(found)
+            by_few = found.scale is not None and found.dominated and found.scale.low > 1
+            few = few_samples(self.statistics, family_of(self.settings)) if by_few else None
             calibration = calibration if few is None else "overconfident in few samples"
             sentence = sentences.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
@@ -157,7 +154,7 @@ class RegressionTests(Tests):
         shape = self._shape(scale, in_std)
         median = self._below_median()
         shares, within, bulk, tail = self._shares(scale)
-        has_median = median is not None
+        one_sided = median is None and not form_of(self.statistics.facts).is_interval
         return Findings(
             scale,
             untested,
@@ -168,8 +165,8 @@ class RegressionTests(Tests):
             tail,
             self._places(),
             shape,
-            None if has_median or self._is_interval() else self._estimate(self.bias),
-            None if has_median or self._is_interval() else in_std,
+            self._estimate(self.bias) if one_sided else None,
+            in_std if one_sided else None,
             median,
             self.dependence,
             suspicions,
@@ -179,25 +176,19 @@ class RegressionTests(Tests):
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
         samples = self.samples
-        if samples is None or self._is_distribution():
+        if samples is None or is_distribution(self.statistics):
             return ()
         gaussian = self.settings.family == "gaussian"
         return examine(
             samples.target, samples.mean, samples.std, gaussian=gaussian, spread_of_means=samples.members
         )
 
-    def _is_distribution(self) -> bool:
-        return is_distribution(self.statistics)
-
-    def _is_interval(self) -> bool:
-        return form_of(self.statistics.facts).is_interval
-
     def _scores_are_known(self, scale: Estimate | None) -> bool:
         """Whether the size of the Gaussian scores of F(y), of predictions in another form, excludes large factors.
 
         The ratio of squared errors to variances may not: a few samples of skewed distributions decide it.
         """
-        if scale is None or not self._is_distribution() or not scale.low <= 1 <= scale.high:
+        if scale is None or not is_distribution(self.statistics) or not scale.low <= 1 <= scale.high:
             return False
         known = _scores(self.statistics)
         if known is None:
@@ -207,7 +198,7 @@ class RegressionTests(Tests):
 
     def _bias_in_std(self) -> Estimated:
         """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
-        if not self._is_distribution():
+        if not is_distribution(self.statistics):
             return mean_bias(self.statistics, BIAS_LEVEL, "z")
         found, size = mean_bias(self.statistics, BIAS_LEVEL), sharpness(self.statistics, self.settings)
         return Estimated(found.value / size, found.low / size, found.high / size, found.dominance)
@@ -225,7 +216,7 @@ class RegressionTests(Tests):
 
     def _places(self) -> Places | None:
         samples = self.samples
-        if samples is None or self._is_distribution() or not np.all(samples.std > 0):
+        if samples is None or is_distribution(self.statistics) or not np.all(samples.std > 0):
             return None
         grouped = groups.count(self.statistics) is not None
         unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
@@ -265,7 +256,7 @@ class RegressionTests(Tests):
 
     def _has_own_shape(self) -> bool:
         """Whether F(y) is not uniform for more than the mean and the spread of z."""
-        if self._is_distribution() or self.settings.family != "gaussian":
+        if is_distribution(self.statistics) or self.settings.family != "gaussian":
             return True
         z = self.statistics.moments["z"]
         spread = math.sqrt(max(z.variance(), 1e-300))
@@ -277,7 +268,7 @@ class RegressionTests(Tests):
     def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
         """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""
         statistics = self.statistics
-        if scale is None or self._is_distribution() or self.settings.family != "gaussian":
+        if scale is None or is_distribution(self.statistics) or self.settings.family != "gaussian":
             return (), None, math.nan, None
         n = statistics.n_effective
         levels = [level for level in SHARES if n * (1 - level) >= FEWEST_OUTSIDE]
@@ -322,17 +313,11 @@ class RegressionTests(Tests):
         high = _limits(statistics, (below + at)[0], BIAS_LEVEL)[1]
         return Share(0.5, float((below + at / 2).sum() / total), low, high)
 
-    def _few(self, found: Findings) -> Few | None:
-        """Find the few samples that determine too large a scale; they would also be what is seen in places."""
-        if found.scale is None or not found.dominated or found.scale.low <= 1:
-            return None
-        return few_samples(self.statistics, family_of(self.settings))
-
     def _too_alike(self, dependence: Dependence, suspicions: tuple[Suspicion, ...]) -> Verdict:
         """Say that samples are too much alike to judge, unless no dependence explains the size of the errors."""
         z = self.statistics.moments["z"]
         size = math.sqrt(z.variance() + z.mean * z.mean) if math.isfinite(z.m2) else math.nan
-        beyond = size > BEYOND_DEPENDENCE and not self._is_distribution()
+        beyond = size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
         reason = sentences.of_too_alike(dependence, size, beyond=beyond)
         text = " ".join(
             [*(f"First check the input: {each}" for each in suspicions if each.is_mistake), reason]
@@ -349,21 +334,10 @@ class RegressionTests(Tests):
         )
 
     @override
-    def _ranking(self) -> tuple[Ranking, float | None]:
-        """Judge by two tests: Spearman's correlation, and the area with the largest errors capped."""
-        ranking, recovered = super()._ranking()
-        if ranking == "not enough data" or groups.count(self.statistics) is not None:
-            return ranking, recovered
-        try:
-            correlation = spearman(self.statistics, self.settings)
-            low, high = capped_gain(self.statistics, RANKING_LEVEL)
-        except Undefined:
-            return ranking, recovered
-        n = self.statistics.n_effective
-        t = correlation * math.sqrt((n - 2) / max(1 - correlation**2, 1e-12))
-        sign = int(np.sign(t)) if 2 * special.stdtr(n - 2, -abs(t)) < 1 - RANKING_LEVEL else 0
-        sign = sign or int(low > 0) - int(high < 0)
-        return ("worse than constant", "no better than constant", "useful")[sign + 1], recovered
+    def sign_of_ranking(self, gain: float, curve: Sparsification) -> int | None:
+        if groups.count(self.statistics) is not None:
+            return super().sign_of_ranking(gain, curve)
+        return sign_without_largest(self.statistics, RANKING_LEVEL)
 
     def _sorts_only(self, ranking: Ranking, suspicions: tuple[Suspicion, ...]) -> str:
         """Say what keeps a useful ranking from knowing where errors are; "" if nothing does."""
@@ -412,7 +386,7 @@ class RegressionTests(Tests):
             )
         elif form.std_caveat:
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
-        if self.samples is None and not self._is_distribution():
+        if self.samples is None and not is_distribution(self.statistics):
             alike = "" if groups.count(self.statistics) else ", and whether neighboring errors are alike,"
             caveats.append(
                 f"Where standard deviations are wrong{alike} is not tested: these statistics do not keep samples in "

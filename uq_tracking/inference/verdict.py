@@ -250,16 +250,23 @@ class Tests(ABC):
                 raise Undefined(f"that needs {FEWEST_RANKED} independent samples")
             if few := self.too_few_errors():
                 raise Undefined(few)
-            influence = gain_influence(self.statistics, self.order, curve.model)
+            sign = self.sign_of_ranking(gain, curve)
         except Undefined as reason:
             self.caveats.append(f"The ranking is not tested: {reason}.")
             return "not enough data", recovered
-        low, high = influence.limits(gain, LEVEL, cautious=True)
-        if not low <= high:  # a single sample carries all the error
+        if sign is None:
             return "not enough data", recovered
-        return (
-            "useful" if low > 0 else "worse than constant" if high < 0 else "no better than constant"
-        ), recovered
+        ranking: tuple[Ranking, ...] = ("no better than constant", "useful", "worse than constant")
+        return ranking[sign], recovered
+
+    def sign_of_ranking(self, gain: float, curve: Sparsification) -> int | None:
+        """Return whether the gain is above (1) or below 0 (-1) by more than chance, or neither (0).
+
+        None where a single sample carries all the error; Undefined where chance is not known.
+        """
+        influence = gain_influence(self.statistics, self.order, curve.model)
+        low, high = influence.limits(gain, LEVEL, cautious=True)
+        return int(low > 0) - int(high < 0) if low <= high else None
 
     def _bias(self) -> Estimate | None:
         try:

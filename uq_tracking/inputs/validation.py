@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from uq_tracking.errors import ShapeError
-from uq_tracking.inputs.convert import BoolArray
+from uq_tracking.formatting import format_number
+from uq_tracking.inputs.convert import BoolArray, FloatArray
 
 BLOCK = 2**16
 """Samples per block: three float32 arrays of this size stay in the L2 cache."""
+FEWEST = 50
+"""Fewest samples to say what standard deviations may be that cannot be any."""
 
 
 @dataclass
@@ -112,3 +115,58 @@ def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
         if len(shape) == len(largest) and shape != largest and sorted(shape) == sorted(largest):
             return f"; the axes of {name} are in another order: transpose it"
     return ""
+
+
+@np.errstate(all="ignore")
+def negative_hint(target: FloatArray, mean: FloatArray, std: FloatArray) -> str:
+    """Return what negative "standard deviations" may be, as a question; "" if nothing fits."""
+    if len(std) < FEWEST or not np.any(std < 0):
+        return ""
+    error = target - mean
+    size = log_size(error)
+    for name, log_std, constructor in (
+        ("log-variance", std / 2, "from_log_variance"),
+        ("log of the std", std, ""),
+    ):
+        slope = slope_of(size, log_std)
+        if slope is None or slope.spread < 0.05 or np.ptp(log_std) >= 100:
+            continue
+        factor = math.sqrt(float(np.mean(np.square(error / np.exp(log_std)))))
+        if abs(slope.value - 1) <= min(0.25, 3 * slope.error) and abs(math.log(factor)) <= 0.25:
+            cure = f"use Predictions.{constructor}" if constructor else "pass np.exp(y_std)"
+            share = format_number(100 * float(np.mean(std < 0)), 2)
+            return (
+                f"{share} % are negative, and as a {name} they fit the errors (factor {factor:.2f}): if that is what "
+                f"they are, {cure}"
+            )
+    return ""
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A slope, its standard error, and the standard deviation of what it depends on."""
+
+    value: float
+    error: float
+    spread: float
+
+
+def log_size(error: FloatArray) -> FloatArray:
+    """Return the log of absolute errors, those near 0 raised."""
+    return np.asarray(np.log(np.maximum(np.abs(error), max(1e-4 * root_mean_square(error), 1e-300))))
+
+
+def root_mean_square(values: FloatArray) -> float:
+    """Return the root of the mean square."""
+    return math.sqrt(float(np.mean(np.square(values))))
+
+
+def slope_of(y: FloatArray, x: FloatArray) -> Slope | None:
+    """Return the least-squares slope with White's standard error; None where x hardly varies."""
+    dx, dy = x - x.mean(), y - y.mean()
+    square = float(dx @ dx)
+    if square <= 1e-12 * len(x):
+        return None
+    value = float(dx @ dy) / square
+    rest = dy - value * dx
+    return Slope(value, math.sqrt(float(np.sum(np.square(dx * rest)))) / square, math.sqrt(square / len(x)))

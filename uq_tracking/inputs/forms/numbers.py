@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from uq_tracking.checks import value_text
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, Scored, picked, places
-from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes
+from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -149,7 +149,16 @@ class Numbers(Form):
     ) -> tuple[Self, BoolArray | None, dict[str, int]]:
         check_floor(self.std_floor)
         check_shapes(("target", truth.shape), ("mean", self.mean.shape), ("std", self.std.shape))
-        _, valid, counts = super().checked(truth, left_out, on_invalid)
+        try:
+            _, valid, counts = super().checked(truth, left_out, on_invalid)
+        except InvalidValueError as error:
+            known = np.isfinite(truth) & np.isfinite(self.mean) & np.isfinite(self.std)
+            known &= True if left_out is None else ~left_out
+            columns = (column[known].astype(np.float64) for column in (truth, self.mean, self.std))
+            hint = negative_hint(*columns)
+            if hint and self.wording == Wording():
+                raise InvalidValueError(f"{error}; {hint}") from None
+            raise
         std, n_zero = self.std, self.zeros(valid)
         if self.std_floor is not None:
             std = _raised(std, self.std_floor)
