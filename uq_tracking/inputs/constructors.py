@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from numbers import Real
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from uq_tracking.checks import check_choice, check_flag, value_text, whole_number
-from uq_tracking.errors import (
-    EmptyInputError,
-    InputTypeError,
-    InvalidValueError,
-    SettingsError,
-    ShapeError,
-    closest,
-)
-from uq_tracking.inputs.convert import FloatArray, LazyPredictions, Source, is_lazy, read_floats
-from uq_tracking.inputs.forms.form import Columns, Form, Scored, in_blocks
-from uq_tracking.inputs.forms.numbers import (
-    Density,
-    MeanStd,
-    Numbers,
-    Wording,
-    combined_members,
-    evidential_stds,
-)
+from uq_tracking.checks import check_flag, value_text
+from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, closest
+from uq_tracking.inputs.axes import read_equal
+from uq_tracking.inputs.convert import read_floats
+from uq_tracking.inputs.forms.form import Form
+from uq_tracking.inputs.forms.numbers import Density, MeanStd, Wording, evidential_stds
 from uq_tracking.inputs.forms.probabilities import Probabilities
-from uq_tracking.inputs.validation import check_shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
-
-QUANTILES_UP_TO = 5_000
-"""The 199 quantiles that some scores need are computed by default for up to this many samples."""
 
 COLUMN_OPTIONS = ("mask", "weights", "groups", "by")
 """Options that may also name a column."""
@@ -59,37 +39,6 @@ _VARIANCES = Wording(
     std="the root of the diagonal of cov",
     non_finite_cure="every variance on the diagonal must be finite and non-negative",
 )
-_DRAWS = Wording(
-    mean="the mean of the draws",
-    std="the std of the draws",
-    non_finite_cure="every sample needs at least two finite draws; NaN draws are ignored",
-)
-_MEMBERS = Wording(
-    mean="the mean of the members",
-    std="the std of the members",
-    non_finite_cure="a NaN, infinity or negative std in any member invalidates the sample",
-)
-_COMPONENTS = Wording(
-    mean="the mean of the mixture",
-    std="the std of the mixture",
-    non_finite_cure="every component needs a finite mean and a std above 0",
-)
-_QUANTILES = Wording(
-    mean="the point prediction of the quantiles",
-    std="the spread of the quantiles",
-    non_finite_cure="every quantile must be finite",
-)
-_INTERVAL = Wording(
-    mean="the midpoint of low and high",
-    std="high - low",
-    negative_cure="low exceeds high there; swap them",
-)
-_LAW = Wording(
-    mean="the distribution's mean or F(y)",
-    std="the distribution's std",
-    non_finite_cure="its parameters must be finite; if it has no variance, pass an object with quantiles",
-)
-_DENSITY = Wording(mean="y_pred or pit", std="y_std", non_finite_cure="pit must be between 0 and 1")
 
 
 class Beside(TypedDict, total=False):
@@ -113,40 +62,9 @@ class Constructors:
     """The constructors of `Predictions` from what models output instead of a mean and a std."""
 
     @classmethod
-    def made(cls, sources: Sequence[Source], form: Form, *args: Any, **options: Any) -> Self:
-        """Join a form to a truth and check them, as `Predictions` does."""
-        raise NotImplementedError
-
-    @classmethod
     def of(cls, kind: type[Form], y_true: Any, arrays: Mapping[str, Any], **options: Any) -> Self:
         """Read a truth and the arrays that a form takes, as `Predictions` does."""
         raise NotImplementedError
-
-    def with_vectors(
-        self, function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int
-    ) -> Self:
-        """Add what ``function`` says about vectors along the target's last axis, as `Predictions` does."""
-        raise NotImplementedError
-
-    @classmethod
-    def _of(cls, sources: Sequence[Source], form: Numbers, options: Options) -> Self:
-        """Join a forecast of numbers, raised to the floor, to a truth."""
-        own: Any = dict(options)
-        return cls.made(sources, replace(form, std_floor=own.pop("std_floor", None)), **own)
-
-    @classmethod
-    def _later(
-        cls,
-        constructor: str,
-        arrays: Mapping[str, Any],
-        axes: Mapping[str, int],
-        arguments: Mapping[str, Any],
-        options: Any,
-    ) -> Self:
-        """Stand in for predictions of lazy arrays; `evaluate` and `log` make predictions from it block by block."""
-        lazy: Any = LazyPredictions(constructor, arrays, axes, arguments, options)
-        made: Self = lazy
-        return made
 
     @classmethod
     def from_probs(
@@ -233,10 +151,10 @@ class Constructors:
         **options
             As for `Predictions`.
         """
-        sources = read_equal(y_true=y_true, y_pred=y_pred, variance=variance)
-        given = sources[2].values
-        std = np.copysign(np.sqrt(np.abs(given)), given)  # negative ones stay negative, and are counted
-        return cls._of(sources, MeanStd(mean=sources[1].values, std=std, wording=_VARIANCE), options)
+        source = read_floats(variance, "variance")
+        std = np.copysign(np.sqrt(np.abs(source.values)), source.values)  # negative ones are counted
+        arrays = {"y_pred": y_pred, "y_std": source._replace(values=std)}
+        return cls.of(MeanStd, y_true, arrays, wording=_VARIANCE, **options)
 
     @classmethod
     def from_log_variance(
@@ -250,11 +168,11 @@ class Constructors:
         **options
             As for `Predictions`.
         """
-        sources = read_equal(y_true=y_true, y_pred=y_pred, log_variance=log_variance)
-        given = sources[2].values
+        source = read_floats(log_variance, "log_variance")
         with np.errstate(all="ignore"):  # checks find and name non-finite values
-            std = np.exp(0.5 * given, dtype=np.float64).astype(given.dtype)
-        return cls._of(sources, MeanStd(mean=sources[1].values, std=std, wording=_LOG_VARIANCE), options)
+            std = np.exp(0.5 * source.values, dtype=np.float64).astype(source.values.dtype)
+        arrays = {"y_pred": y_pred, "y_std": source._replace(values=std)}
+        return cls.of(MeanStd, y_true, arrays, wording=_LOG_VARIANCE, **options)
 
     @classmethod
     def from_evidential(
@@ -277,10 +195,11 @@ class Constructors:
         InvalidValueError
             The variance is not finite for some parameters.
         """
-        sources = read_equal(y_true=y_true, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
-        evidence = [source.values for source in sources[2:]]
-        stds: dict[str, Any] = evidential_stds(*evidence)
-        return cls._of(sources, MeanStd(mean=sources[1].values, wording=_EVIDENCE, **stds), options)
+        truth, mean, *evidence = read_equal(y_true=y_true, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
+        parts = evidential_stds(*(source.values for source in evidence))
+        std = evidence[0]._replace(values=parts.pop("std"))
+        arrays = {"y_pred": mean, "y_std": std, "beside": evidence[1:], **parts}
+        return cls.of(MeanStd, truth, arrays, wording=_EVIDENCE, **options)
 
     @classmethod
     def from_ensemble(
@@ -336,46 +255,18 @@ class Constructors:
         >>> data.mean, data.std ** 2, data.form.aleatoric ** 2, data.form.epistemic ** 2
         (array([2.]), array([2.]), array([1.]), array([1.]))
         """
-        check_choice("combine", combine, ("gaussian", "mixture"))
-        ddof = whole_number("ddof", ddof)
-        if is_lazy(y_true):
-            arrays = {"y_true": y_true, "means": means} | ({} if stds is None else {"stds": stds})
-            wanted = wants_quantiles(math.prod(y_true.shape), quantile_scores)
-            arguments = {"combine": combine, "ddof": ddof, "quantile_scores": wanted}
-            axis = lazy_axis("means", means, y_true.shape, axis, "members")
-            return cls._later(
-                "from_ensemble", arrays, dict.fromkeys(list(arrays)[1:], axis), arguments, options
-            )
-        truth = read_floats(y_true, "y_true")
-        source = members_first(means, "means", truth, axis, "member")
-        noise = None if stds is None else members_first(stds, "stds", truth, axis, "member")
-        check_members(truth, source, noise, "member")
-        from uq_tracking.inputs.forms.mixture import Mixture, score_mixture
+        from uq_tracking.inputs.forms.mixture import Mixture
 
-        if combine == "mixture" and noise is None:
-            raise SettingsError(
-                "a mixture needs the members' stds; pass them, or combine='gaussian', or draws with from_samples"
-            )
-        given = [part for part in (source, noise) if part is not None]
-        members: dict[str, Any] = dict(
-            zip(("samples", "member_std"), (part.values for part in given), strict=False)
+        return cls.of(
+            Mixture,
+            y_true,
+            {"means": means, "stds": stds},
+            axis=axis,
+            combine=combine,
+            ddof=ddof,
+            quantile_scores=quantile_scores,
+            **options,
         )
-        if not 0 <= ddof < len(source.values):
-            raise SettingsError(
-                f"ddof={ddof} with {len(source.values)} samples leaves no degrees of freedom; pass 0 <= ddof < M"
-            )
-        dtype = np.result_type(*members.values())
-        combined = partial(combined_members, ddof=ddof)
-        found = in_blocks(combined, truth.values, *members.values(), cost=len(source.values))
-        moments: dict[str, Any] = {name: column.astype(dtype) for name, column in found.items()}
-        if noise is None or combine == "gaussian":
-            form: Numbers = MeanStd(wording=_MEMBERS, **moments, **members)
-        else:
-            wanted = wants_quantiles(truth.values.size, quantile_scores)
-            scored = score_mixture(truth.values, *members.values(), quantiles=wanted)
-            parts = {name: moments[name] for name in ("aleatoric", "epistemic")}
-            form = Mixture.of(scored, _COMPONENTS, dtype, **parts, **members)
-        return cls._of((truth, *map(without_members, given)), form, options)
 
     @classmethod
     def from_samples(
@@ -425,28 +316,9 @@ class Constructors:
         >>> data.form.columns["pit_low"], data.form.columns["pit_high"]
         (array([0.25]), array([0.75]))
         """
-        check_flag("joint", joint)
-        if is_lazy(y_true):
-            arrays, arguments = {"y_true": y_true, "draws": draws}, {"joint": joint}
-            axis = lazy_axis("draws", draws, y_true.shape, axis, "draws")
-            return cls._later("from_samples", arrays, {"draws": axis}, arguments, options)
-        truth = read_floats(y_true, "y_true")
-        source = members_first(draws, "draws", truth, axis, "draw")
-        check_members(truth, source, None, "draw")
-        if source.left_out is not None:
-            source = source._replace(values=np.where(source.left_out, np.nan, source.values), left_out=None)
-        from uq_tracking.inputs.forms.draws import Draws, score_draws
+        from uq_tracking.inputs.forms.draws import Draws
 
-        scored = score_draws(truth.values, source.values)
-        form = Draws.of(scored, _DRAWS, source.values.dtype, samples=source.values)
-        made = cls._of((truth, without_members(source)), form, options)
-        if not joint:
-            return made
-        draws_last = np.moveaxis(source.values, 0, -2)
-        cost = draws_last.shape[-2] * (2 + draws_last.shape[-1]) * 3
-        from uq_tracking.inputs.forms.joint import draw_vectors
-
-        return made.with_vectors(draw_vectors, (truth.values, draws_last), cost)
+        return cls.of(Draws, y_true, {"draws": draws}, axis=axis, joint=joint, **options)
 
     @classmethod
     def from_quantiles(
@@ -488,25 +360,10 @@ class Constructors:
             Levels are not probabilities or occur twice, or they do not enclose the median and ``y_pred`` is not
             given.
         """
-        if is_lazy(y_true):
-            arrays = {"y_true": y_true, "quantiles": quantiles} | (
-                {} if y_pred is None else {"y_pred": y_pred}
-            )
-            axis = lazy_axis("quantiles", quantiles, y_true.shape, axis, "quantiles")
-            return cls._later("from_quantiles", arrays, {"quantiles": axis}, {"levels": levels}, options)
-        truth = read_floats(y_true, "y_true")
-        source = members_first(quantiles, "quantiles", truth, axis, "quantile")
-        check_members(truth, source, None, "quantile", fewest=1)
-        from uq_tracking.inputs.forms.quantiles import Quantiles, score_quantiles
+        from uq_tracking.inputs.forms.quantiles import Quantiles
 
-        given, order = _levels(levels, len(source.values))
-        sources, point = [truth, without_members(source)], None
-        if y_pred is not None:
-            own = read_floats(y_pred, "y_pred")
-            check_shapes((truth.name, truth.values.shape), (own.name, own.values.shape))
-            sources, point = [*sources, own], own.values
-        scored = score_quantiles(truth.values, source.values[order], given, point)
-        return cls._of(sources, Quantiles.of(scored, _QUANTILES, source.values.dtype), options)
+        arrays = {"quantiles": quantiles, "y_pred": y_pred}
+        return cls.of(Quantiles, y_true, arrays, levels=levels, axis=axis, **options)
 
     @classmethod
     def from_interval(
@@ -541,27 +398,9 @@ class Constructors:
         InvalidValueError
             ``low`` exceeds ``high``.
         """
-        if not (isinstance(level, Real) and 0 < level < 1):
-            raise SettingsError(
-                f"level is {value_text(level)}; pass a probability between 0 and 1, for example 0.9"
-            )
-        from uq_tracking.inputs.forms.quantiles import Interval, score_quantiles
+        from uq_tracking.inputs.forms.quantiles import Interval
 
-        names = {"y_true": y_true, "low": low, "high": high} | ({} if y_pred is None else {"y_pred": y_pred})
-        sources = read_equal(**names)
-        truth, below, above = sources[:3]
-        edges = np.stack([below.values, above.values])
-        levels = np.asarray([(1 - level) / 2, (1 + level) / 2])
-        point = None if y_pred is None else sources[3].values
-        scored = score_quantiles(truth.values, edges, levels, point)
-        with np.errstate(all="ignore"):  # checks find and name non-finite values
-            gap = np.subtract(above.values, below.values, dtype=np.float64)
-            middle = below.values + 0.5 * gap if point is None else point
-        std = gap / (2 * NormalDist().inv_cdf((1 + level) / 2))
-        columns = {**scored.columns, "std": std, "mean": middle}
-        del columns["crps"]  # a trapezoid over two levels says next to nothing about it
-        dtype = np.result_type(below.values, above.values)
-        return cls._of(sources, Interval.of(Scored(columns, scored.facts), _INTERVAL, dtype), options)
+        return cls.of(Interval, y_true, {"low": low, "high": high, "y_pred": y_pred}, level=level, **options)
 
     @classmethod
     def from_distribution(
@@ -599,17 +438,9 @@ class Constructors:
         ShapeError
             Its parameters have another shape.
         """
-        truth = read_floats(y_true, "y_true")
-        check_shapes((truth.name, truth.values.shape))
-        wanted = wants_quantiles(truth.values.size, quantile_scores)
-        from uq_tracking.inputs.forms.distribution import Distribution, score_distribution
-        from uq_tracking.inputs.forms.laws import read_law
-        from uq_tracking.inputs.forms.mixture import Mixture
+        from uq_tracking.inputs.forms.distribution import Distribution
 
-        law = read_law(dist)
-        kind: type[Numbers] = Distribution if law.mixture is None else Mixture
-        scored = score_distribution(truth.values, dist, law, quantiles=wanted)
-        return cls._of((truth,), kind.of(scored, _LAW, np.dtype(np.float64)), options)
+        return cls.of(Distribution, y_true, {"dist": dist}, quantile_scores=quantile_scores, **options)
 
     @classmethod
     def from_density(
@@ -646,29 +477,8 @@ class Constructors:
         InvalidValueError
             ``pit`` is not between 0 and 1, or decreases within a pair.
         """
-        low, high = pit if isinstance(pit, tuple | list) and len(pit) == 2 else (pit, pit)
-        given = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "pit": low, "upper pit": high}
-        given |= {} if log_density is None else {"log_density": log_density}
-        given |= {} if crps is None else {"crps": crps}
-        sources = read_equal(**given)
-        values = {source.name: source.values for source in sources}
-        outside = (values["pit"] < 0) | (values["upper pit"] > 1) | (values["upper pit"] < values["pit"])
-        if np.any(outside & np.isfinite(values["y_true"])):
-            raise InvalidValueError(
-                f"pit has {int(np.count_nonzero(outside))} values outside [0, 1], or decreasing pairs; pass F(y)"
-            )
-        columns = {
-            "mean": values["y_pred"],
-            "std": values["y_std"],
-            "pit_low": values["pit"].astype(np.float64),
-            "pit_high": values["upper pit"].astype(np.float64),
-        }
-        if log_density is not None:
-            columns["nll"] = -values["log_density"].astype(np.float64)
-        if crps is not None:
-            columns["crps"] = values["crps"].astype(np.float64)
-        dtype = np.result_type(values["y_pred"], values["y_std"])
-        return cls._of(sources, Density.of(Scored(columns), _DENSITY, dtype), options)
+        arrays = {"pit": pit, "y_pred": y_pred, "y_std": y_std, "log_density": log_density, "crps": crps}
+        return cls.of(Density, y_true, arrays, **options)
 
     @classmethod
     def from_covariance(
@@ -717,13 +527,13 @@ class Constructors:
         variance = np.einsum("...ii->...i", every).astype(np.float64)
         with np.errstate(invalid="ignore"):
             std = np.sqrt(variance).astype(np.result_type(mean.values, given))
-        made = cls._of((truth, mean), MeanStd(mean=mean.values, std=std, wording=_VARIANCES), options)
-        if not joint:
-            return made
-        cost = 6 * shape[-1] * shape[-1]
-        from uq_tracking.inputs.forms.joint import gaussian_vectors
+        own: Any = {"wording": _VARIANCES}
+        if joint:
+            from uq_tracking.inputs.forms.joint import gaussian_vectors, spread_over_vectors
 
-        return made.with_vectors(gaussian_vectors, (truth.values, mean.values, every), cost)
+            arrays, cost = (truth.values, mean.values, every), 6 * shape[-1] * shape[-1]
+            own["vectors"] = partial(spread_over_vectors, gaussian_vectors, arrays, cost)
+        return cls.of(MeanStd, truth, {"y_pred": mean, "y_std": std}, **own, **options)
 
     @classmethod
     def from_frame(
@@ -797,146 +607,6 @@ class Constructors:
             raise SettingsError("y_std needs a point prediction; name its column with y_pred=")
         std = y_std if isinstance(y_std, Real) else _column(table, names, y_std, "y_std")
         return cls.of(MeanStd, truth, {"y_pred": point, "y_std": std}, **own)
-
-
-def read_equal(**arrays: Any) -> tuple[Source, ...]:
-    """Read arrays of real numbers by argument name, and reject unequal shapes."""
-    sources = tuple(read_floats(value, name) for name, value in arrays.items())
-    check_shapes(*((source.name, source.values.shape) for source in sources))
-    return sources
-
-
-def wants_quantiles(size: int, asked: bool | None) -> bool:
-    """Return True if the quantiles of a continuous distribution are to be computed."""
-    if asked is None:
-        return size <= QUANTILES_UP_TO
-    check_flag("quantile_scores", asked)
-    return bool(asked)
-
-
-def members_first(value: Any, name: str, truth: Source, axis: int | None, what: str) -> Source:
-    """Read an array and move its axis of members, draws or quantiles to the front.
-
-    Raises
-    ------
-    ShapeError
-        There is no such axis, or several may be meant.
-    """
-    source = read_floats(value, name)
-    values = source.values
-    if axis is None:
-        axis = _named_axis(truth, source)
-    if axis is None and is_list_of(value, truth.values.shape):
-        axis = 0
-    axis = axis_of(name, values.shape, truth.values.shape, axis, what)
-    axes = list(source.axes)
-    if axes:
-        axes.insert(0, axes.pop(axis))
-    left_out = None if source.left_out is None else np.moveaxis(source.left_out, axis, 0)
-    return source._replace(values=np.moveaxis(values, axis, 0), left_out=left_out, axes=tuple(axes))
-
-
-def is_list_of(value: Any, shape: tuple[int, ...]) -> bool:
-    """Return True for a list of arrays of this shape."""
-    return isinstance(value, list | tuple) and all(
-        tuple(getattr(item, "shape", ())) == shape != () for item in value
-    )
-
-
-def _named_axis(truth: Source, source: Source) -> int | None:
-    """Return the axis of an xarray DataArray whose name the truth lacks."""
-    if not truth.axes or len(source.axes) != len(truth.axes) + 1:
-        return None
-    known = {axis.name for axis in truth.axes if axis is not None}
-    spare = [
-        place
-        for place, axis in enumerate(source.axes)
-        if axis is not None and axis.package == "xarray" and axis.name not in known
-    ]
-    return spare[0] if len(spare) == 1 else None
-
-
-def axis_of(name: str, shape: tuple[int, ...], truth: tuple[int, ...], axis: int | None, what: str) -> int:
-    """Return the axis that the truth lacks; ShapeError if there is no such axis, or if several fit.
-
-    Examples
-    --------
-    >>> axis_of("draws", (100, 7), (7,), None, "draw"), axis_of("draws", (7, 100), (7,), None, "draw")
-    (0, 1)
-    """
-    if axis is not None:
-        axis = whole_number("axis", axis)
-        if not -len(shape) <= axis < len(shape):
-            raise ShapeError(f"{name} has shape {shape}, so there is no {what}s axis {axis}")
-        return axis % len(shape)
-    fits = [place for place in range(len(shape)) if (*shape[:place], *shape[place + 1 :]) == truth]
-    if len(fits) > 1 and shape[fits[0]] > 1:
-        choices = " or ".join(f"axis={place}" for place in fits)
-        raise ShapeError(
-            f"{name} has shape {shape} and y_true {truth}, so more than one axis may hold the {what}s; say which: "
-            f"{choices}"
-        )
-    if not fits and len(shape):
-        raise ShapeError(
-            f"{name} has shape {shape}, but y_true has {truth}: each {what} must have the shape of y_true, and one "
-            f"axis more holds the {what}s"
-        )
-    return fits[0] if fits else 0
-
-
-def lazy_axis(name: str, value: Any, truth: tuple[int, ...], axis: int | None, what: str) -> int:
-    """Return the axis of members of a lazy array, or of a list of lazy arrays, which is the first."""
-    if isinstance(value, list | tuple):
-        return 0 if axis is None else axis
-    if axis is not None:
-        return axis
-    return axis_of(name, tuple(value.shape), tuple(truth), None, what.removesuffix("s"))
-
-
-def without_members(source: Source) -> Source:
-    """Masks and axes per sample: left out if any member is."""
-    left_out = None if source.left_out is None else np.asarray(source.left_out.any(axis=0))
-    return source._replace(left_out=left_out, axes=source.axes[1:])
-
-
-def check_members(
-    truth: Source, members: Source, noise: Source | None, what: str, *, fewest: int = 2
-) -> None:
-    """Reject members or quantiles if one does not have the target's shape, or if there are too few."""
-    name, shape, expected = members.name, members.values.shape, truth.values.shape
-    if shape[1:] != expected:
-        raise ShapeError(
-            f"with its {what}s first, {name} has shape {shape}, but y_true has {expected}: each {what} must "
-            f"have the shape of y_true; say which axis holds the {what}s, for example axis=-1"
-        )
-    if noise is not None and noise.values.shape != shape:
-        raise ShapeError(f"{name} has shape {shape} and stds {noise.values.shape}; they must be equal")
-    if expected == ():
-        raise ShapeError("y_true is a single number; pass arrays, for example [y_true]")
-    if shape[0] == 0:
-        raise EmptyInputError(f"{name} has no {what}s (M = 0 along the axis of {what}s)")
-    if shape[0] < fewest and noise is None:
-        raise SettingsError(
-            f"{name} has a single {what} (M = 1), so its spread is zero and says nothing about uncertainty; "
-            "pass more, their own stds (from_ensemble), or the right axis="
-        )
-
-
-def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
-    """Levels in ascending order, and the permutation that sorts them."""
-    try:
-        given = np.asarray(levels, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise SettingsError(f"levels is {value_text(levels)}; pass shares, such as [0.1, 0.5, 0.9]") from None
-    if given.shape != (size,):
-        raise ShapeError(f"levels has shape {given.shape} for {size} quantiles; pass one level for each")
-    order = np.argsort(given)
-    given = given[order]
-    if not (np.all(given > 0) and np.all(given < 1)):
-        raise SettingsError("levels holds values not between 0 and 1; pass shares, such as 0.9")
-    if np.any(np.diff(given) < 1e-9):
-        raise SettingsError("levels contains a duplicate; pass each level once")
-    return given, order
 
 
 def column_names(table: Any) -> list[Any]:

@@ -153,6 +153,8 @@ def read(value: Any, name: str) -> Source:
     InputTypeError
         It cannot be read as an array.
     """
+    if isinstance(value, Source):
+        return value
     _refuse(value, name)
     try:
         return _read_known(value, name)
@@ -365,32 +367,30 @@ def _holds_arrays(value: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LazyPredictions:
-    """Lazy arrays, and the constructor of `Predictions` to call on each of their blocks.
+    """Lazy arrays, and the form of `Predictions` to make from each of their blocks.
 
     Attributes
     ----------
-    constructor : str
-        Name of the constructor.
+    kind : type of Form
+    y_true : lazy array
     arrays : dict
-        Arguments that are split into blocks, truth first; at least one of them is lazy.
+        Arrays of the form, lazy or not; a list of arrays holds members.
     axes : dict of int
-        For those with an axis of members, draws or levels, which axis it is; in a list of arrays it comes first.
-    arguments : dict
-        All other arguments of the constructor.
+        The axis of members, draws or levels of those that have one.
     options : dict
-        Options common to all constructors.
+        All other arguments of the constructor.
     """
 
-    constructor: str
+    kind: Any
+    y_true: Any
     arrays: Mapping[str, Any]
     axes: Mapping[str, int]
-    arguments: Mapping[str, Any]
     options: Mapping[str, Any]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the truth."""
-        return tuple(next(iter(self.arrays.values())).shape)
+        return tuple(self.y_true.shape)
 
 
 def is_lazy(value: Any) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, SettingsError, ShapeError
-from uq_tracking.inputs.constructors import Options, read_equal
+from uq_tracking.inputs.axes import read_equal
+from uq_tracking.inputs.constructors import Options
 from uq_tracking.inputs.convert import Source, check_alignment, check_units, read, read_mask
 from uq_tracking.inputs.labels import read_weights, zero_where_left_out
 from uq_tracking.inputs.predictions import Predictions

@@ -20,18 +20,21 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
+from uq_tracking.inputs.axes import lazy_axes
 from uq_tracking.inputs.constructors import Constructors
 from uq_tracking.inputs.convert import (
     AnyArray,
     BoolArray,
     FloatArray,
+    LazyPredictions,
     Source,
     check_alignment,
     check_units,
+    is_lazy,
     read_mask,
 )
 from uq_tracking.inputs.fingerprint import Fingerprint, digest
-from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked, places
+from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.numbers import MeanStd, Numbers
 from uq_tracking.inputs.labels import (
     Series,
@@ -54,6 +57,7 @@ VERSION = 1
 ABOUT = "about"
 """Entry of the npz file that holds format, version, form, counts and settings as JSON."""
 BESIDE = ("valid", "weights", "groups", "by")
+BESIDE_ARGUMENTS = ("mask", "weights", "on_invalid", "groups", "by", "unit")
 
 DIGEST_BLOCK = 1 << 18
 """Samples hashed at a time: many, because the statistics computed in parallel wait at every hand-over."""
@@ -286,25 +290,23 @@ class Predictions(Constructors):
 
     @classmethod
     def of(cls, kind: type[Form], y_true: Any, arrays: Mapping[str, Any], **options: Any) -> Self:
-        """Read a truth and the arrays that a form ``takes``, with the options of the form and of all predictions."""
-        own = {name: options.pop(name) for name in kind.options if name in options}
+        """Read a truth and the arrays of a form, with the options of the form and of all predictions.
+
+        For dask arrays, return what `evaluate` and `log` make predictions from block by block.
+        """
+        if is_lazy(y_true) and kind.splits:
+            axes = lazy_axes(arrays, tuple(y_true.shape), options.pop("axis", None), kind.member)
+            lazy: Any = LazyPredictions(kind, y_true, arrays, axes, options)
+            made: Self = lazy
+            return made
+        beside = {name: options.pop(name) for name in BESIDE_ARGUMENTS if name in options}
         truth = kind.read_truth(y_true)
-        form, sources = kind.read(truth, **arrays, **own)
-        return cls.made((truth, *sources), form, **options)
+        form, sources = kind.read(truth, **arrays, **options)
+        return cls.made((truth, *sources), form, **beside)
 
     def with_form(self, form: Form) -> Self:
         """Return the same samples with another form of the same shape."""
         return object.__new__(type(self))._fill({**vars(self), "form": form})
-
-    def with_vectors(
-        self, function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int
-    ) -> Self:
-        """Add what ``function`` says about vectors along the target's last axis."""
-        from uq_tracking.inputs.forms.joint import spread_over_vectors
-
-        whole = np.ones(self.shape[:-1], dtype=bool) if self.valid is None else self.valid.all(axis=-1)
-        columns = spread_over_vectors(function, np.asarray(whole), arrays, cost)
-        return self.with_form(self.numbers.with_vectors(columns, self.shape[-1]))
 
     @property
     def task(self) -> str:

@@ -7,8 +7,9 @@ so a scheduler that loses a worker recomputes its chunks with the same result.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -24,30 +25,21 @@ from uq_tracking.inputs.convert import (
     xarray_unit,
 )
 from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.forms.mixture import wants_quantiles
 from uq_tracking.inputs.labels import label_shape
-from uq_tracking.inputs.predictions import Predictions, case_place
+from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_place
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.map_samples import case_image
 from uq_tracking.tasks import REGRESSION, Task
 
-
-@dataclass(frozen=True)
-class Form:
-    """The constructor that makes predictions from a block, with members, draws or levels along the last axis."""
-
-    constructor: str
-    arguments: Mapping[str, Any]
-
-    def predictions(self, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Predictions:
-        """Predictions of the arrays of a block."""
-        made: Predictions = getattr(Predictions, self.constructor)(**arrays, **self.arguments, **options)
-        return made
+Make = Callable[..., Predictions]
+"""Makes predictions of a block's truth and arrays, with members, draws or levels along the last axis."""
 
 
-def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Form, dict[str, Any], dict[str, Any]]:
-    """The constructor, the arrays with members last, and the options.
+def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Make, dict[str, Any], dict[str, Any]]:
+    """Return what makes predictions of a block, the arrays with members last, and the options.
 
     Raises
     ------
@@ -58,26 +50,29 @@ def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Form, di
     """
     da: Any = import_module("dask.array")
 
+    kind, shape, options = lazy.kind, lazy.shape, dict(lazy.options)
     spare = [
         name for name, value in given.items() if value is not None and name not in ("unit", "on_invalid")
     ]
     if spare or given.get("on_invalid", "raise") != "raise":
-        raise SettingsError(
-            f"pass {', '.join(spare) or 'on_invalid'} to Predictions.{lazy.constructor} instead"
-        )
+        raise SettingsError(f"pass {', '.join(spare) or 'on_invalid'} to {kind.made_by} instead")
     arrays: dict[str, Any] = {}
-    for name, value in lazy.arrays.items():
+    for name, value in {"y_true": lazy.y_true, **lazy.arrays}.items():
+        if value is None:
+            continue
         listed = da.stack(value) if isinstance(value, list | tuple) else value
         bare = listed.data if hasattr(listed, "dims") else listed
         array = bare if isinstance(bare, da.Array) else da.asarray(bare)
         arrays[name] = da.moveaxis(array, lazy.axes[name], -1) if name in lazy.axes else array
-        if arrays[name].shape[: len(lazy.shape)] != lazy.shape:
+        if arrays[name].shape[: len(shape)] != shape:
             raise ShapeError(
-                f"{name} has shape {tuple(array.shape)} and y_true {lazy.shape}: each member must have the shape of "
+                f"{name} has shape {tuple(array.shape)} and y_true {shape}: each member must have the shape of "
                 "y_true; say which axis holds the members, for example axis=-1"
             )
-    arguments = {**lazy.arguments, **({"axis": -1} if lazy.axes else {})}
-    return Form(lazy.constructor, arguments), arrays, dict(lazy.options)
+    beside = {name: options.pop(name) for name in (*BESIDE_ARGUMENTS, "std_floor") if name in options}
+    if "quantile_scores" in options:
+        options["quantile_scores"] = wants_quantiles(math.prod(shape), options["quantile_scores"])
+    return partial(Predictions.of, kind, axis=-1, **options), arrays, beside
 
 
 SPLIT_EVERY = 8
@@ -154,12 +149,12 @@ def count_dask(
         options["unit"] = xarray_unit(named["y_true"])
     Accumulator(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
-    parts = _parts(task, lazy, labels, options, form)
+    parts = _parts(lazy, labels, options, form)
     while len(parts) > 1:
         merged = dask.delayed(_merged, pure=True)
         parts = [merged(parts[i : i + split_every], options) for i in range(0, len(parts), split_every)]
     counted: Accumulator = dask.compute(parts[0])[0]
-    _keep(counted, task, lazy, given, cases, images, form)
+    _keep(counted, lazy, given, cases, images, form or partial(Predictions.of, forecast.kind))
     return counted
 
 
@@ -213,18 +208,17 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
 
 
 def _parts(
-    task: Task,
     arrays: Mapping[str, Any],
     labels: Mapping[str, Any],
     options: Mapping[str, Any],
-    form: Form | None,
+    form: Make | None,
 ) -> list[Any]:
     """A lazy count per chunk of the truth."""
     dask: Any = import_module("dask")
 
     truth = arrays["y_true"]
     count = dask.delayed(_count_block, pure=True)
-    cut = {name: array.rechunk(_chunks(array, truth, task)) for name, array in arrays.items()}
+    cut = {name: array.rechunk(_chunks(array, truth)) for name, array in arrays.items()}
     # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
     blocks = {name: array.to_delayed(optimize_graph=False) for name, array in cut.items()}
     strata = {
@@ -234,27 +228,16 @@ def _parts(
     offsets = [np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist() for sizes in truth.chunks]
     parts = []
     for place in np.ndindex(*truth.numblocks):
-        own = {name: block[_whole(task, place, block.ndim)] for name, block in blocks.items()}
+        own = {name: block[(*place, *(0,) * (block.ndim - len(place)))] for name, block in blocks.items()}
         own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
         parts.append(count(own, start, dict(options), form))
     return parts
 
 
-def _chunks(array: Any, truth: Any, task: Task) -> tuple[Any, ...]:
-    """The truth's chunks; an axis that only the predictions have (members first, classes last) stays whole."""
-    spare = array.ndim - truth.ndim
-    if not spare:
-        return tuple(truth.chunks)
-    lead = task.lead_axes(spare)
-    whole = [(size,) for size in array.shape]
-    return (*whole[:lead], *truth.chunks, *whole[lead + truth.ndim :])
-
-
-def _whole(task: Task, place: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    spare = ndim - len(place)
-    lead = task.lead_axes(spare) if spare else 0
-    return (*(0,) * lead, *place, *(0,) * (spare - lead))
+def _chunks(array: Any, truth: Any) -> tuple[Any, ...]:
+    """The truth's chunks; the last axes, which only the predictions have, stay whole."""
+    return (*truth.chunks, *((size,) for size in array.shape[truth.ndim :]))
 
 
 def _label_of(label: Any, place: tuple[int, ...]) -> Any:
@@ -267,7 +250,7 @@ def _count_block(
     arrays: Mapping[str, Any],
     start: tuple[int, ...],
     options: Mapping[str, Any],
-    form: Form | None,
+    form: Make | None,
 ) -> Accumulator:
     """Count one chunk, on a worker."""
     counted = Accumulator(**options)
@@ -282,16 +265,17 @@ def _count_block(
     return counted
 
 
-def _count_form(counted: Accumulator, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
+def _count_form(counted: Accumulator, form: Make, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
     """Count predictions in another form; for a block without truth that counts, only that it existed."""
     given: dict[str, Any] = {
         name: arrays.pop(name) for name in ("mask", "weights", "groups", "by") if name in arrays
     }
     given |= {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
+    truth = arrays.pop("y_true")
     try:
-        data = form.predictions(arrays, given)
+        data = form(truth, arrays, **given)
     except EmptyInputError as error:
-        counted.count_nothing(REGRESSION, error.counts, arrays["y_true"])
+        counted.count_nothing(REGRESSION, error.counts, truth)
         return
     counted.update(data)
 
@@ -306,12 +290,11 @@ def _merged(parts: Sequence[Accumulator], options: Mapping[str, Any]) -> Accumul
 
 def _keep(
     counted: Accumulator,
-    task: Task,
     arrays: Mapping[str, Any],
     given: Mapping[str, Any],
     cases: Sequence[int],
     images: Any,
-    form: Form | None,
+    make: Make,
 ) -> None:
     """Read the cases wanted for maps."""
     dask: Any = import_module("dask")
@@ -319,20 +302,12 @@ def _keep(
     shape = arrays["y_true"].shape
     for number in cases:
         place = case_place(number, shape)
-        wanted = {}
-        for name, array in arrays.items():
-            spare = array.ndim - len(shape)
-            lead = task.lead_axes(spare) if spare else 0
-            wanted[name] = array[(*(slice(None),) * lead, *place)]
-        (found,) = dask.compute(wanted)
+        (found,) = dask.compute({name: array[place] for name, array in arrays.items()})
         more = {name: found[name] for name in ("mask", "weights") if name in found}
         try:
-            options = {**given, **more}
-            if form is not None:
-                data = form.predictions(found, options)
-            else:
-                kind_arrays = {name: array for name, array in found.items() if name not in ("y_true", *more)}
-                data = Forecast.of(found["y_true"], kind_arrays).predictions(**options)
+            options, truth = {**given, **more}, found.pop("y_true")
+            own = {name: array for name, array in found.items() if name not in more}
+            data = make(truth, own, **options)
         except EmptyInputError:
             continue  # a picture without any ground truth
         image = case_image(images, place, shape)

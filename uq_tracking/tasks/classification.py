@@ -81,7 +81,7 @@ class Classification(Task):
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Members come first, classes last."""
+        """Classes come last, members before them."""
         labels, probs = arrays["y_true"], arrays["probs"]
         members, classes = options.get("members_axis"), options.get("class_axis")
         if classes is None:
@@ -90,22 +90,18 @@ class Classification(Task):
         front = [] if members is None else [members % probs.ndim]
         back = [] if binary else [classes % probs.ndim]
         rest = [axis for axis in range(probs.ndim) if axis not in (*front, *back)]
-        moved = probs.transpose(*front, *rest, *back)
+        moved = probs.transpose(*rest, *front, *back)
         if tuple(probs.shape[axis] for axis in rest) != labels.shape:
             raise ShapeError(
                 f"labels have shape {labels.shape} and probs {probs.shape}; probs need the labels' shape and an axis "
                 "of classes, or the labels' shape for a binary classifier"
             )
-        own = {**options, "class_axis": -1, "members_axis": 0 if front else None}
+        own = {**options, "class_axis": -1, "members_axis": -2 if front else None}
         if binary and front:
             raise ShapeError(
                 "lazy members of a binary classifier are not supported; add an axis of two classes"
             )
         return {**arrays, "probs": moved}, own
-
-    def lead_axes(self, spare: int) -> int:
-        """Members come before the samples' axes, classes after them."""
-        return spare - 1
 
     def reference(self, reference: Any, data: Predictions) -> Any:
         """Probabilities in the same form as the scored ones, or without their members axis."""

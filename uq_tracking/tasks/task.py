@@ -122,13 +122,9 @@ class Task(ABC):
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check dask arrays, move axes that only predictions have as ``lead_axes`` says, and adapt the options."""
+        """Check dask arrays, move the axes that only predictions have to the end, and adapt the options."""
         check_shapes(*((name, array.shape) for name, array in arrays.items()))
         return arrays, dict(options)
-
-    def lead_axes(self, spare: int) -> int:
-        """How many of the axes that only lazy predictions have come first; the others come last."""
-        return 0
 
     @abstractmethod
     def reference(self, reference: Any, data: Any) -> Any:

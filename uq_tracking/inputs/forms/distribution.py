@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,12 +12,19 @@ from scipy import special
 
 from uq_tracking.errors import InputTypeError, ShapeError
 from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT, t_square_integral
-from uq_tracking.inputs.convert import FloatArray
+from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, QUARTILES_PER_STD, Columns, Scored, quantile_scores
 from uq_tracking.inputs.forms.laws import Law, read_law
-from uq_tracking.inputs.forms.mixture import score_mixture
-from uq_tracking.inputs.forms.numbers import Numbers, of_distribution
+from uq_tracking.inputs.forms.mixture import Mixture, score_mixture, wants_quantiles
+from uq_tracking.inputs.forms.numbers import Numbers, Wording, of_distribution
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.typed import override
+
+STATED = Wording(
+    mean="the distribution's mean or F(y)",
+    std="the distribution's std",
+    non_finite_cure="its parameters must be finite; if it has no variance, pass an object with quantiles",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,6 +33,20 @@ class Distribution(Numbers):
 
     name: ClassVar[str] = "distribution"
     takes: ClassVar[tuple[str, ...]] = ()
+    made_by: ClassVar[str] = "Predictions.from_distribution"
+
+    wording: Wording = STATED
+
+    @classmethod
+    @override
+    def read(
+        cls, truth: Source, *, dist: Any = None, quantile_scores: bool | None = None, **more: Any
+    ) -> tuple[Numbers, Sequence[Source]]:
+        check_shapes((truth.name, truth.values.shape))
+        law, wanted = read_law(dist), wants_quantiles(truth.values.size, quantile_scores)
+        kind: type[Numbers] = cls if law.mixture is None else Mixture
+        scored = score_distribution(truth.values, dist, law, quantiles=wanted)
+        return kind.of(scored, np.dtype(np.float64), wording=cls.wording, **more), []
 
     @classmethod
     @override

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from uq_tracking.inputs.convert import FloatArray
+from uq_tracking.checks import check_flag
+from uq_tracking.inputs.axes import check_members, members_first, without_members
+from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
-from uq_tracking.inputs.forms.numbers import Numbers
+from uq_tracking.inputs.forms.joint import draw_vectors, spread_over_vectors
+from uq_tracking.inputs.forms.numbers import Numbers, Wording
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from uq_tracking.inputs.predictions import Predictions
 
 FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}
 """Number of draws needed for a score's outermost quantile to lie between draws: level 1/(M + 1) or above."""
+
+
+DRAWN = Wording(
+    mean="the mean of the draws",
+    std="the std of the draws",
+    non_finite_cure="every sample needs at least two finite draws; NaN draws are ignored",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,6 +42,29 @@ class Draws(Numbers):
     std_caveat: ClassVar[str] = "the std of draws is an estimate"
     noisy_std: ClassVar[bool] = True
     own_scores: ClassVar[tuple[str, ...]] = ("crps_ensemble",)
+    made_by: ClassVar[str] = "Predictions.from_samples"
+    splits: ClassVar[tuple[str, ...]] = ("draws",)
+    member: ClassVar[str] = "draw"
+
+    wording: Wording = DRAWN
+
+    @classmethod
+    @override
+    def read(
+        cls, truth: Source, *, draws: Any = None, axis: int | None = None, joint: bool = False, **more: Any
+    ) -> tuple[Self, Sequence[Source]]:
+        check_flag("joint", joint)
+        source = members_first(draws, "draws", truth, axis, cls.member)
+        check_members(truth, source, None, cls.member)
+        values = source.values
+        if source.left_out is not None:
+            values, source = np.where(source.left_out, np.nan, values), source._replace(left_out=None)
+        if joint:
+            last = np.moveaxis(values, 0, -2)
+            cost = last.shape[-2] * (2 + last.shape[-1]) * 3
+            more["vectors"] = partial(spread_over_vectors, draw_vectors, (truth.values, last), cost)
+        form = cls.of(score_draws(truth.values, values), values.dtype, samples=values, **more)
+        return form, [without_members(source)]
 
     @override
     def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:

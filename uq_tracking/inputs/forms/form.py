@@ -62,6 +62,10 @@ class Form(ABC):
     """Count of samples without truth, and what messages call these."""
     made_by: ClassVar[str] = "Predictions"
     """Name of the constructor in error messages."""
+    splits: ClassVar[tuple[str, ...]] = ()
+    """Arguments of its constructor that may be dask arrays; those with more axes than the truth hold members."""
+    member: ClassVar[str] = "member"
+    """What messages call a member, such as a draw."""
     in_unit: ClassVar[bool] = False
     """Whether truth and forecast have a unit."""
     std_caveat: ClassVar[str] = ""
@@ -74,10 +78,10 @@ class Form(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, truth: Source, *args: Any, **arrays: Any) -> tuple[Self, Sequence[Source]]:
+    def read(cls, truth: Source, *args: Any, **arrays: Any) -> tuple[Form, Sequence[Source]]:
         """Read the arrays that it ``takes`` and its ``options``, by name.
 
-        Return the form, and the arrays whose masks and labelled axes count.
+        Return the form, or a simpler one of the same, and the arrays whose masks and labelled axes count.
         """
 
     @classmethod

@@ -23,7 +23,7 @@ FAR = 400.0
 
 
 def spread_over_vectors(
-    function: Callable[..., Columns], whole: BoolArray, arrays: tuple[FloatArray, ...], cost: int
+    function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int, whole: BoolArray
 ) -> Columns:
     """Columns of the components, shape (..., D), each with the value of its vector; 0 if the vector is incomplete.
 
@@ -31,12 +31,12 @@ def spread_over_vectors(
     ----------
     function : callable
         Maps blocks of vectors to one value each: arrays (n, D), (n, D, D) or (n, M, D).
-    whole : bool array, shape (...)
-        Which vectors count with all their components.
     arrays : arrays
         In the vectors' shape, with their own axes at the end; truth first.
     cost : int
         Numbers in memory per vector.
+    whole : bool array, shape (...)
+        Which vectors count with all their components.
     """
     shape, size = whole.shape, arrays[0].shape[-1]
     chosen = np.flatnonzero(whole)

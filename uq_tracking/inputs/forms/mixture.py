@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
-from uq_tracking.inputs.convert import FloatArray
+from uq_tracking.checks import check_choice, check_flag, whole_number
+from uq_tracking.errors import SettingsError
+from uq_tracking.inputs.axes import check_members, members_first, without_members
+from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
-from uq_tracking.inputs.forms.numbers import Numbers, of_distribution
+from uq_tracking.inputs.forms.numbers import MeanStd, Numbers, Wording, of_distribution
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
     from uq_tracking.inputs.predictions import Predictions
 
+QUANTILES_UP_TO = 5_000
+"""The 199 quantiles that some scores need are computed by default for up to this many samples."""
+MEMBERS = Wording(
+    mean="the mean of the members",
+    std="the std of the members",
+    non_finite_cure="a NaN, infinity or negative std in any member invalidates the sample",
+)
 MOST_STEPS = 200
 """Maximum number of steps in a quantile search; each at least halves the bracket or the step before it."""
 TOLERANCE = 1e-13
 """Of a quantile, relative to its size and the width of the first bracket."""
+
+
+COMPONENTS = Wording(
+    mean="the mean of the mixture",
+    std="the std of the mixture",
+    non_finite_cure="every component needs a finite mean and a std above 0",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,6 +49,54 @@ class Mixture(Numbers):
 
     name: ClassVar[str] = "mixture"
     takes: ClassVar[tuple[str, ...]] = ()
+    made_by: ClassVar[str] = "Predictions.from_ensemble"
+    splits: ClassVar[tuple[str, ...]] = ("means", "stds")
+
+    wording: Wording = COMPONENTS
+
+    @classmethod
+    @override
+    def read(
+        cls,
+        truth: Source,
+        *,
+        means: Any = None,
+        stds: Any = None,
+        axis: int | None = None,
+        combine: str = "gaussian",
+        ddof: int = 0,
+        quantile_scores: bool | None = None,
+        **more: Any,
+    ) -> tuple[Numbers, Sequence[Source]]:
+        check_choice("combine", combine, ("gaussian", "mixture"))
+        ddof = whole_number("ddof", ddof)
+        source = members_first(means, "means", truth, axis, cls.member)
+        noise = None if stds is None else members_first(stds, "stds", truth, axis, cls.member)
+        check_members(truth, source, noise, cls.member)
+        if combine == "mixture" and noise is None:
+            raise SettingsError(
+                "a mixture needs the members' stds; pass them, or combine='gaussian', or draws with from_samples"
+            )
+        if not 0 <= ddof < len(source.values):
+            raise SettingsError(
+                f"ddof={ddof} with {len(source.values)} samples leaves no degrees of freedom; pass 0 <= ddof < M"
+            )
+        given = [part for part in (source, noise) if part is not None]
+        members = [part.values for part in given]
+        found = in_blocks(
+            partial(combined_members, ddof=ddof), truth.values, *members, cost=len(source.values)
+        )
+        dtype = np.result_type(*members)
+        moments: dict[str, Any] = {name: column.astype(dtype) for name, column in found.items()}
+        more |= dict(zip(("samples", "member_std"), members, strict=False))
+        if combine == "gaussian":
+            form: Numbers = MeanStd(wording=MEMBERS, **moments, **more)
+        else:
+            wanted = wants_quantiles(truth.values.size, quantile_scores)
+            scored = score_mixture(truth.values, *members, quantiles=wanted)
+            parts = {name: moments[name] for name in ("aleatoric", "epistemic")}
+            form = cls.of(scored, dtype, **parts, **more)
+        return form, [without_members(part) for part in given]
 
     @override
     def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:
@@ -40,6 +106,32 @@ class Mixture(Numbers):
     @override
     def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
         return of_distribution(key)
+
+
+def wants_quantiles(size: int, asked: bool | None) -> bool:
+    """Return True if the quantiles of a continuous distribution are to be computed."""
+    if asked is None:
+        return size <= QUANTILES_UP_TO
+    check_flag("quantile_scores", asked)
+    return bool(asked)
+
+
+def combined_members(
+    target: FloatArray, means: FloatArray, stds: FloatArray | None = None, *, ddof: int
+) -> Columns:
+    """Match the first two moments of the mixture of M members, arrays (M, n); its parts if members have a std."""
+    mean = means.mean(axis=0)
+    apart = means - mean
+    between = np.einsum("mi,mi->i", apart, apart) / (len(means) - ddof)
+    if stds is None:
+        return {"mean": mean, "std": np.sqrt(between)}
+    within = np.where((stds < 0).any(axis=0), np.nan, np.einsum("mi,mi->i", stds, stds) / len(means))
+    return {
+        "mean": mean,
+        "std": np.sqrt(within + between),
+        "aleatoric": np.sqrt(within),
+        "epistemic": np.sqrt(between),
+    }
 
 
 def score_mixture(

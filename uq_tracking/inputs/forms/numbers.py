@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
+from uq_tracking.inputs.axes import read_equal
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, Scored, picked, places
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint
@@ -37,6 +38,9 @@ class Wording(NamedTuple):
     non_finite_cure: str = ""
 
 
+AS_GIVEN = Wording()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbers(Form):
     """A mean and a standard deviation, and whatever else the form says about each sample.
@@ -60,6 +64,8 @@ class Numbers(Form):
         The floor that was applied.
     wording : Wording
         How error messages refer to mean and std.
+    vectors : callable, optional
+        Says what the samples as components of vectors say, given which vectors count; until they are checked.
     """
 
     task: ClassVar[str] = "regression"
@@ -80,7 +86,8 @@ class Numbers(Form):
     samples: FloatArray | None = None
     member_std: FloatArray | None = None
     std_floor: float | None = None
-    wording: Wording = field(default_factory=Wording)
+    wording: Wording = AS_GIVEN
+    vectors: Callable[[BoolArray], Columns] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -88,27 +95,12 @@ class Numbers(Form):
             cls.scored_as = cls.name
 
     @classmethod
-    def of(cls, scored: Scored, wording: Wording, dtype: np.dtype[Any], **more: Any) -> Self:
+    def of(cls, scored: Scored, dtype: np.dtype[Any], **more: Any) -> Self:
         """Make the form of what it says about each sample; an unknown PIT is as bad as an unknown mean."""
         columns = dict(scored.columns)
         mean, std = columns.pop("mean"), columns.pop("std")
         mean = np.where(np.isfinite(columns["pit_low"]), mean, np.nan).astype(dtype)
-        return cls(
-            mean=mean, std=std.astype(dtype), columns=columns, known=scored.facts, wording=wording, **more
-        )
-
-    @classmethod
-    @override
-    def read(cls, truth: Source, *args: Any, **arrays: Any) -> tuple[Self, Sequence[Source]]:
-        raise SettingsError(f"{cls.name} are made by a constructor of Predictions")
-
-    def with_vectors(self, columns: Mapping[str, FloatArray], length: int) -> Self:
-        """Add what is known of samples as components of vectors."""
-        for column in columns.values():
-            column.flags.writeable = False
-        return replace(
-            self, columns={**self.columns, **columns}, known={**self.known, "vector_length": length}
-        )
+        return cls(mean=mean, std=std.astype(dtype), columns=columns, known=scored.facts, **more)
 
     @property
     @override
@@ -156,7 +148,7 @@ class Numbers(Form):
             known &= True if left_out is None else ~left_out
             columns = (column[known].astype(np.float64) for column in (truth, self.mean, self.std))
             hint = negative_hint(*columns)
-            if hint and self.wording == Wording():
+            if hint and self.wording == AS_GIVEN:
                 raise InvalidValueError(f"{error}; {hint}") from None
             raise
         std, n_zero = self.std, self.zeros(valid)
@@ -164,7 +156,12 @@ class Numbers(Form):
             std = _raised(std, self.std_floor)
         elif n_zero and np.signbit(std).any():  # -0.0 would flip the sign of quotients
             std = std + std.dtype.type(0)
-        return replace(self, std=std), valid, {**counts, "n_zero_std": n_zero}
+        form = replace(self, std=std, vectors=None)
+        if self.vectors is not None:
+            whole = np.ones(truth.shape[:-1], dtype=bool) if valid is None else valid.all(axis=-1)
+            columns = {**self.columns, **self.vectors(np.asarray(whole))}
+            form = replace(form, columns=columns, known={**self.known, "vector_length": truth.shape[-1]})
+        return form, valid, {**counts, "n_zero_std": n_zero}
 
     def zeros(self, valid: BoolArray | None) -> int:
         """Return how many of the samples that count have a std of 0."""
@@ -246,14 +243,23 @@ class MeanStd(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, y_pred: Any = None, y_std: Any = None, std_floor: float | None = None
+        cls,
+        truth: Source,
+        *,
+        y_pred: Any = None,
+        y_std: Any = None,
+        beside: Sequence[Source] = (),
+        **more: Any,
     ) -> tuple[Self, Sequence[Source]]:
         mean = read_floats(y_pred, "y_pred")
         if isinstance(y_std, Real) and not isinstance(y_std, bool):
             y_std = np.full(mean.values.shape, y_std, dtype=mean.values.dtype)
         std = read_floats(y_std, "y_std")
         check_shapes(*((source.name, source.values.shape) for source in (truth, mean, std)))
-        return cls(mean=mean.values, std=std.values, std_floor=std_floor), (mean, std)
+        return cls(mean=mean.values, std=std.values, **more), (mean, std, *beside)
+
+
+VALUES = Wording(mean="y_pred or pit", std="y_std", non_finite_cure="pit must be between 0 and 1")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -262,6 +268,45 @@ class Density(Numbers):
 
     name: ClassVar[str] = "density"
     takes: ClassVar[tuple[str, ...]] = ()
+
+    wording: Wording = VALUES
+
+    @classmethod
+    @override
+    def read(
+        cls,
+        truth: Source,
+        *,
+        pit: Any = None,
+        y_pred: Any = None,
+        y_std: Any = None,
+        log_density: Any = None,
+        crps: Any = None,
+        **more: Any,
+    ) -> tuple[Self, Sequence[Source]]:
+        low, high = pit if isinstance(pit, tuple | list) and len(pit) == 2 else (pit, pit)
+        given = {"y_pred": y_pred, "y_std": y_std, "pit": low, "upper pit": high}
+        given |= {} if log_density is None else {"log_density": log_density}
+        given |= {} if crps is None else {"crps": crps}
+        sources = read_equal(truth, **given)
+        values = {source.name: source.values for source in sources}
+        outside = (values["pit"] < 0) | (values["upper pit"] > 1) | (values["upper pit"] < values["pit"])
+        if np.any(outside & np.isfinite(truth.values)):
+            raise InvalidValueError(
+                f"pit has {int(np.count_nonzero(outside))} values outside [0, 1], or decreasing pairs; pass F(y)"
+            )
+        columns = {
+            "mean": values["y_pred"],
+            "std": values["y_std"],
+            "pit_low": values["pit"].astype(np.float64),
+            "pit_high": values["upper pit"].astype(np.float64),
+        }
+        if log_density is not None:
+            columns["nll"] = -values["log_density"].astype(np.float64)
+        if crps is not None:
+            columns["crps"] = values["crps"].astype(np.float64)
+        dtype = np.result_type(values["y_pred"], values["y_std"])
+        return cls.of(Scored(columns), dtype, **more), sources[1:]
 
     @classmethod
     @override
@@ -305,21 +350,3 @@ def evidential_stds(nu: FloatArray, alpha: FloatArray, beta: FloatArray) -> Colu
         epistemic = aleatoric / nu
         variances = {"std": aleatoric + epistemic, "aleatoric": aleatoric, "epistemic": epistemic}
         return {name: np.sqrt(variance).astype(dtype) for name, variance in variances.items()}
-
-
-def combined_members(
-    target: FloatArray, means: FloatArray, stds: FloatArray | None = None, *, ddof: int
-) -> Columns:
-    """Match the first two moments of the mixture of M members, arrays (M, n); its parts if members have a std."""
-    mean = means.mean(axis=0)
-    apart = means - mean
-    between = np.einsum("mi,mi->i", apart, apart) / (len(means) - ddof)
-    if stds is None:
-        return {"mean": mean, "std": np.sqrt(between)}
-    within = np.where((stds < 0).any(axis=0), np.nan, np.einsum("mi,mi->i", stds, stds) / len(means))
-    return {
-        "mean": mean,
-        "std": np.sqrt(within + between),
-        "aleatoric": np.sqrt(within),
-        "epistemic": np.sqrt(between),
-    }

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
-from uq_tracking.errors import SettingsError
+from uq_tracking.checks import value_text
+from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.formatting import format_levels
-from uq_tracking.inputs.convert import FloatArray
+from uq_tracking.inputs.axes import check_members, members_first, read_equal, without_members
+from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import Columns, Scored, in_blocks
-from uq_tracking.inputs.forms.numbers import Numbers
+from uq_tracking.inputs.forms.numbers import Numbers, Wording
 from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 CENTRAL = {f"inside_{percent}": percent / 100 for percent in (50, 68, 80, 90, 95)}
 CLOSE = 1e-9
 """Levels this close count as equal."""
+
+
+LEVELS = Wording(
+    mean="the point prediction of the quantiles",
+    std="the spread of the quantiles",
+    non_finite_cure="every quantile must be finite",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,6 +44,30 @@ class Quantiles(Numbers):
     std_caveat: ClassVar[str] = "the std of quantiles is an approximation"
     is_interval: ClassVar[bool] = True
     own_scores: ClassVar[tuple[str, ...]] = ("wis", "inside_widest", "width_widest")
+    made_by: ClassVar[str] = "Predictions.from_quantiles"
+    splits: ClassVar[tuple[str, ...]] = ("quantiles", "y_pred")
+    member: ClassVar[str] = "quantile"
+
+    wording: Wording = LEVELS
+
+    @classmethod
+    @override
+    def read(
+        cls,
+        truth: Source,
+        *,
+        quantiles: Any = None,
+        levels: Any = None,
+        y_pred: Any = None,
+        axis: int | None = None,
+        **more: Any,
+    ) -> tuple[Self, Sequence[Source]]:
+        source = members_first(quantiles, "quantiles", truth, axis, cls.member)
+        check_members(truth, source, None, cls.member, fewest=1)
+        given, order = _levels(levels, len(source.values))
+        own = () if y_pred is None else read_equal(truth, y_pred=y_pred)[1:]
+        scored = score_quantiles(truth.values, source.values[order], given, *(point.values for point in own))
+        return cls.of(scored, source.values.dtype, **more), [without_members(source), *own]
 
     @classmethod
     @override
@@ -46,12 +84,51 @@ class Quantiles(Numbers):
         return f"quantiles at {levels} have no density"
 
 
+ENDS = Wording(
+    mean="the midpoint of low and high",
+    std="high - low",
+    negative_cure="low exceeds high there; swap them",
+)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Interval(Quantiles):
     """A central interval: two quantiles."""
 
     name: ClassVar[str] = "interval"
     std_caveat: ClassVar[str] = "the std of an interval is an approximation"
+    made_by: ClassVar[str] = "Predictions.from_interval"
+    splits: ClassVar[tuple[str, ...]] = ()
+
+    wording: Wording = ENDS
+
+    @classmethod
+    @override
+    def read(
+        cls,
+        truth: Source,
+        *,
+        low: Any = None,
+        high: Any = None,
+        y_pred: Any = None,
+        level: float = math.nan,
+        **more: Any,
+    ) -> tuple[Self, Sequence[Source]]:
+        if not (isinstance(level, Real) and 0 < level < 1):
+            raise SettingsError(
+                f"level is {value_text(level)}; pass a probability between 0 and 1, for example 0.9"
+            )
+        own = {} if y_pred is None else {"y_pred": y_pred}
+        sources = read_equal(truth, low=low, high=high, **own)[1:]
+        below, above, *point = (source.values for source in sources)
+        levels = np.asarray([(1 - level) / 2, (1 + level) / 2])
+        scored = score_quantiles(truth.values, np.stack([below, above]), levels, *point)
+        with np.errstate(all="ignore"):  # checks find and name non-finite values
+            gap = np.subtract(above, below, dtype=np.float64)
+            middle = point[0] if point else below + 0.5 * gap
+        columns = {**scored.columns, "std": gap / (2 * special.ndtri(levels[1])), "mean": middle}
+        del columns["crps"]  # a trapezoid over two levels says next to nothing about it
+        return cls.of(Scored(columns, scored.facts), np.result_type(below, above), **more), sources
 
     @classmethod
     @override
@@ -59,6 +136,23 @@ class Interval(Quantiles):
         if key == "crps":
             return "an interval alone does not determine it; pass quantiles at more levels"
         return super().why_not(key, facts, size)
+
+
+def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
+    """Levels in ascending order, and the permutation that sorts them."""
+    try:
+        given = np.asarray(levels, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(f"levels is {value_text(levels)}; pass shares, such as [0.1, 0.5, 0.9]") from None
+    if given.shape != (size,):
+        raise ShapeError(f"levels has shape {given.shape} for {size} quantiles; pass one level for each")
+    order = np.argsort(given)
+    given = given[order]
+    if not (np.all(given > 0) and np.all(given < 1)):
+        raise SettingsError("levels holds values not between 0 and 1; pass shares, such as 0.9")
+    if np.any(np.diff(given) < 1e-9):
+        raise SettingsError("levels contains a duplicate; pass each level once")
+    return given, order
 
 
 def score_quantiles(
