@@ -9,9 +9,10 @@ import numpy as np
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, SettingsError, ShapeError
-from uq_tracking.inputs.axes import read_equal
 from uq_tracking.inputs.constructors import Options
-from uq_tracking.inputs.convert import Source, check_alignment, check_units, read, read_mask
+from uq_tracking.inputs.convert import Source, check_alignment, read
+from uq_tracking.inputs.forms.form import Form
+from uq_tracking.inputs.forms.numbers import MeanStd
 from uq_tracking.inputs.labels import read_weights, zero_where_left_out
 from uq_tracking.inputs.predictions import Predictions
 
@@ -50,20 +51,39 @@ def split_outputs(
     >>> boxes["y"].flat()[1]
     array([4.])
     """
+    own: dict[str, Any] = dict(options)
+    return outputs_of(MeanStd, y_true, {"y_pred": y_pred, "y_std": y_std}, outputs, own)
+
+
+def outputs_of(
+    kind: type[Form],
+    y_true: Any,
+    arrays: Mapping[str, Any],
+    outputs: Sequence[str],
+    options: dict[str, Any],
+) -> dict[str, Predictions]:
+    """Read arrays of a form as a whole, and make predictions of each entry of the truth's last axis."""
     check_names(outputs)
-    sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
-    check_alignment([(source.name, source.axes) for source in sources])
-    shape = sources[0].values.shape
+    own = {name: options.pop(name) for name in kind.options if name in options}
+    truth = kind.read_truth(y_true)
+    form, sources = kind.read(truth, **arrays, **own)
+    check_alignment([(source.name, source.axes) for source in (truth, *sources)])
+    shape = truth.values.shape
     if shape[-1] != len(outputs):
         raise ShapeError(
             f"the last axis of shape {shape} has {shape[-1]} entries for {len(outputs)} outputs: {outputs}"
         )
     if options.get("weights") is not None:
-        options["weights"] = zero_where_left_out(read_weights(options["weights"], sources[0]))
-    if options.get("unit") is None:
-        check_units((source.name, source.unit) for source in sources)
-        options["unit"] = sources[0].unit
-    return {name: _one(name, k, sources, options) for k, name in enumerate(outputs)}
+        options["weights"] = zero_where_left_out(read_weights(options["weights"], truth))
+    found = {}
+    for k, name in enumerate(outputs):
+        given = [_cut(truth, k), *(_cut(source._replace(values=truth.values), k) for source in sources)]
+        beside = {key: _of_output(value, key, k, len(shape)) for key, value in options.items()}
+        try:
+            found[name] = Predictions.made(given, form.output(k), **beside)
+        except InputError as error:
+            raise type(error)(f"output {name!r}: {error}") from error
+    return found
 
 
 def check_names(outputs: Sequence[str]) -> None:
@@ -92,24 +112,17 @@ def entry_of(given: Any, option: str, output: str) -> Any:
     return given[output]
 
 
-def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Predictions:
-    target, mean, std = (_cut(source, k) for source in sources)
-    own = options.copy()
-    ndim = sources[0].values.ndim
-    if own.get("mask") is not None:
-        mask = read_mask(own["mask"], "mask")
-        own["mask"] = _cut(mask, k) if mask.values.ndim == ndim else mask.values
-    for labels in ("weights", "groups", "by"):
-        if own.get(labels) is not None:
-            values = read(own[labels], labels).values
-            own[labels] = values[..., k] if values.ndim == ndim else own[labels]
-    try:
-        return Predictions(target, mean, std, **own)
-    except InputError as error:
-        raise type(error)(f"output {name!r}: {error}") from error
+def _of_output(value: Any, name: str, k: int, ndim: int) -> Any:
+    """Return what an option says about output k: its entry along the last axis, if it has the truth's axes."""
+    if value is None or name not in ("mask", "weights", "groups", "by"):
+        return value
+    source = read(value, name)
+    if source.values.ndim < ndim:
+        return value
+    one = _cut(source, k)
+    return one.values if one.left_out is None else np.ma.MaskedArray(one.values, one.left_out)
 
 
-def _cut(source: Source, k: int) -> Any:
-    """One output of an array; masked arrays stay masked."""
-    values = source.values[..., k]
-    return values if source.left_out is None else np.ma.MaskedArray(values, source.left_out[..., k])
+def _cut(source: Source, k: int) -> Source:
+    left_out = None if source.left_out is None else source.left_out[..., k]
+    return source._replace(values=source.values[..., k], left_out=left_out, axes=source.axes[:-1])

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import InputError, RecalibrationError, SettingsError, ShapeError
-from uq_tracking.inputs.convert import read, read_floats
-from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.forms.probabilities import Probabilities, class_axis_of, probabilities_of
-from uq_tracking.inputs.labels import read_weights, zero_where_left_out
-from uq_tracking.inputs.outputs import check_names, entry_of
+from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
+from uq_tracking.inputs.convert import read
+from uq_tracking.inputs.forms.probabilities import class_axis_of, probabilities_of
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
@@ -27,10 +24,8 @@ from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
 from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.tasks.task import INPUT_OPTIONS, Fit, Samples, Task
+from uq_tracking.tasks.task import Fit, Samples, Task
 from uq_tracking.typed import override
-
-INPUT = (*INPUT_OPTIONS, *Probabilities.options)
 
 
 class Classification(Task):
@@ -50,33 +45,6 @@ class Classification(Task):
         "1e-4 absolute for areas (ause_brier, aurc), 0.1 / sqrt(n) for ece and ace, and 0.1 / sqrt(m) for mce, whose "
         "bin has m samples",
     }
-
-    def split(
-        self, forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
-    ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        """Labels have the outputs along their last axis; probabilities along the corresponding axis."""
-        labels, probs = forecast.y_true, forecast.arrays.get("probs")
-        if probs is None:
-            raise SettingsError("outputs= splits arrays along their last axis; pass labels and probs")
-        check_names(outputs)
-        truth, given = read(labels, "labels").values, read_floats(probs, "probs").values
-        if not truth.ndim or truth.shape[-1] != len(outputs):
-            raise ShapeError(
-                f"labels have shape {truth.shape}; their last axis must hold the outputs {list(outputs)}"
-            )
-        own = {name: options[name] for name in INPUT if options.get(name) is not None}
-        if "weights" in own:
-            own["weights"] = zero_where_left_out(read_weights(own["weights"], read(labels, "labels")))
-        rest = {name: value for name, value in options.items() if name not in INPUT}
-        found = {}
-        for k, name in enumerate(outputs):
-            try:
-                *arrays, given_options = _one_output(truth, given, k, own)
-                data = Predictions.from_probs(*arrays, **given_options)
-                found[name] = (data, {key: entry_of(value, key, name) for key, value in rest.items()})
-            except InputError as error:
-                raise type(error)(f"output {name!r}: {error}") from error
-        return found
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
@@ -209,34 +177,6 @@ class ClassSamples(Samples):
                 f"{n_logits}; fit it to predictions of the same model"
             )
         yield from self.data.with_form(replace(form, transform=fitted.new_logarithms)).row_blocks()
-
-
-def _one_output(
-    truth: npt.NDArray[Any], given: npt.NDArray[Any], k: int, own: Mapping[str, Any]
-) -> tuple[Any, Any, dict[str, Any]]:
-    """Labels, probabilities and options of output k."""
-    options = dict(own)
-    members, classes = options.get("members_axis"), options.get("class_axis")
-    if classes is None:
-        classes = class_axis_of(truth.shape, given.shape, members, None if options.get("logits") else given)
-        options["class_axis"] = classes
-    binary = given.ndim == truth.ndim + (members is not None)
-    special = {axis % given.ndim for axis in (members, None if binary else classes) if axis is not None}
-    plain = [axis for axis in range(given.ndim) if axis not in special]
-    if not plain or given.shape[plain[-1]] != truth.shape[-1]:
-        raise ShapeError(
-            f"probs have shape {given.shape}; besides the axes of classes and members they need the labels' "
-            f"{truth.shape}"
-        )
-    for name, axis in (("members_axis", members), ("class_axis", None if binary else classes)):
-        if axis is not None:
-            axis %= given.ndim
-            options[name] = axis - (axis > plain[-1])
-    for name in ("mask", "weights", "groups", "by"):
-        if options.get(name) is not None:
-            values = read(options[name], name).values
-            options[name] = values[..., k] if values.ndim == truth.ndim else options[name]
-    return truth[..., k], np.take(given, k, axis=plain[-1]), options
 
 
 CLASSIFICATION = Classification()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,8 +13,6 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.families import family_of
 from uq_tracking.inputs.convert import read
-from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.outputs import entry_of, split_outputs
 from uq_tracking.inputs.predictions import Case
 from uq_tracking.metrics.reference import as_reference
 from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
@@ -26,10 +24,8 @@ from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.regression import layout_for
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
-from uq_tracking.tasks.task import INPUT_OPTIONS, Fit, Samples, Task
+from uq_tracking.tasks.task import Fit, Samples, Task
 from uq_tracking.typed import override
-
-INPUT = (*INPUT_OPTIONS, "std_floor", "unit")
 
 AT_ONCE = 1 << 22
 """Samples recalibrated at a time."""
@@ -64,15 +60,13 @@ class Regression(Task):
         return layout_for(facts)
 
     @override
-    def split(
-        self, forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
-    ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        if forecast.arrays.keys() != {"y_pred", "y_std"}:
-            raise SettingsError("outputs= splits arrays along their last axis; pass y_true, y_pred and y_std")
-        own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
-        parts = split_outputs(forecast.y_true, **forecast.arrays, outputs=outputs, **own)
-        rest = {name: value for name, value in options.items() if name not in INPUT}
-        return {name: (part, _cut(rest, name, k, outputs)) for k, (name, part) in enumerate(parts.items())}
+    def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
+        own = super().of_output(options, output, k, size)
+        for name in ("calibration", "reference"):
+            given = own.get(name)
+            if isinstance(given, tuple) and not isinstance(given[0], str) and given is options[name]:
+                own[name] = tuple(_last(part, name, k, size) for part in given)
+        return own
 
     @override
     def reference(self, reference: Any, data: Any) -> Any:
@@ -208,23 +202,10 @@ class RegressionSamples(Samples):
                 yield {"std": std, "error": rows["error"] - shift, **weight}
 
 
-def _cut(options: Mapping[str, Any], name: str, k: int, outputs: Sequence[str]) -> dict[str, Any]:
-    """Calibration and reference of one output."""
-    calibration, reference = options.get("calibration"), options.get("reference")
-    own = {**options, "calibration": entry_of(calibration, "calibration", name)}
-    if isinstance(calibration, tuple) and len(calibration) == 3 and not isinstance(calibration[0], str):
-        own["calibration"] = tuple(_last(part, "calibration", k, outputs) for part in calibration)
-    if reference is not None:
-        own["reference"] = tuple(_last(part, "reference", k, outputs) for part in reference)
-    return own
-
-
-def _last(values: Any, name: str, k: int, outputs: Sequence[str]) -> Any:
+def _last(values: Any, name: str, k: int, size: int) -> Any:
     array = read(values, name).values
-    if not array.ndim or array.shape[-1] != len(outputs):
-        raise ShapeError(
-            f"{name} has shape {array.shape}; its last axis must hold the outputs {list(outputs)}"
-        )
+    if not array.ndim or array.shape[-1] != size:
+        raise ShapeError(f"{name} has shape {array.shape}; its last axis must hold the {size} outputs")
     return array[..., k]
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
+from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.predictions import Case
+from uq_tracking.inputs.outputs import entry_of, outputs_of
+from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import Recalibration
 from uq_tracking.settings import SCORE_OPTIONS, Settings
@@ -113,11 +115,28 @@ class Task(ABC):
         """What statistics with these facts consist of."""
         return self.layout
 
-    @abstractmethod
     def split(
         self, forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
-    ) -> dict[str, tuple[Any, dict[str, Any]]]:
+    ) -> dict[str, tuple[Predictions, dict[str, Any]]]:
         """Predictions of each output along the last axis of the truth, and the other options split to match."""
+        kind = forecast.kind
+        if not kind.takes or forecast.arrays.keys() != {*kind.takes}:
+            *first, last = kind.truth_is.split()[0], *kind.takes
+            raise SettingsError(
+                f"outputs= splits arrays along their last axis; pass {', '.join(first)} and {last}"
+            )
+        names = {*INPUT_OPTIONS, *kind.options, "unit"}
+        own = {name: value for name, value in options.items() if name in names and value is not None}
+        parts = outputs_of(kind, forecast.y_true, forecast.arrays, outputs, own)
+        rest = {name: value for name, value in options.items() if name not in names}
+        return {
+            name: (part, self.of_output(rest, name, k, len(parts)))
+            for k, (name, part) in enumerate(parts.items())
+        }
+
+    def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
+        """Options that apply to output k of several."""
+        return {name: entry_of(value, name, output) for name, value in options.items()}
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]

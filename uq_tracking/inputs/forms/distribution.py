@@ -32,7 +32,6 @@ class Distribution(Numbers):
     """A distribution object per sample."""
 
     name: ClassVar[str] = "distribution"
-    takes: ClassVar[tuple[str, ...]] = ()
     made_by: ClassVar[str] = "Predictions.from_distribution"
 
     wording: Wording = STATED
@@ -40,7 +39,7 @@ class Distribution(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, dist: Any = None, quantile_scores: bool | None = None, **more: Any
+        cls, truth: Source, *, dist: Any, quantile_scores: bool | None, **more: Any
     ) -> tuple[Numbers, Sequence[Source]]:
         check_shapes((truth.name, truth.values.shape))
         law, wanted = read_law(dist), wants_quantiles(truth.values.size, quantile_scores)

@@ -38,7 +38,6 @@ class Draws(Numbers):
     """Exchangeable draws from the predictive distribution."""
 
     name: ClassVar[str] = "draws"
-    takes: ClassVar[tuple[str, ...]] = ()
     std_caveat: ClassVar[str] = "the std of draws is an estimate"
     noisy_std: ClassVar[bool] = True
     own_scores: ClassVar[tuple[str, ...]] = ("crps_ensemble",)
@@ -51,7 +50,7 @@ class Draws(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, draws: Any = None, axis: int | None = None, joint: bool = False, **more: Any
+        cls, truth: Source, *, draws: Any, axis: int | None, joint: bool, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
         check_flag("joint", joint)
         source = members_first(draws, "draws", truth, axis, cls.member)

@@ -53,7 +53,7 @@ class Form(ABC):
 
     name: ClassVar[str]
     task: ClassVar[str]
-    takes: ClassVar[tuple[str, ...]]
+    takes: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
     truth_name: ClassVar[str] = "target"
     truth_is: ClassVar[str] = "y_true is"
@@ -207,6 +207,10 @@ class Form(ABC):
         """Digest of a piece's samples, independent of order, batches and dtype; ``weight`` is of those kept."""
         columns = [picked(array, place, keep, truth.ndim) for array in (truth, *self.digested([])[0])]
         return Fingerprint.of(*columns, *([] if weight is None else [weight]))
+
+    def output(self, k: int) -> Form:
+        """Return the form of entry k along the last axis of the truth, as arrays that it ``takes`` would give it."""
+        raise NotImplementedError(f"{self.name} have no outputs")
 
     @property
     def members(self) -> tuple[int, int] | None:

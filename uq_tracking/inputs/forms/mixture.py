@@ -48,7 +48,6 @@ class Mixture(Numbers):
     """A mixture of normal distributions."""
 
     name: ClassVar[str] = "mixture"
-    takes: ClassVar[tuple[str, ...]] = ()
     made_by: ClassVar[str] = "Predictions.from_ensemble"
     splits: ClassVar[tuple[str, ...]] = ("means", "stds")
 
@@ -60,12 +59,12 @@ class Mixture(Numbers):
         cls,
         truth: Source,
         *,
-        means: Any = None,
+        means: Any,
         stds: Any = None,
-        axis: int | None = None,
-        combine: str = "gaussian",
-        ddof: int = 0,
-        quantile_scores: bool | None = None,
+        axis: int | None,
+        combine: str,
+        ddof: int,
+        quantile_scores: bool | None,
         **more: Any,
     ) -> tuple[Numbers, Sequence[Source]]:
         check_choice("combine", combine, ("gaussian", "mixture"))

@@ -258,6 +258,10 @@ class MeanStd(Numbers):
         check_shapes(*((source.name, source.values.shape) for source in (truth, mean, std)))
         return cls(mean=mean.values, std=std.values, **more), (mean, std, *beside)
 
+    @override
+    def output(self, k: int) -> MeanStd:
+        return replace(self, mean=self.mean[..., k], std=self.std[..., k])
+
 
 VALUES = Wording(mean="y_pred or pit", std="y_std", non_finite_cure="pit must be between 0 and 1")
 
@@ -267,22 +271,13 @@ class Density(Numbers):
     """Any distribution, by its values at each sample."""
 
     name: ClassVar[str] = "density"
-    takes: ClassVar[tuple[str, ...]] = ()
 
     wording: Wording = VALUES
 
     @classmethod
     @override
     def read(
-        cls,
-        truth: Source,
-        *,
-        pit: Any = None,
-        y_pred: Any = None,
-        y_std: Any = None,
-        log_density: Any = None,
-        crps: Any = None,
-        **more: Any,
+        cls, truth: Source, *, pit: Any, y_pred: Any, y_std: Any, log_density: Any, crps: Any, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
         low, high = pit if isinstance(pit, tuple | list) and len(pit) == 2 else (pit, pit)
         given = {"y_pred": y_pred, "y_std": y_std, "pit": low, "upper pit": high}

@@ -316,6 +316,15 @@ class Probabilities(Form):
     def of_members(self, data: Predictions, chosen: Sequence[int]) -> Predictions:
         return data.with_form(replace(self, values=self.values[list(chosen)]))
 
+    @override
+    def output(self, k: int) -> Probabilities:
+        ndim = self.values.ndim - (self.axes[1] is None)
+        taken = {axis % ndim for axis in self.axes[self.binary :] if axis is not None}
+        last = max({*range(ndim)} - taken)
+        moved = [axis % ndim - (axis % ndim > last) for axis in self.axes if axis is not None]
+        values = self.values[..., k] if self.binary else self.values[..., k, :]
+        return replace(self, values=values, axes=(moved[0], None if self.axes[1] is None else moved[1]))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the samples."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -40,7 +39,6 @@ class Quantiles(Numbers):
     """Predictive quantiles at any levels."""
 
     name: ClassVar[str] = "quantiles"
-    takes: ClassVar[tuple[str, ...]] = ()
     std_caveat: ClassVar[str] = "the std of quantiles is an approximation"
     is_interval: ClassVar[bool] = True
     own_scores: ClassVar[tuple[str, ...]] = ("wis", "inside_widest", "width_widest")
@@ -53,14 +51,7 @@ class Quantiles(Numbers):
     @classmethod
     @override
     def read(
-        cls,
-        truth: Source,
-        *,
-        quantiles: Any = None,
-        levels: Any = None,
-        y_pred: Any = None,
-        axis: int | None = None,
-        **more: Any,
+        cls, truth: Source, *, quantiles: Any, levels: Any, y_pred: Any = None, axis: int | None, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
         source = members_first(quantiles, "quantiles", truth, axis, cls.member)
         check_members(truth, source, None, cls.member, fewest=1)
@@ -104,15 +95,8 @@ class Interval(Quantiles):
 
     @classmethod
     @override
-    def read(
-        cls,
-        truth: Source,
-        *,
-        low: Any = None,
-        high: Any = None,
-        y_pred: Any = None,
-        level: float = math.nan,
-        **more: Any,
+    def read(  # type: ignore[override]
+        cls, truth: Source, *, low: Any, high: Any, y_pred: Any, level: float, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
         if not (isinstance(level, Real) and 0 < level < 1):
             raise SettingsError(
