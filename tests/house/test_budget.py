@@ -27,17 +27,17 @@ figures               1926    1480      14    12
 files                  625     380       4     3
 frameworks             526     360       3     4
 inference             3149    1650      18    11
-inputs                3404    2250      19    18
+inputs                3407    2250      20    18
 metrics               2270    1400      12     9
 recalibration         1210     920       7     8
 runs                  1532    1000       9     8
 statistics            2898    2350      14    13
-streams               1118     760       7     7
+streams               1099     760       7     7
 tables                 630     430       4     4
-tasks                  484     360       4     2
+tasks                  428     360       4     2
 testing                466     420       5     5
 tracking              2580    1950      16    17
-total                28663   20540     184   164
+total                28663   20540     185   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
