@@ -27,7 +27,7 @@ figures               1926    1480      14    12
 files                  625     380       4     3
 frameworks             526     360       3     4
 inference             3149    1650      18    11
-inputs                3407    2250      20    18
+inputs                3457    2250      20    18
 metrics               2270    1400      12     9
 recalibration         1210     920       7     8
 runs                  1532    1000       9     8
