@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,23 +12,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uq_tracking.checks import check_callable, check_text, named_options, path_of, read_json, whole_number
 from uq_tracking.comparison import comparability
-from uq_tracking.comparison.differences import Difference, difference
+from uq_tracking.comparison.differences import Pairs, leave_out_groups
 from uq_tracking.comparison.facts import (
     Facts,
     MetricKeys,
     headline,
-    mean_loss,
     metric_from_dict,
     metric_to_dict,
     metrics_of,
 )
 from uq_tracking.comparison.maps import map_cases
-from uq_tracking.comparison.paired import PairedGroups, paired_groups
-from uq_tracking.comparison.runs import RunSource, ScoredRun, SkippedRun, by_method, collect, named, once
+from uq_tracking.comparison.runs import RunSource, SkippedRun, by_method, collect, named, once
 from uq_tracking.comparison.table import difference_table, disagreement, score_table, without_value
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
 from uq_tracking.formatting import shorten
-from uq_tracking.metrics.registry import Metric
 from uq_tracking.runs.read import LoggedRun
 from uq_tracking.settings import check_level, check_seed
 from uq_tracking.streams.map_samples import checked_maps
@@ -371,8 +367,8 @@ def compare(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
-    paired, unpaired = paired_groups(runs, chosen, seed)
-    pairs = _Pairs(groups, paired, level)
+    left, unpaired = leave_out_groups(runs, chosen)
+    pairs = Pairs(groups, left, level, seed)
     cases = cast(Maps, checked_maps(maps))
     drawn, problems = ((), []) if cases is False else map_cases(groups, cases)
     judging = [metric for metric in chosen if metric.direction is not None]
@@ -405,54 +401,3 @@ def _named(source: Any) -> str:
     if isinstance(source, LoggedRun):
         return source.stored.uri
     return source if isinstance(source, str) else "reports of this process"
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Differences between any two of the methods."""
-
-    groups: Mapping[str, Sequence[ScoredRun]]
-    paired: PairedGroups
-    level: float
-
-    def difference(self, name: str, reference: str, metric: Metric, methods: int = 2) -> Difference | None:
-        """Return the difference in one metric, with an interval that is joint for so many methods."""
-        one, other = self.groups[name], self.groups[reference]
-        level = 1 - (1 - self.level) / math.comb(methods, 2)
-        return difference(
-            one, other, metric, self.level, self.paired.limits(one, other, metric, level), methods
-        )
-
-    def against(self, baseline: str, metrics: Sequence[Metric]) -> tuple[Difference, ...]:
-        """Return the differences of every other method to the baseline."""
-        found = (
-            self.difference(name, baseline, metric)
-            for name in self.groups
-            if name != baseline
-            for metric in metrics
-        )
-        return tuple(item for item in found if item is not None)
-
-    def ties(self, metric: Metric) -> list[Difference]:
-        """Return differences of all methods to the best one, with verdicts that hold for all pairs jointly.
-
-        By the largest studentised difference, over groups if those of all runs are known, else over runs. If only
-        some methods have several runs, what is paired over groups is tested at the level divided by the number of
-        pairs (Bonferroni).
-        """
-        losses = {name: mean_loss(runs, metric) for name, runs in self.groups.items()}
-        known = {name: loss for name, loss in losses.items() if loss is not None and math.isfinite(loss)}
-        if len(known) < 2:
-            return []
-        best = min(known, key=known.__getitem__)
-        found = [self.difference(name, best, metric, len(known)) for name in known if name != best]
-        differences = [item for item in found if item is not None]
-        if any(item.how not in ("paired groups", "none") for item in differences):
-            return differences
-        tied = self.paired.tied({name: self.groups[name] for name in known}, metric, self.level)
-        if tied is None:
-            return differences
-        return [
-            replace(item, verdict="indistinguishable" if item.method in tied else "worse")
-            for item in differences
-        ]

@@ -19,8 +19,8 @@ are not of runs are widened in the same proportion.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean, variance
 from typing import Literal
@@ -28,16 +28,23 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from uq_tracking.comparison.runs import ScoredRun
-from uq_tracking.inference.paired import relative_change
-from uq_tracking.metrics.registry import Metric
+from uq_tracking.comparison.runs import ScoredRun, by_method, losses_of, mean_loss
+from uq_tracking.errors import UQTrackingError
+from uq_tracking.inference.enough import FEWEST_GROUPS
+from uq_tracking.inference.intervals import LeftOut, leave_out
+from uq_tracking.inference.limits import Range
+from uq_tracking.inference.paired import paired_limits, relative_change, tied_with_best
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.report import same_targets
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
 
 How = Literal["paired groups", "over runs", "from the intervals", "none"]
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
 
-Range = tuple[float, float]
-
+MANY_RUNS = 3
+"""If both methods have this many runs, the spread over runs says more about the methods than the groups do."""
 ROUNDING = 1e-12
 """Differences up to this share of the losses are rounding: they count as 0."""
 DRAWS = 50_000
@@ -81,74 +88,169 @@ class Difference:
     relative: float | None = None
 
 
-def difference(
-    one: Sequence[ScoredRun],
-    other: Sequence[ScoredRun],
-    metric: Metric,
-    level: float,
-    paired: tuple[Range, float | None] | None = None,
-    methods: int = 2,
-) -> Difference | None:
-    """Return the difference of two methods in one metric; None if either has no value, or an infinite one.
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Differences between any two of the methods; of one with several runs, of the mean of their losses."""
 
-    ``paired`` is the interval and effect size of the difference over groups, if known. With more than two
-    ``methods``, the interval is one of all pairs of these, which contain the true values jointly.
+    groups: Mapping[str, Sequence[ScoredRun]]
+    left: Mapping[str, LeftOut]
+    """Scores without each of the same sets of groups, by the label of each run that stored its groups' statistics."""
+    level: float
+    seed: int
+    """Of the resamples that show how large the largest of many differences is by chance."""
+
+    def difference(self, name: str, reference: str, metric: Metric, methods: int = 2) -> Difference | None:
+        """Return the difference in one metric; None if either has no value, or an infinite one.
+
+        With more than two ``methods``, the interval is one of all pairs of these, which contain the true values
+        jointly.
+        """
+        one, other = self.groups[name], self.groups[reference]
+        mine, theirs = losses_of(one, metric), losses_of(other, metric)
+        if not mine or not theirs or not all(map(math.isfinite, (*mine, *theirs))):
+            return None
+        means = fmean(mine), fmean(theirs)
+        value = means[0] - means[1]
+        interval, how, effect = self._interval(one, other, metric, methods)
+        if max(map(abs, (value, *(interval or ())))) <= ROUNDING * max(map(abs, means)):
+            value, interval = 0.0, None if interval is None else (0.0, 0.0)
+            effect = None if effect is None else 0.0
+        verdict: Verdict = "unknown"
+        if interval is not None:
+            verdict = "better" if interval[1] < 0 else "worse" if interval[0] > 0 else "indistinguishable"
+        if metric.direction == "higher":
+            value, interval = -value, None if interval is None else (-interval[1], -interval[0])
+            effect = None if effect is None else -effect
+        relative = relative_change(metric, *means)
+        return Difference(name, reference, metric.key, value, interval, how, verdict, effect, relative)
+
+    def against(self, baseline: str, metrics: Sequence[Metric]) -> tuple[Difference, ...]:
+        """Return the differences of every other method to the baseline."""
+        others = [name for name in self.groups if name != baseline]
+        found = [self.difference(name, baseline, metric) for name in others for metric in metrics]
+        return tuple(item for item in found if item is not None)
+
+    def ties(self, metric: Metric) -> list[Difference]:
+        """Return differences of all methods to the best one, with verdicts that hold for all pairs jointly.
+
+        By the largest studentised difference, over groups if those of all runs are known, else over runs. If only
+        some methods have several runs, what is paired over groups is tested at the level divided by the number of
+        pairs (Bonferroni).
+        """
+        losses = {name: mean_loss(runs, metric) for name, runs in self.groups.items()}
+        known = {name: loss for name, loss in losses.items() if loss is not None and math.isfinite(loss)}
+        if len(known) < 2:
+            return []
+        best = min(known, key=known.__getitem__)
+        found = [self.difference(name, best, metric, len(known)) for name in known if name != best]
+        differences = [item for item in found if item is not None]
+        groups = [self.groups[name] for name in known]
+        columns = [column for runs in groups if (column := self._without(runs, metric)) is not None]
+        is_over_groups = all(item.how in ("paired groups", "none") for item in differences)
+        hidden = sum(self._hides(runs, metric) for runs in groups)
+        if not is_over_groups or hidden > 1 or len(columns) < len(groups):
+            return differences
+        exact = np.asarray(list(known.values()))
+        tied = tied_with_best(exact, np.stack(columns, axis=1), self.level, self.seed)
+        is_tied = dict(zip(known, tied.tolist(), strict=True))
+        return [
+            replace(item, verdict="indistinguishable" if is_tied[item.method] else "worse")
+            for item in differences
+        ]
+
+    def _interval(
+        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, methods: int
+    ) -> tuple[Range | None, How, float | None]:
+        """Return the interval of the difference of mean losses, how it was made, and the size of the effect."""
+        mine, theirs = losses_of(one, metric), losses_of(other, metric)
+        runs, paired = min(len(mine), len(theirs)), self._paired(one, other, metric, methods)
+        if runs > 2 or (runs == 2 and paired is None):
+            return welch(mine, theirs, self.level, methods), "over runs", cohens_d(mine, theirs)
+        if paired is not None:
+            return paired[0], "paired groups", paired[1]
+        ranges = [_loss_range(runs, metric) for runs in (one, other)] if len(mine) == len(theirs) == 1 else []
+        if ranges and ranges[0] is not None and ranges[1] is not None:
+            wider = joint_factor(methods, self.level)
+            return mover(mine[0], ranges[0], theirs[0], ranges[1], wider), "from the intervals", None
+        return None, "none", None
+
+    def _paired(
+        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, methods: int
+    ) -> tuple[Range, float | None] | None:
+        """Return interval and effect size over groups; None if the groups do not show them."""
+        first, second = self._without(one, metric), self._without(other, metric)
+        if first is None or second is None or (self._hides(one, metric) and self._hides(other, metric)):
+            return None
+        value = fmean(losses_of(one, metric)) - fmean(losses_of(other, metric))
+        level = 1 - (1 - self.level) / math.comb(methods, 2)
+        return paired_limits(value, first - second, [self.left[run.label] for run in (*one, *other)], level)
+
+    def _hides(self, runs: Sequence[ScoredRun], metric: Metric) -> bool:
+        """True if no run has the errors that show how a metric varies between groups."""
+        left = [self.left.get(run.label) for run in runs]
+        return all(part is not None and part.hidden(metric) for part in left)
+
+    def _without(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
+        """Return mean losses without each set of groups, shifted to match the exact scores."""
+        found = []
+        for run in runs:
+            left, exact = self.left.get(run.label), run.report.scores.get(metric.key)
+            if left is None or exact is None:
+                return None
+            try:
+                moved = left.estimates(metric.key, exact)
+            except (Undefined, KeyError):
+                return None
+            found.append([metric.loss(value) for value in moved.tolist()])
+        return np.asarray(np.mean(found, axis=0))
+
+
+def leave_out_groups(
+    runs: Sequence[ScoredRun], metrics: Sequence[Metric]
+) -> tuple[dict[str, LeftOut], list[str]]:
+    """Score every run without each set of groups, if they are stored, and say why runs are left out.
+
+    Statistics are fetched only for runs whose report has intervals, and not at all if every method has many runs.
     """
-    mine, theirs = _losses(one, metric), _losses(other, metric)
-    if not mine or not theirs or not all(map(math.isfinite, (*mine, *theirs))):
+    problems: list[str] = []
+    if all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
+        return {}, problems
+    found = [(run, tables) for run in runs if (tables := _tables(run, problems)) is not None]
+    same = [
+        (run, tables)
+        for run, tables in found
+        if tables.members == found[0][1].members
+        and (run is found[0][0] or same_targets(found[0][0].report, run.report))
+    ]
+    labels = {run.label for run, _ in same}
+    others = [run.label for run, _ in found if run.label not in labels]
+    if others:
+        first = found[0][0].label
+        problems.append(
+            f"No paired differences for {', '.join(others)}: their groups differ from those of {first}."
+        )
+    left: dict[str, LeftOut] = {}
+    for run, tables in same if len(same) > 1 else ():
+        settings, scores = Settings.from_dict(run.report.settings), run.report.scores
+        chosen = [m for m in metrics if m.key in scores and m.direction is not None and not m.needs]
+        fewest = min(len(others) for _, others in same)
+        left[run.label] = leave_out(tables.pooled_to(fewest), settings, chosen)
+    return left, problems
+
+
+def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
+    """Read the statistics of the run's groups; None if they are not stored or cannot be read."""
+    statistics = run.report.statistics
+    if run.report.intervals and statistics is None and run.logged is not None:
+        try:
+            statistics = run.logged.statistics(run.report)
+        except FileNotFoundError:
+            return None
+        except (UQTrackingError, OSError) as error:  # the comparison continues without this run's resamples
+            problems.append(f"No paired differences for {run.label}: {error}.")
+    if not run.report.intervals or statistics is None or statistics.groups is None:
         return None
-    means = [fmean(mine), fmean(theirs)]
-    value = means[0] - means[1]
-    interval, how = _interval(one, other, metric, level, None if paired is None else paired[0], methods)
-    effect = cohens_d(mine, theirs) if how == "over runs" else None
-    if how == "paired groups" and paired is not None:
-        effect = paired[1]
-    if max(map(abs, (value, *(interval or ())))) <= ROUNDING * max(map(abs, means)):
-        value, interval = 0.0, None if interval is None else (0.0, 0.0)
-        effect = None if effect is None else 0.0
-    verdict = _verdict(interval)
-    if metric.direction == "higher":
-        value, interval = -value, None if interval is None else (-interval[1], -interval[0])
-        effect = None if effect is None else -effect
-    relative = relative_change(metric, *means)
-    names = one[0].method, other[0].method
-    return Difference(*names, metric.key, value, interval, how, verdict, effect, relative)
-
-
-def _losses(runs: Sequence[ScoredRun], metric: Metric) -> list[float]:
-    return [metric.loss(value) for run in runs if (value := run.score(metric)) is not None]
-
-
-def _verdict(interval: Range | None) -> Verdict:
-    """Return what an interval of a difference of losses says."""
-    if interval is None:
-        return "unknown"
-    low, high = interval
-    if low == high == 0:
-        return "indistinguishable"
-    return "better" if high < 0 else "worse" if low > 0 else "indistinguishable"
-
-
-def _interval(
-    one: Sequence[ScoredRun],
-    other: Sequence[ScoredRun],
-    metric: Metric,
-    level: float,
-    paired: Range | None,
-    methods: int,
-) -> tuple[Range | None, How]:
-    mine, theirs = _losses(one, metric), _losses(other, metric)
-    runs = min(len(mine), len(theirs))
-    if runs > 2 or (runs == 2 and paired is None):
-        return welch(mine, theirs, level, methods), "over runs"
-    if paired is not None:
-        return paired, "paired groups"
-    if len(mine) == len(theirs) == 1:
-        ranges = [_loss_range(runs, metric) for runs in (one, other)]
-        if ranges[0] is not None and ranges[1] is not None:
-            wider = joint_factor(methods, level)
-            return mover(mine[0], ranges[0], theirs[0], ranges[1], wider), "from the intervals"
-    return None, "none"
+    return statistics.groups if len(statistics.groups) >= FEWEST_GROUPS else None
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from statistics import fmean, median
+from statistics import median
 from typing import Any, Literal
 
 from uq_tracking import plugins
@@ -16,7 +16,7 @@ from uq_tracking.checks import as_names
 from uq_tracking.comparison.curves import Overlay, overlays
 from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.maps import MapCase
-from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
+from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method, mean_loss
 from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
 from uq_tracking.inference import words
 from uq_tracking.metrics.registry import FAMILIES, Metric
@@ -95,24 +95,6 @@ def _uninstalled(key: str, task: str, **known: Any) -> Metric:
 
 def _not_installed(statistics: Any, settings: Any) -> float:
     raise UnknownMetricError("the plugin that defines this metric is not installed here")
-
-
-def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
-    """Return the mean over the runs of the value, transformed so that lower is better.
-
-    With a target, the mean of the distances to it: two runs that miss a target on either side are not as good as two
-    that meet it. Infinite if it is so for one of the runs. A score better than its oracle's is no merit and does not
-    rank (`Metric.below_oracle`).
-    """
-    if any(metric.below_oracle(run.report.scores) for run in runs):
-        return None
-    losses = [metric.loss(value) for value in values_of(runs, metric)]
-    return fmean(losses) if losses else None
-
-
-def values_of(runs: Iterable[ScoredRun], metric: Metric) -> list[float]:
-    """Return the values of the runs that have one."""
-    return [value for run in runs if (value := run.score(metric)) is not None]
 
 
 def ranks(losses: Mapping[str, float]) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, TypeAlias, TypeVar
 
 from uq_tracking.curves.spec import is_overlaid
@@ -84,6 +85,29 @@ class SkippedRun:
 def by_method(runs: Iterable[ScoredRun]) -> dict[str, list[ScoredRun]]:
     """Return the runs of each method, in order of appearance."""
     return by_value(runs, lambda run: run.method)
+
+
+def values_of(runs: Iterable[ScoredRun], metric: Metric) -> list[float]:
+    """Return the values of the runs that have one."""
+    return [value for run in runs if (value := run.score(metric)) is not None]
+
+
+def losses_of(runs: Iterable[ScoredRun], metric: Metric) -> list[float]:
+    """Return the values, transformed so that lower is better."""
+    return [metric.loss(value) for value in values_of(runs, metric)]
+
+
+def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
+    """Return the mean over the runs of the value, transformed so that lower is better.
+
+    With a target, the mean of the distances to it: two runs that miss a target on either side are not as good as two
+    that meet it. Infinite if it is so for one of the runs. A score better than its oracle's is no merit and does not
+    rank (`Metric.below_oracle`).
+    """
+    if any(metric.below_oracle(run.report.scores) for run in runs):
+        return None
+    losses = losses_of(runs, metric)
+    return fmean(losses) if losses else None
 
 
 def by_value(runs: Iterable[ScoredRun], of: Callable[[ScoredRun], T]) -> dict[T, list[ScoredRun]]:

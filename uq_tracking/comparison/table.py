@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 
 from uq_tracking.comparison.differences import MOSTLY, found_mostly
-from uq_tracking.comparison.facts import Facts, family, mean_loss, values_of
-from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.comparison.facts import Facts, family
+from uq_tracking.comparison.runs import ScoredRun, mean_loss, values_of
 from uq_tracking.formatting import format_number
 from uq_tracking.metrics.registry import FAMILIES, Metric
 from uq_tracking.tables import NO_VALUE, Cell, Column, Mark, Row, Table, metric_column
