@@ -298,7 +298,7 @@ class TestStored:
         )  # fmt: skip
         (run,) = logged_runs(f"dir:{tmp_path}")
         if predictions:
-            assert (run.predictions("classification").groups == codes).all()
+            assert (run.predictions().groups == codes).all()
         assert len(uq.rescore(f"dir:{tmp_path}", n_bins=7).done) == 1
         (run,) = logged_runs(f"dir:{tmp_path}")
         new, wanted = run.report(), evaluated(codes, labels, z, level=0.9, n_bins=7)

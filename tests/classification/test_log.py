@@ -67,7 +67,7 @@ def test_pixels_to_a_folder_and_back(folder):
             assert run.fetch(name, folder / "fetched").read_bytes()[:4] == PNG
     assert isinstance(run.statistics(), Statistics)
     assert run.scored() == report
-    data = run.predictions("classification")
+    data = run.predictions()
     again = uq.evaluate(data)
     assert again.scores == report.scores
     assert data.form.values.dtype == np.float32

@@ -22,6 +22,7 @@ from uq_tracking.comparison.facts import (
     metrics_of,
 )
 from uq_tracking.comparison.maps import map_cases
+from uq_tracking.comparison.page import comparison_page
 from uq_tracking.comparison.runs import RunSource, SkippedRun, by_method, collect, named, once
 from uq_tracking.comparison.table import difference_table, disagreement, score_table, without_value
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
@@ -30,6 +31,8 @@ from uq_tracking.runs.read import LoggedRun
 from uq_tracking.settings import check_level, check_seed
 from uq_tracking.streams.map_samples import checked_maps
 from uq_tracking.tables import Table
+from uq_tracking.tables.formats import table_csv, table_latex, table_markdown, tables_html
+from uq_tracking.tables.terminal import View, tables_text
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE, check_split
 from uq_tracking.tracking.resolve import targets_of
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from uq_tracking.report import Report
-    from uq_tracking.tables.terminal import View
 
 FORMAT = "uq_tracking.comparison"
 SCHEMA = 1
@@ -136,34 +138,24 @@ class Comparison(Facts):
 
     def to_text(self, metrics: MetricKeys = None, *, width: int = 100) -> str:
         """Aligned plain text; tables wider than ``width`` are split, and long names shortened."""
-        from uq_tracking.tables.terminal import tables_text
-
         if whole_number("width", width) < 1:
             raise SettingsError(f"width is {width}; pass a number of characters, 1 or above")
         return tables_text(self.tables(metrics), width)
 
     def to_rich(self, metrics: MetricKeys = None) -> View:
         """The text with rank colors, for ``rich``'s ``console.print``; as wide as the console."""
-        from uq_tracking.tables.terminal import View
-
         return View(self.tables(metrics))
 
     def to_markdown(self, metrics: MetricKeys = None) -> str:
         """A Markdown table: bold is best, italic is worst, the rank in brackets."""
-        from uq_tracking.tables.formats import table_markdown
-
         return table_markdown(self._chosen(metrics))
 
     def to_latex(self, metrics: MetricKeys = None) -> str:
         r"""A LaTeX table for ``booktabs`` and ``\usepackage[table]{xcolor}``: colors from best to worst."""
-        from uq_tracking.tables.formats import table_latex
-
         return table_latex(self._chosen(metrics))
 
     def to_csv(self, metrics: MetricKeys = "all") -> str:
         """One line per method and metric, with full digits."""
-        from uq_tracking.tables.formats import table_csv
-
         return table_csv(self._chosen(metrics), self.difference_table, self.baseline)
 
     def _chosen(self, metrics: MetricKeys) -> Table:
@@ -219,8 +211,6 @@ class Comparison(Facts):
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return one self-contained page that works offline; also write it to ``path`` if given."""
-        from uq_tracking.comparison.page import comparison_page
-
         page = comparison_page(self, self.table, self.to_csv())
         if path is not None:
             path_of(path).write_text(page, encoding="utf-8")
@@ -270,8 +260,6 @@ class Comparison(Facts):
         yield self.to_rich()
 
     def _repr_html_(self) -> str:
-        from uq_tracking.tables.formats import tables_html
-
         return tables_html(self.tables())
 
 

@@ -123,15 +123,6 @@ class Bound:
         return self.high - self.low <= 1e-9 * max(abs(self.low), abs(self.high))
 
 
-def _bound(runs: Iterable[ScoredRun], metric: Metric, name: Literal["oracle", "constant"]) -> Bound | None:
-    """Return the score of an uncertainty equal to the error, or constant (MeRCI 2018, table 1), from the reports."""
-    bound = metric.oracle if name == "oracle" else metric.constant
-    scores = [run.report.scores for run in runs if metric.key in run.report.scores]
-    values = [bound(known) if callable(bound) else bound for known in scores]
-    found = [value for value in values if value is not None]
-    return Bound(min(found), max(found)) if found else None
-
-
 @dataclass(frozen=True)
 class Agreement:
     """Kendall's tau-b between the rankings of the methods by any two judging metrics.
@@ -305,13 +296,17 @@ class Facts:
 
     @cached_property
     def bounds(self) -> dict[str, dict[str, Bound]]:
-        """Scores of an oracle and of a constant uncertainty, by metric; those that no run determines are left out."""
-        names: tuple[Literal["oracle", "constant"], ...] = ("oracle", "constant")
-        found = {
-            name: {m.key: bound for m in self.metrics if (bound := _bound(self.runs, m, name)) is not None}
-            for name in names
-        }
-        return {name: bounds for name, bounds in found.items() if bounds}
+        """Scores of an uncertainty equal to the error, and of a constant one (MeRCI 2018, table 1), if known."""
+        found: dict[str, dict[str, Bound]] = {}
+        for name in ("oracle", "constant"):
+            for metric in self.metrics:
+                bound = getattr(metric, name)
+                scores = [run.report.scores for run in self.runs if metric.key in run.report.scores]
+                values = [bound(known) if callable(bound) else bound for known in scores]
+                known = [value for value in values if value is not None]
+                if known:
+                    found.setdefault(name, {})[metric.key] = Bound(min(known), max(known))
+        return found
 
     @cached_property
     def _every_verdict(self) -> dict[str, MethodVerdict]:

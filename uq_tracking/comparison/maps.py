@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -232,9 +232,8 @@ def _is_same_target(one: _Seen, other: _Seen) -> bool:
 
 def _drawn(runs: Sequence[ScoredRun], problems: list[str]) -> dict[int, _Seen]:
     """Read the cases of the first run of a method that drew any."""
-    for run in runs:
-        drawn = _read(run, MAPS_FILE, DrawnCases.load, problems)
-        if drawn is not None and drawn.cases:
+    for run, drawn in _stored(runs, MAPS_FILE, DrawnCases.load, problems):
+        if drawn.cases:
             return {number: _seen(run, case) for number, case in drawn.cases.items()}
     return {}
 
@@ -254,7 +253,7 @@ def _completed(
         if numbers is not None and set(numbers) <= seen[method].keys():
             continue
         known = len(problems)
-        stored = _predictions(runs, problems)
+        stored = next(_stored(runs, PREDICTIONS_FILE, Predictions.load, problems), None)
         if stored is None:
             if not seen[method] and len(problems) == known:
                 problems.append(f"No maps of {method}: it stored no predictions.")
@@ -277,23 +276,15 @@ def _completed(
     return common if maps is True or isinstance(maps, str) else common[: int(maps)]
 
 
-def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, Predictions] | None:
-    """Read the predictions of the first run of a method that has them."""
+def _stored(
+    runs: Sequence[ScoredRun], file: str, load: Callable[[Path], T], problems: list[str]
+) -> Iterator[tuple[ScoredRun, T]]:
+    """Read one file of each run that has it; a damaged one or a failing tracker costs only the maps."""
     for run in runs:
-        data = _read(run, PREDICTIONS_FILE, Predictions.load, problems)
-        if data is not None:
-            return run, data
-    return None
-
-
-def _read(run: ScoredRun, file: str, load: Callable[[Path], T], problems: list[str]) -> T | None:
-    """Read one of a run's files; a damaged one or a failing tracker costs the maps, not the comparison."""
-    if run.logged is None:
-        return None
-    try:
-        return run.logged.read(file, load)
-    except FileNotFoundError:
-        return None
-    except Exception as error:
-        problems.append(f"Maps of {run.method}: {type(error).__name__}: {error}.")
-        return None
+        try:
+            if run.logged is not None:
+                yield run, run.logged.read(file, load)
+        except FileNotFoundError:
+            continue
+        except Exception as error:
+            problems.append(f"Maps of {run.method}: {type(error).__name__}: {error}.")

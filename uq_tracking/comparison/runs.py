@@ -193,7 +193,7 @@ def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
     splits = run.splits()
     if splits:
         return [item for split in splits for item in _scored(replace(run, split=split))]
-    others = replace(run, split=None).splits()
+    others = run.whole.splits()
     cure = (
         f"; it has one for split {', '.join(map(repr, others))}"
         if others

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
+from typing import Any
 
 from uq_tracking.comparison.differences import MOSTLY, found_mostly
 from uq_tracking.comparison.facts import Facts, family
@@ -99,31 +100,41 @@ def _method_rows(facts: Facts) -> Iterator[Row]:
         yield Row(name, {m.key: _method_cell(facts, name, m) for m in metrics}, notes=tuple(notes))
         of = (HALF,) if any(run.of_half for run in runs) else ()
         for method, scores in _recalibrated(runs).items():
-            cells = {m.key: _mean([found[m.key] for found in scores if m.key in found]) for m in metrics}
+            cells = {m.key: _cell([found[m.key] for found in scores if m.key in found]) for m in metrics}
             yield Row(f"{name}, {method}", cells, "recalibrated", of)
         for run in runs if len(runs) > 1 else ():
-            yield Row(run.label, {m.key: _run_cell(run, m) for m in metrics}, "run")
+            known, why = run.report.intervals, run.report.undefined
+            cells = {
+                m.key: _cell(values_of([run], m), interval=known.get(m.key), reason=why.get(m.key))
+                for m in metrics
+            }
+            yield Row(run.label, cells, "run")
+
+
+def _cell(values: Sequence[float], **known: Any) -> Cell:
+    """Return the mean of values and their spread, and what else is known."""
+    if not values:
+        return Cell(**known)
+    mean = fmean(values)
+    spread = stdev(values) if len(values) > 1 and math.isfinite(mean) else None
+    return Cell(mean, spread=spread, runs=len(values), **known)
 
 
 def _method_cell(facts: Facts, name: str, metric: Metric) -> Cell:
     runs, places = facts.groups[name], facts.ranks[metric.key]
-    values, rank = values_of(runs, metric), places.get(name)
+    rank, last = places.get(name), max(places.values(), default=None)
     reasons = {run.report.undefined[metric.key] for run in runs if metric.key in run.report.undefined}
-    reason = "; ".join(sorted(reasons)) or "not computed"
-    if not values:
-        return Cell(of=len(runs), reason=reason)
-    mean, last = fmean(values), max(places.values(), default=None)
-    is_tied = name in facts.tied_with_best.get(metric.key, ())
-    return Cell(
-        value=mean,
-        spread=stdev(values) if len(values) > 1 and math.isfinite(mean) else None,
-        runs=len(values),
+    values = values_of(runs, metric)
+    return _cell(
+        values,
         of=len(runs),
         interval=runs[0].report.intervals.get(metric.key) if len(runs) == 1 else None,
         rank=rank,
         worst_rank=None if rank is None else last,
-        mark=_mark(rank, last, is_tied),
-        reason=None if math.isfinite(mean) else reason,
+        mark=_mark(rank, last, name in facts.tied_with_best.get(metric.key, ())),
+        reason=None
+        if values and math.isfinite(fmean(values))
+        else "; ".join(sorted(reasons)) or "not computed",
     )
 
 
@@ -137,11 +148,6 @@ def _mark(rank: int | None, last: int | None, is_tied: bool) -> Mark | None:
     return "worst" if rank == last else None
 
 
-def _run_cell(run: ScoredRun, metric: Metric) -> Cell:
-    interval, reason = run.report.intervals.get(metric.key), run.report.undefined.get(metric.key)
-    return Cell(run.score(metric), runs=1, interval=interval, reason=reason)
-
-
 def _recalibrated(runs: Sequence[ScoredRun]) -> dict[str, list[Mapping[str, float]]]:
     """Return scores after each recalibration in a method's runs; of one half, first those of this half before."""
     found: dict[str, list[Mapping[str, float]]] = {BEFORE: []}
@@ -151,12 +157,6 @@ def _recalibrated(runs: Sequence[ScoredRun]) -> dict[str, list[Mapping[str, floa
         for method, entry in entries.items():
             found.setdefault(method, []).append(entry["scores"])
     return {name: scores for name, scores in found.items() if scores}
-
-
-def _mean(values: Sequence[float]) -> Cell:
-    if not values:
-        return Cell()
-    return Cell(fmean(values), spread=stdev(values) if len(values) > 1 else None, runs=len(values))
 
 
 def _legend(facts: Facts) -> Iterator[str]:

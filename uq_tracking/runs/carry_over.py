@@ -33,37 +33,31 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
     ``again`` scores the same source under the old settings: whatever is equal there and in the new report is
     unaffected by the change. None if nothing was changed.
     """
-    if not _may_lack(new, old):
-        return new
     then = new if again is None else again()
-    scores, kept, exact = _scores(new, old, then)
-    curves, kept_curves, exact_curves = _curves(new, old, then)
-    marks = {"kept": {**kept, **(kept_curves if again is not None else {})}, "exact": exact + exact_curves}
+    kept: dict[str, Settings] = {}
+    exact: list[str] = []
+    scores = _scores(new, old, then, kept, exact)
+    curves = _curves(new, old, then, None if again is None else kept, exact)
     undefined = {key: reason for key, reason in new.undefined.items() if key not in scores}
     undefined |= {key: reason for key, reason in old.undefined.items() if key not in scores | undefined}
+    intervals = new.intervals or {
+        key: interval
+        for key, interval in old.intervals.items()
+        if key in scores and (scores[key] == old.scores.get(key) or scores[key] == then.scores.get(key))
+    }
     return replace(
         new,
         scores=scores,
         undefined=undefined,
         curves=curves,
         verdicts={**old.verdicts, **new.verdicts},
-        intervals=new.intervals or _intervals(scores, old, then),
-        provenance={**new.provenance, **{name: mark for name, mark in marks.items() if mark}},
+        intervals=intervals,
+        provenance={
+            **new.provenance,
+            **({"kept": kept} if kept else {}),
+            **({"exact": exact} if exact else {}),
+        },
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
-    )
-
-
-def _may_lack(new: Report, old: Report) -> bool:
-    """True if the old report may have something that the new one lacks; else nothing needs to be scored again."""
-    names = (*old.scores, *(f"curve {name}" for name in old.curves))
-    return bool(
-        old.scores.keys() - new.scores.keys()
-        or old.undefined.keys() - {*new.scores, *new.undefined}
-        or old.curves.keys() - new.curves.keys()
-        or old.recalibrations.keys() - new.recalibrations.keys()
-        or (old.intervals and not new.intervals)
-        or old.verdicts
-        or any(_is_coarser(new, old, name) for name in names)
     )
 
 
@@ -74,28 +68,25 @@ def _is_coarser(new: Report, old: Report, name: str) -> bool:
 
 
 def _scores(
-    new: Report, old: Report, then: Report
-) -> tuple[dict[str, float], dict[str, Settings], list[str]]:
-    """Return scores in the old order, new ones last; also those kept, with their settings, and those still exact."""
-    scores = {**{key: old.scores[key] for key in old.scores if key in new.scores}, **new.scores}
-    kept, exact = {}, []
+    new: Report, old: Report, then: Report, kept: dict[str, Settings], exact: list[str]
+) -> dict[str, float]:
+    """Return scores in the old order, new ones last; note those kept, with their settings, and those still exact."""
+    scores = {**{key: new.scores[key] for key in old.scores if key in new.scores}, **new.scores}
     for key, value in old.scores.items():
-        is_coarser = _is_coarser(new, old, key)
-        if key in new.undefined and not (
-            has_failed(key, new.undefined[key]) or (is_coarser and key in then.undefined)
-        ):
-            continue  # it has no value under the new settings, or by a corrected definition
-        if key not in new.scores:
-            scores[key] = value
-            kept[key] = _settings_behind(old, key)
+        is_coarser, why = _is_coarser(new, old, key), new.undefined.get(key)
+        if key not in scores:
+            # what has no value under the new settings, or by a corrected definition, is gone
+            if why is None or has_failed(key, why) or (is_coarser and key in then.undefined):
+                scores[key] = value
+                kept[key] = _settings_behind(old, key)
         elif (
             is_coarser
-            and then.scores.get(key) == new.scores[key]
-            and math.isclose(value, new.scores[key], rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+            and then.scores.get(key) == scores[key]
+            and math.isclose(value, scores[key], rel_tol=RELATIVE, abs_tol=ABSOLUTE)
         ):
             scores[key] = value
             exact.append(key)
-    return scores, kept, exact
+    return scores
 
 
 def _settings_behind(old: Report, name: str) -> Settings:
@@ -105,17 +96,18 @@ def _settings_behind(old: Report, name: str) -> Settings:
 
 
 def _curves(
-    new: Report, old: Report, then: Report
-) -> tuple[dict[str, Curve], dict[str, Settings], list[str]]:
-    """Return new curves, and old ones that cannot be rebuilt or are more exact; also those kept and still exact."""
-    curves, kept, exact = dict(new.curves), {}, []
+    new: Report, old: Report, then: Report, kept: dict[str, Settings] | None, exact: list[str]
+) -> dict[str, Curve]:
+    """Return new curves, and old ones that cannot be rebuilt or are more exact; note these, if anything changed."""
+    curves = dict(new.curves)
     for name, curve in old.curves.items():
         shown = f"curve {name}"
         if name not in curves:
             is_after = name.endswith(RECALIBRATED)
             if name not in then.curves and (not is_after or not new.recalibrations):
                 curves[name] = curve
-                kept[shown] = _settings_behind(old, shown)
+                if kept is not None:
+                    kept[shown] = _settings_behind(old, shown)
         elif (
             _is_coarser(new, old, shown)
             and name in then.curves
@@ -123,7 +115,7 @@ def _curves(
         ):
             curves[name] = curve
             exact.append(shown)
-    return curves, kept, exact
+    return curves
 
 
 def same_curve(one: Curve, other: Curve) -> bool:
@@ -131,15 +123,6 @@ def same_curve(one: Curve, other: Curve) -> bool:
     if one.columns.keys() != other.columns.keys():
         return False
     return all(np.array_equal(column, other.columns[name]) for name, column in one.columns.items())
-
-
-def _intervals(scores: Mapping[str, float], old: Report, then: Report) -> dict[str, tuple[float, float]]:
-    """Return the intervals of the unchanged scores."""
-    return {
-        key: interval
-        for key, interval in old.intervals.items()
-        if key in scores and (scores[key] == old.scores.get(key) or scores[key] == then.scores.get(key))
-    }
 
 
 def _recalibration(old: Report, *, changed: bool) -> Mapping[str, Any] | None:

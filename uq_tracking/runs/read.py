@@ -62,6 +62,11 @@ class LoggedRun:
         """Name of the uncertainty method, from the run's tags."""
         return self.stored.tags.get(METHOD_TAG)
 
+    @property
+    def whole(self) -> LoggedRun:
+        """The run, of which no split is read."""
+        return replace(self, split=None)
+
     @cached_property
     def files(self) -> list[str]:
         """Names of the stored files."""
@@ -81,8 +86,7 @@ class LoggedRun:
 
     def holds_comparison(self) -> bool:
         """True if the run holds the page of a comparison, and no report."""
-        whole = replace(self, split=None)
-        return PAGE_FILE in self.files and not whole.has(REPORT_FILE) and not whole.splits()
+        return PAGE_FILE in self.files and not self.whole.has(REPORT_FILE) and not self.whole.splits()
 
     def settled(self) -> LoggedRun:
         """Return the run itself; or, if it has no report at this level, its only split or output below."""
@@ -91,7 +95,7 @@ class LoggedRun:
 
     def lacking(self) -> str:
         """Text that names the report that the run lacks at this level, and those that it has."""
-        whole = replace(self, split=None)
+        whole = self.whole
         lacking = "no report of its own" if self.split is None else f"no report of split {self.split!r}"
         if self.split is not None and whole.has(REPORT_FILE):
             lacking += "; omit split= for the one it has without a split"
@@ -109,8 +113,8 @@ class LoggedRun:
         data = None if report is None else report.provenance.get("digest")
         return self.read(STATISTICS_FILE, lambda path: read_statistics(path, data=data))
 
-    def predictions(self, task: str = "regression") -> Any:
-        """Read the stored predictions of a task."""
+    def predictions(self) -> Any:
+        """Read the stored predictions."""
         return self.read(PREDICTIONS_FILE, Predictions.load)
 
     def scored(self) -> Report:

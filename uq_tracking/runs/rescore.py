@@ -122,20 +122,15 @@ def rescore(
     """
     check_flag("dry_run", dry_run)
     check_callable("progress", progress)
+    options = options or RescoreOptions()
     request = Request.checked(
-        split,
-        metrics,
-        calibration,
-        recalibration,
-        calibration_split,
-        options or RescoreOptions(),
-        settings,
+        split, metrics, calibration, recalibration, calibration_split, options, settings
     )
     runs = [run for run in logged_runs(uri, where=where, split=split) if not _is_of_a_comparison(run)]
     if not runs and where is None:
         raise RunNotFoundError(f"{uri}: there is no run to rescore; check the address")
     work = _Rescore(request, dry_run)
-    return Summary(list(worked(runs, work, request.options.workers, progress)), dry_run=dry_run)
+    return Summary(list(worked(runs, work, options.workers, progress)), dry_run=dry_run)
 
 
 def _is_of_a_comparison(run: LoggedRun) -> bool:
@@ -170,33 +165,26 @@ class _Rescore:
             return replace(self, request=replace(request, split=split))(run)
 
     def _rescored(self, run: LoggedRun) -> Outcome:
-        old = stored_report(run)
+        try:
+            old = run.report()
+        except FileNotFoundError:
+            old = None
         report, source = new_report(run, self.request, old)
         if not self.dry_run:
-            content = changed_content(run, self.request, report, old, source)
+            content = _changed(run, self.request, report, old, source)
             with self.drawing if content.figures or content.drawn.cases else nullcontext():
-                write(run, content)
+                _write(run, content)
         as_before = {*report.provenance.get("kept", ()), *report.provenance.get("exact", ())}
         unchanged = len(as_before & report.scores.keys())
         message = f"{len(report.scores)} scores" + (f", {unchanged} of them unchanged" if unchanged else "")
         return Outcome(run.stored.uri, run.name, "done", message, source=source.name)
 
 
-def stored_report(run: LoggedRun) -> Report | None:
-    """Read the run's stored report, or return None; FileFormatError if it is damaged."""
-    try:
-        return run.report()
-    except FileNotFoundError:
-        return None
-
-
-def changed_content(
-    run: LoggedRun, request: Request, report: Report, old: Report | None, source: Source
-) -> Content:
+def _changed(run: LoggedRun, request: Request, report: Report, old: Report | None, source: Source) -> Content:
     """Return what to write: whatever differs from what the run shows."""
     is_whole = old is not None and run.stored.tags.get(tag_name(SCORES_TAG, run.split)) == scores_digest(old)
     shown = old if is_whole and not request.options.force else None
-    curves = changed_curves(report, shown)
+    curves = [name for name in report.curves if shown is None or not _shows(shown, report, name)]
     return Content(
         report.labelled(method=run.method, split=run.split),
         LogOptions(scores=request.options.scores),
@@ -210,11 +198,6 @@ def changed_content(
         files=_files(report, shown, source),
         seal=request.seal(scores_digest(report)),
     )
-
-
-def changed_curves(report: Report, shown: Report | None) -> list[str]:
-    """Return the names of the curves that the run does not yet show."""
-    return [name for name in report.curves if shown is None or not _shows(shown, report, name)]
 
 
 def _shows(shown: Report, report: Report, name: str) -> bool:
@@ -269,7 +252,7 @@ def _files(report: Report, shown: Report | None, source: Source) -> list[str]:
     return files
 
 
-def write(run: LoggedRun, content: Content) -> None:
+def _write(run: LoggedRun, content: Content) -> None:
     """Write to the run; BackendError if something did not arrive, in which case the run is not marked done."""
     uri = run.stored.uri
 

@@ -100,13 +100,10 @@ def _rescored(provenance: Any) -> dict[str, Any]:
 def _read_source(run: LoggedRun, request: Request, old: Report | None) -> Source:
     """Read statistics, unless predictions would give more; if one is missing or damaged, the other if it suffices."""
     reason, is_needed = _needs_predictions(request, old)
-    order: list[Callable[[LoggedRun, Request, Report | None], Source]] = [_statistics, _predictions]
-    if is_needed:
-        order = [_predictions]
-    elif reason:
-        order.reverse()
     problems: list[str] = []
-    for read in order:
+    for read in (_predictions, _statistics) if reason else (_statistics, _predictions):
+        if is_needed and read is _statistics:
+            continue
         try:
             return read(run, request, old)
         except FileNotFoundError:
@@ -117,9 +114,8 @@ def _read_source(run: LoggedRun, request: Request, old: Report | None) -> Source
         raise FileFormatError("; ".join(problems))
     if is_needed and run.has(STATISTICS_FILE):
         raise SettingsError(f"{reason}, and the run stores none")
-    whole = replace(run, split=None)
-    splits = whole.splits()
-    if (splits and run.split not in splits) or (run.split is not None and whole.has(REPORT_FILE)):
+    splits = run.whole.splits()
+    if (splits and run.split not in splits) or (run.split is not None and run.whole.has(REPORT_FILE)):
         raise NothingStoredError(f"it has {run.lacking()}")
     raise NothingStoredError(
         "it holds neither statistics nor predictions from uq_tracking; log its own files to it with uq.log"
@@ -166,7 +162,7 @@ def _statistics(run: LoggedRun, request: Request, old: Report | None) -> Source:
 
 
 def _predictions(run: LoggedRun, request: Request, old: Report | None) -> Source:
-    predictions = run.predictions("regression" if old is None else old.task)
+    predictions = run.predictions()
     digest = predictions.digest()
     known = None
     if old is not None:

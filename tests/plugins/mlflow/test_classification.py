@@ -24,4 +24,4 @@ def test_a_segmentation_is_logged_to_the_active_run(in_experiment, experiment_na
     assert {"uq_reliability.png", "uq_sparsification.png", "uq_risk_coverage.png"} <= names
     (run,) = logged_runs(f"mlflow:{experiment_name}")
     assert run.scored() == report
-    assert uq.evaluate(run.predictions("classification")).scores == report.scores
+    assert uq.evaluate(run.predictions()).scores == report.scores
