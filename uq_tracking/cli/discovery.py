@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from uq_tracking.cli.app import command, console, say
-from uq_tracking.errors import UnknownMetricError, closest
 
 if TYPE_CHECKING:
     from uq_tracking.metrics.registry import Metric
@@ -59,15 +58,10 @@ def metrics(
 
 def _named(keys: list[str]) -> list[Metric]:
     """Metrics of any task with these keys."""
-    from uq_tracking.metrics.registry import every_metric
+    from uq_tracking.metrics.registry import check_known, every_metric
 
-    known = {metric.key for metric in every_metric()}
-    unknown = [key for key in keys if key not in known]
-    if unknown:
-        raise UnknownMetricError(
-            f"no metric is called {', '.join(unknown)}{closest(unknown[0], sorted(known))}; "
-            "list them all with `uq-tracking metrics`"
-        )
+    known = sorted({metric.key for metric in every_metric()})
+    check_known(keys, known, "no metric is called", "list them all with `uq-tracking metrics`")
     return [metric for key in keys for metric in every_metric() if metric.key == key]
 
 

@@ -11,7 +11,7 @@ import typer
 
 from uq_tracking.cli.app import command, console, in_options, messages, prepared, say
 from uq_tracking.cli.options import RUNS, SETTINGS, OneRun, Runs
-from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
+from uq_tracking.errors import FileFormatError, SettingsError, closest
 
 if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison
@@ -95,18 +95,15 @@ def show_scores(found: Report, metrics: list[str] | str | None) -> None:
 
 def _scores_table(found: Report, metrics: list[str] | str | None) -> Table:
     """The verdict and some scores; UnknownMetricError names those the report does not have."""
-    from uq_tracking.metrics.registry import headline_or_all
+    from uq_tracking.metrics.registry import check_known, headline_or_all
     from uq_tracking.tables.report import report_table
 
     if metrics in ("all", ["all"]):
         return report_table(found, None)
     present = [*found.scores, *found.undefined]
-    lacking = [key for key in metrics or () if key not in present]
-    if lacking:
-        raise UnknownMetricError(
-            f"the report has no score called {', '.join(lacking)}{closest(lacking[0], present)}; "
-            f"it has {', '.join(sorted(present))}"
-        )
+    check_known(
+        metrics or (), present, "the report has no score called", f"it has {', '.join(sorted(present))}"
+    )
     return report_table(found, list(metrics) if metrics else headline_or_all(found.task, present))
 
 

@@ -161,7 +161,8 @@ class Comparison(Facts):
     def _chosen(self, metrics: MetricKeys) -> Table:
         """Return bounds and methods, for the metrics to show."""
         keys = [metric.key for metric in self.shown(metrics)]
-        found = self.table.of_kinds("bound", "method").select(keys)
+        rows = tuple(row for row in self.table.rows if row.kind in ("bound", "method"))
+        found = replace(self.table, rows=rows).select(keys)
         missing = without_value(found).items()
         signs = (f"{sign}: {meaning}; to_csv() and the page say why" for sign, meaning in missing)
         return replace(found, notes=(*found.notes, *signs))

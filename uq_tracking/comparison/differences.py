@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from uq_tracking.comparison.runs import ScoredRun, by_method, losses_of, mean_loss
+from uq_tracking.comparison.runs import ScoredRun, by_method, losses_of, mean_losses
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.inference.enough import FEWEST_GROUPS
 from uq_tracking.inference.intervals import LeftOut, leave_out
@@ -137,8 +137,8 @@ class Pairs:
         some methods have several runs, what is paired over groups is tested at the level divided by the number of
         pairs (Bonferroni).
         """
-        losses = {name: mean_loss(runs, metric) for name, runs in self.groups.items()}
-        known = {name: loss for name, loss in losses.items() if loss is not None and math.isfinite(loss)}
+        losses = mean_losses(self.groups, metric)
+        known = {name: loss for name, loss in losses.items() if math.isfinite(loss)}
         if len(known) < 2:
             return []
         best = min(known, key=known.__getitem__)

@@ -16,10 +16,10 @@ from uq_tracking.checks import as_names
 from uq_tracking.comparison.curves import Overlay, overlays
 from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.maps import MapCase
-from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method, mean_loss
-from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
+from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method, mean_losses
+from uq_tracking.errors import FileFormatError, UnknownMetricError
 from uq_tracking.inference import words
-from uq_tracking.metrics.registry import FAMILIES, Metric
+from uq_tracking.metrics.registry import FAMILIES, Metric, check_known
 
 TIE = 1e-9
 """Numbers within this relative difference share a rank: summing in another order can change them this much."""
@@ -39,13 +39,8 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, keys: Iterable[str] | None 
     present = {key for run in runs for key in (*run.report.scores, *run.report.undefined)}
     if keys is None:
         keys = [key for key in known if key in present] + sorted(present - set(known))
-    keys = dict.fromkeys(as_names("metrics", keys))
-    lacking = [key for key in keys if key not in present]
-    if lacking:
-        raise UnknownMetricError(
-            f"no run has a metric called {', '.join(lacking)}{closest(lacking[0], sorted(present))}; "
-            f"the runs have {', '.join(sorted(present))}"
-        )
+    keys, names = dict.fromkeys(as_names("metrics", keys)), sorted(present)
+    check_known(keys, names, "no run has a metric called", f"the runs have {', '.join(names)}")
     summary = "From a plugin that is not installed here, so nothing is known about it"
     return [known[key] if key in known else _uninstalled(key, task, summary=summary) for key in keys]
 
@@ -255,9 +250,8 @@ class Facts:
         groups, first = by_method(self.runs), self.sorted_by
         if first is None:
             return groups
-        losses = {name: mean_loss(runs, first) for name, runs in groups.items()}
-        order = sorted(groups, key=lambda name: (losses[name] is None, losses[name] or 0.0))
-        return {name: groups[name] for name in order}
+        losses = mean_losses(groups, first)
+        return {name: groups[name] for name in (*sorted(losses, key=losses.__getitem__), *groups)}
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -270,12 +264,7 @@ class Facts:
         names = self.headline if keys is None else as_names("metrics", keys)
         if names == ("all",):
             return list(self.metrics)
-        lacking = [key for key in names if key not in known]
-        if lacking:
-            raise UnknownMetricError(
-                f"the comparison has no metric called {', '.join(lacking)}{closest(lacking[0], known)}; "
-                f"it has {', '.join(known)}"
-            )
+        check_known(names, known, "the comparison has no metric called", f"it has {', '.join(known)}")
         return [known[key] for key in names]
 
     @cached_property
@@ -287,12 +276,10 @@ class Facts:
     @cached_property
     def ranks(self) -> dict[str, dict[str, int]]:
         """Rank of each method by each judging metric, 1 for the best; without methods that have no value."""
-        found = {}
-        for metric in self.ordered_metrics:
-            losses = {name: mean_loss(runs, metric) for name, runs in self.groups.items()}
-            known = {name: loss for name, loss in losses.items() if loss is not None}
-            found[metric.key] = ranks(known) if metric.direction is not None else {}
-        return found
+        return {
+            metric.key: {} if metric.direction is None else ranks(mean_losses(self.groups, metric))
+            for metric in self.ordered_metrics
+        }
 
     @cached_property
     def bounds(self) -> dict[str, dict[str, Bound]]:

@@ -97,17 +97,19 @@ def losses_of(runs: Iterable[ScoredRun], metric: Metric) -> list[float]:
     return [metric.loss(value) for value in values_of(runs, metric)]
 
 
-def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
-    """Return the mean over the runs of the value, transformed so that lower is better.
+def mean_losses(groups: Mapping[str, Sequence[ScoredRun]], metric: Metric) -> dict[str, float]:
+    """Return the mean over a method's runs of the value, transformed so that lower is better; none without values.
 
     With a target, the mean of the distances to it: two runs that miss a target on either side are not as good as two
     that meet it. Infinite if it is so for one of the runs. A score better than its oracle's is no merit and does not
     rank (`Metric.below_oracle`).
     """
-    if any(metric.below_oracle(run.report.scores) for run in runs):
-        return None
-    losses = losses_of(runs, metric)
-    return fmean(losses) if losses else None
+    return {
+        name: fmean(losses)
+        for name, runs in groups.items()
+        if (losses := losses_of(runs, metric))
+        and not any(metric.below_oracle(run.report.scores) for run in runs)
+    }
 
 
 def by_value(runs: Iterable[ScoredRun], of: Callable[[ScoredRun], T]) -> dict[T, list[ScoredRun]]:

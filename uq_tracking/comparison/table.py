@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking.comparison.differences import MOSTLY, found_mostly
 from uq_tracking.comparison.facts import Facts, family
-from uq_tracking.comparison.runs import ScoredRun, mean_loss, values_of
+from uq_tracking.comparison.runs import ScoredRun, mean_losses, values_of
 from uq_tracking.formatting import format_number
 from uq_tracking.metrics.registry import FAMILIES, Metric
 from uq_tracking.tables import NO_VALUE, Cell, Column, Mark, Row, Table, metric_column
@@ -77,8 +77,8 @@ def _difference(facts: Facts, method: str, metric: Metric) -> Cell:
             relative=found.relative,
             effect=found.effect,
         )
-    names = (method, facts.baseline)
-    mine, theirs = (None if name is None else mean_loss(facts.groups[name], metric) for name in names)
+    losses = mean_losses(facts.groups, metric)
+    mine, theirs = losses.get(method), losses.get(facts.baseline or "")
     if mine is None or theirs is None or math.isinf(mine) == math.isinf(theirs):
         return Cell()
     gap = theirs - mine if metric.direction == "higher" else mine - theirs

@@ -326,16 +326,19 @@ def every_metric() -> tuple[Metric, ...]:
     return (*plugins.metrics("regression").values(), *plugins.metrics("classification").values())
 
 
+def check_known(keys: Iterable[str], known: Iterable[str], lacking: str, cure: str) -> None:
+    """Raise UnknownMetricError for keys that are not known, with what lacks them, the closest one, and a cure."""
+    names = list(known)
+    unknown = [key for key in keys if key not in names]
+    if unknown:
+        raise UnknownMetricError(f"{lacking} {', '.join(unknown)}{closest(unknown[0], names)}; {cure}")
+
+
 def find(keys: Iterable[str], task: TaskName = "regression") -> list[Metric]:
     """Return the metrics with these keys; UnknownMetricError names those that do not exist."""
     known = plugins.metrics(task)
     wanted = as_names("metrics", keys)
-    unknown = [key for key in wanted if key not in known]
-    if unknown:
-        raise UnknownMetricError(
-            f"no {task} metric is called {', '.join(unknown)}{closest(unknown[0], known)}; "
-            f"choose from {', '.join(sorted(known))}"
-        )
+    check_known(wanted, known, f"no {task} metric is called", f"choose from {', '.join(sorted(known))}")
     return [known[key] for key in wanted]
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from uq_tracking.errors import UnknownMetricError
 from uq_tracking.formatting import format_interval, format_number, format_percent, format_score
-from uq_tracking.metrics.registry import Metric
+from uq_tracking.metrics.registry import Metric, check_known
 
 NO_VALUE = "-"
 RowKind = Literal["method", "run", "recalibrated", "bound", "score"]
@@ -83,17 +82,12 @@ class Cell:
     @property
     def ranked(self) -> bool:
         """True if the metric ranks at least two methods, and not all equally."""
-        return self.rank is not None and self.worst_rank is not None and self.worst_rank > 1
+        return self.place is not None
 
     @property
     def best(self) -> bool:
         """True if no method is better and some method is worse."""
         return self.ranked and self.rank == 1
-
-    @property
-    def worst(self) -> bool:
-        """True if no method is worse and some method is better."""
-        return self.ranked and self.rank == self.worst_rank
 
     @property
     def place(self) -> float | None:
@@ -252,21 +246,13 @@ class Table:
         known = {column.key: column for column in self.columns}
         headline = (column.key for column in self.columns if column.headline)
         wanted = list(headline if keys is None else [keys] if isinstance(keys, str) else keys)
-        lacking = [key for key in wanted if key not in known]
-        if lacking:
-            raise UnknownMetricError(
-                f"the table has no column called {', '.join(lacking)}; it has {', '.join(known)}"
-            )
+        check_known(wanted, known, "the table has no column called", f"it has {', '.join(known)}")
         rows = (
             row
             for row in self.rows
             if row.kind != "bound" or any(row[key].value is not None for key in wanted)
         )
         return replace(self, columns=tuple(known[key] for key in wanted), rows=tuple(rows))
-
-    def of_kinds(self, *kinds: RowKind) -> Table:
-        """The table with only the rows of these kinds."""
-        return replace(self, rows=tuple(row for row in self.rows if row.kind in kinds))
 
 
 def metric_column(metric: Metric, unit: str | None, family: str = "", *, headline: bool = True) -> Column:
