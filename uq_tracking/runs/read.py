@@ -43,6 +43,12 @@ MOST_NAMED = 5
 """Runs that a message names."""
 
 
+NO_REPORT = Report(
+    task="regression", scores={}, undefined={}, curves={}, counts={}, settings={}, provenance={}
+)
+"""What a run without a report shows."""
+
+
 @dataclass(frozen=True)
 class LoggedRun:
     """One run of a store, of which one split is read."""

@@ -151,18 +151,17 @@ class Request:
         """True if scores after a recalibration are requested."""
         return self.calibration not in (None, False) or self.calibration_split is not None
 
-    def settings(self, report: Report | None) -> Settings:
+    def settings(self, report: Report) -> Settings:
         """Return the settings to score with: those given, else the report's, else the defaults."""
-        kept = {} if report is None else report.settings
-        return Settings.from_dict({**kept, **self.changes})
+        return Settings.from_dict({**report.settings, **self.changes})
 
     def alters(self, report: Report) -> bool:
         """True if the settings differ from the report's."""
         return self.alters_floor(report) or self.settings(report) != Settings.from_dict(report.settings)
 
-    def alters_floor(self, report: Report | None) -> bool:
+    def alters_floor(self, report: Report) -> bool:
         """True if the std floor differs from the report's; 0 means none."""
-        known = None if report is None else report.settings.get("std_floor")
+        known = report.settings.get("std_floor")
         return "std_floor" in self.changes and (self.changes["std_floor"] or None) != known
 
     def digest(self) -> str:

@@ -14,7 +14,7 @@ from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.runs.carry_over import same_curve
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
-from uq_tracking.runs.read import LoggedRun, logged_runs
+from uq_tracking.runs.read import NO_REPORT, LoggedRun, logged_runs
 from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings
 from uq_tracking.runs.score import NothingStoredError, Source, new_report
 from uq_tracking.tasks import task_of
@@ -168,7 +168,7 @@ class _Rescore:
         try:
             old = run.report()
         except FileNotFoundError:
-            old = None
+            old = NO_REPORT
         report, source = new_report(run, self.request, old)
         if not self.dry_run:
             content = _changed(run, self.request, report, old, source)
@@ -180,11 +180,11 @@ class _Rescore:
         return Outcome(run.stored.uri, run.name, "done", message, source=source.name)
 
 
-def _changed(run: LoggedRun, request: Request, report: Report, old: Report | None, source: Source) -> Content:
+def _changed(run: LoggedRun, request: Request, report: Report, old: Report, source: Source) -> Content:
     """Return what to write: whatever differs from what the run shows."""
-    is_whole = old is not None and run.stored.tags.get(tag_name(SCORES_TAG, run.split)) == scores_digest(old)
-    shown = old if is_whole and not request.options.force else None
-    curves = [name for name in report.curves if shown is None or not _shows(shown, report, name)]
+    is_whole = run.stored.tags.get(tag_name(SCORES_TAG, run.split)) == scores_digest(old)
+    shown = old if is_whole and not request.options.force else NO_REPORT
+    curves = [name for name in report.curves if not _shows(shown, report, name)]
     return Content(
         report.labelled(method=run.method, split=run.split),
         LogOptions(scores=request.options.scores),
@@ -209,7 +209,7 @@ def _shows(shown: Report, report: Report, name: str) -> bool:
 
 
 def _figures(
-    run: LoggedRun, request: Request, report: Report, shown: Report | None, curves: Collection[str]
+    run: LoggedRun, request: Request, report: Report, shown: Report, curves: Collection[str]
 ) -> bool | list[str]:
     """Return those that are requested, or that the run holds and whose curves or printed scores changed."""
     if request.options.figures != "auto":
@@ -217,9 +217,7 @@ def _figures(
     known = plugins.metrics(report.task)
 
     def is_stale(needs: Collection[str]) -> bool:
-        if shown is None:
-            return True
-        if not needs:
+        if shown is NO_REPORT or not needs:
             return shown.scores != report.scores
         keys = {report.curves[name].score for name in needs if name in report.curves}
         changed = {key for key in known if shown.scores.get(key) != report.scores.get(key)}
@@ -232,22 +230,21 @@ def _figures(
     ]
 
 
-def _maps(run: LoggedRun, request: Request, report: Report, shown: Report | None) -> DrawnCases:
+def _maps(run: LoggedRun, request: Request, report: Report, shown: Report) -> DrawnCases:
     """Read the cases that the run drew, if they look different now or all are requested."""
     figures, options = request.options.figures, task_of(report).map_options
-    is_same = figures is not True and shown is not None and options(shown) == options(report)
+    is_same = figures is not True and shown is not NO_REPORT and options(shown) == options(report)
     if figures is False or is_same or request.alters_floor(shown) or not run.has(MAPS_FILE):
         return DrawnCases()
     return run.read(MAPS_FILE, DrawnCases.load)
 
 
-def _files(report: Report, shown: Report | None, source: Source) -> list[str]:
+def _files(report: Report, shown: Report, source: Source) -> list[str]:
     """Return the files to write: statistics only if the run has none of these predictions."""
     files = [REPORT_FILE]
-    is_same = shown is not None and shown.provenance.get("digest") == report.provenance.get("digest")
-    if source.statistics is None and not is_same:
+    if source.statistics is None and shown.provenance.get("digest") != report.provenance.get("digest"):
         files.append(STATISTICS_FILE)
-    if shown is None or shown.recalibration != report.recalibration:
+    if shown is NO_REPORT or shown.recalibration != report.recalibration:
         files.append(RECALIBRATION_FILE)
     return files
 

@@ -21,7 +21,7 @@ from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
 from uq_tracking.runs.carry_over import carried_over
-from uq_tracking.runs.read import LoggedRun
+from uq_tracking.runs.read import NO_REPORT, LoggedRun
 from uq_tracking.runs.request import Request
 from uq_tracking.settings import ScoreOptions, Settings
 from uq_tracking.statistics.statistics import Statistics
@@ -54,7 +54,7 @@ class Source:
         return "exact statistics" if self.statistics.kind == "exact" else "sketch"
 
 
-def new_report(run: LoggedRun, request: Request, old: Report | None) -> tuple[Report, Source]:
+def new_report(run: LoggedRun, request: Request, old: Report) -> tuple[Report, Source]:
     """Score a run as requested, and carry over what is still valid in its old report; also return the source.
 
     Raises
@@ -67,25 +67,22 @@ def new_report(run: LoggedRun, request: Request, old: Report | None) -> tuple[Re
         The request needs predictions that the run does not hold.
     """
     source, settings = _read_source(run, request, old), request.settings(old)
-    changed = old is not None and request.alters(old)
-    if old is None:
-        report = _scored(source, settings, request, old)
-    else:
-        # a floor is applied to the source, whose digest already ties it to the report
-        then = cache(lambda: _scored(source, Settings.from_dict(old.settings), request, old, later=True))
-        if not request.options.force and not request.alters_floor(old):
-            _check_scores(old, then, source.name)
-        report = _scored(source, settings, request, old)
-        if old.recalibration and changed:
-            with suppress(RecalibrationError):  # what it showed is kept, marked with the old settings
-                report = _recalibrated_as_before(report, source, settings, old)
+    changed = old is not NO_REPORT and request.alters(old)
+    # a floor is applied to the source, whose digest already ties it to the report
+    then = cache(lambda: _scored(source, Settings.from_dict(old.settings), request, old, later=True))
+    if not request.options.force and not request.alters_floor(old):
+        _check_scores(old, then, source.name)
+    report = _scored(source, settings, request, old)
+    if old.recalibration and changed:
+        with suppress(RecalibrationError):  # what it showed is kept, marked with the old settings
+            report = _recalibrated_as_before(report, source, settings, old)
+    if old is not NO_REPORT:
         report = carried_over(report, old, then if changed else None)
     if request.recalibrates:
         calibration = _calibration(run, request)
         report = _recalibrated(report, source, settings, calibration, request.recalibration or None)
-    before = {} if old is None else old.provenance
-    asked = list(dict.fromkeys((*before.get("asked", ()), *request.metrics)))
-    stored = source.digest or _rescored(before).get("predictions")
+    asked = list(dict.fromkeys((*old.provenance.get("asked", ()), *request.metrics)))
+    stored = source.digest or _stored_digest(old)
     about = {"from": source.name, **({"predictions": stored} if stored else {})}
     provenance = {name: value for name, value in report.provenance.items() if name != "asked"}
     return replace(
@@ -93,11 +90,12 @@ def new_report(run: LoggedRun, request: Request, old: Report | None) -> tuple[Re
     ), source
 
 
-def _rescored(provenance: Any) -> dict[str, Any]:
-    return provenance.get("rescored") or {}
+def _stored_digest(report: Report) -> str | None:
+    """Return the digest of the predictions from which the report was rescored, as they are stored."""
+    return (report.provenance.get("rescored") or {}).get("predictions")
 
 
-def _read_source(run: LoggedRun, request: Request, old: Report | None) -> Source:
+def _read_source(run: LoggedRun, request: Request, old: Report) -> Source:
     """Read statistics, unless predictions would give more; if one is missing or damaged, the other if it suffices."""
     reason, is_needed = _needs_predictions(request, old)
     problems: list[str] = []
@@ -122,7 +120,7 @@ def _read_source(run: LoggedRun, request: Request, old: Report | None) -> Source
     )
 
 
-def _needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
+def _needs_predictions(request: Request, old: Report) -> tuple[str, bool]:
     """Return why predictions are better than statistics, "" if they are not, and whether they are indispensable."""
     if request.alters_floor(old):
         return "a std floor can only be applied to predictions", True
@@ -132,8 +130,6 @@ def _needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]
     crossed = request.calibration
     if crossed is True or (crossed and any(isinstance(item, str) for item in crossed)):
         return HALVES, False
-    if old is None:
-        return "", False
     changes = request.alters(old)
     if old.task == "classification" and (request.recalibrates or (changes and old.recalibrations)):
         return "a temperature changes probabilities, which statistics do not hold", False
@@ -142,8 +138,8 @@ def _needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]
     return (HALVES if changes and _is_cross_fitted(old) else ""), False
 
 
-def _needs_samples(key: str, old: Report | None) -> bool:
-    metric = plugins.metrics("regression" if old is None else old.task).get(key)
+def _needs_samples(key: str, old: Report) -> bool:
+    metric = plugins.metrics(old.task).get(key)
     return metric is not None and bool(metric.needs)
 
 
@@ -151,9 +147,9 @@ def _is_cross_fitted(old: Report) -> bool:
     return any(entry.get("how") in (AT_RANDOM, BY_GROUPS) for entry in old.recalibrations.values())
 
 
-def _statistics(run: LoggedRun, request: Request, old: Report | None) -> Source:
+def _statistics(run: LoggedRun, request: Request, old: Report) -> Source:
     statistics = run.statistics(old)
-    if old is not None and dict(statistics.counts) != dict(old.counts):
+    if old is not NO_REPORT and dict(statistics.counts) != dict(old.counts):
         raise FileFormatError(
             f"{STATISTICS_FILE} counts {statistics.counts['n']} samples but {REPORT_FILE} {old.counts.get('n')}: "
             "they come from different predictions; log the run again"
@@ -161,12 +157,10 @@ def _statistics(run: LoggedRun, request: Request, old: Report | None) -> Source:
     return Source(statistics)
 
 
-def _predictions(run: LoggedRun, request: Request, old: Report | None) -> Source:
+def _predictions(run: LoggedRun, request: Request, old: Report) -> Source:
     predictions = run.predictions()
     digest = predictions.digest()
-    known = None
-    if old is not None:
-        known = _rescored(old.provenance).get("predictions") or old.provenance.get("digest")
+    known = _stored_digest(old) or old.provenance.get("digest")
     if isinstance(known, str) and len(known) == len(digest) and digest != known:
         raise FileFormatError(
             f"{PREDICTIONS_FILE} is not what {REPORT_FILE} was made from (digests {digest} and {known}); log the run "
@@ -175,9 +169,9 @@ def _predictions(run: LoggedRun, request: Request, old: Report | None) -> Source
     return Source(predictions=_floored(predictions, request, old), digest=digest)
 
 
-def _floored(predictions: Any, request: Request, old: Report | None) -> Any:
+def _floored(predictions: Any, request: Request, old: Report) -> Any:
     """Apply the requested std floor, else the report's."""
-    floor = request.changes.get("std_floor", None if old is None else old.settings.get("std_floor"))
+    floor = request.changes.get("std_floor", old.settings.get("std_floor"))
     if (
         floor is None
         or not isinstance(predictions.form, Numbers)
@@ -213,18 +207,18 @@ def _check_scores(old: Report, again: Callable[[], Report], source: str) -> None
 
 
 def _scored(
-    source: Source, settings: Settings, request: Request, old: Report | None, *, later: bool = False
+    source: Source, settings: Settings, request: Request, old: Report, *, later: bool = False
 ) -> Report:
     """Score the source, now or on first access; without recalibrations."""
     if source.statistics is None:
         return _scored_predictions(source.predictions, settings, request, old, later=later)
     statistics = source.statistics
-    digest = None if old is None else old.provenance.get("digest")
+    digest = old.provenance.get("digest")
     chosen = _chosen(statistics.task, request, old, frozenset())
     check_family(settings, statistics.facts)
     about = about_input(statistics, old)
     report = score(statistics, settings, chosen, digest=digest, about=about, later=later)
-    if statistics.groups is None or old is None or not old.intervals:
+    if statistics.groups is None or not old.intervals:
         return report
     # from the stored statistics of the groups, which are coarser than when counted; unchanged scores keep theirs
     made = with_intervals(report, statistics.groups, settings, chosen, level_of(old))
@@ -237,33 +231,33 @@ def _scored(
 
 
 def _scored_predictions(
-    predictions: Any, settings: Settings, request: Request, old: Report | None, *, later: bool
+    predictions: Any, settings: Settings, request: Request, old: Report, *, later: bool
 ) -> Report:
     task = task_of(predictions)
-    kind = None if old is None else old.provenance.get("statistics")
+    kind = old.provenance.get("statistics")
     given = MetricInputs(None, predictions).given
     chosen = _chosen(task.name, request, old, given)
-    known = set() if old is None else {*old.scores, *old.undefined}
+    known = {*old.scores, *old.undefined}
     named = [metric.key for metric in chosen if metric.when is None or metric.key in known]
     suite = {metric.key for metric in select(task.name, given=given)}
     options = ScoreOptions(
         **settings.to_dict(),
         metrics=None if {metric.key for metric in chosen} == suite else named,
         statistics=kind if kind in ("exact", "sketch") else "auto",
-        intervals=True if old is not None and old.intervals else None,
-        level=0.95 if old is None else level_of(old),
+        intervals=True if old.intervals else None,
+        level=level_of(old),
     )
     return Plan.of(task, options).report(predictions, later=later)
 
 
-def _chosen(task: str, request: Request, old: Report | None, given: Set[str]) -> list[Metric]:
+def _chosen(task: str, request: Request, old: Report, given: Set[str]) -> list[Metric]:
     """Return the default suite, the metrics that the run has, and those requested.
 
     A metric whose needs are not met is included only if it is requested and the run has no value for it: then the
     report says why there is none.
     """
     known = plugins.metrics(task)
-    had = {} if old is None else {**old.scores, **old.undefined}
+    had = {**old.scores, **old.undefined}
     keys = {key for key, metric in known.items() if metric.default or key in had}
     asked = set(request.metrics) - had.keys()
     return [
@@ -273,10 +267,10 @@ def _chosen(task: str, request: Request, old: Report | None, given: Set[str]) ->
     ]
 
 
-def about_input(statistics: Statistics, old: Report | None) -> dict[str, Any]:
+def about_input(statistics: Statistics, old: Report) -> dict[str, Any]:
     """Return what the report says about the input, besides its settings."""
     own = {item.name for item in fields(Settings)}
-    known = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
+    known = {name: value for name, value in old.settings.items() if name not in own}
     return {**statistics.facts, **known}
 
 

@@ -82,7 +82,7 @@ class Cell:
     @property
     def ranked(self) -> bool:
         """True if the metric ranks at least two methods, and not all equally."""
-        return self.place is not None
+        return self.rank is not None and self.worst_rank is not None and self.worst_rank > 1
 
     @property
     def best(self) -> bool:
