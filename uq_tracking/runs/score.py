@@ -57,14 +57,8 @@ class Source:
 def new_report(run: LoggedRun, request: Request, old: Report) -> tuple[Report, Source]:
     """Score a run as requested, and carry over what is still valid in its old report; also return the source.
 
-    Raises
-    ------
-    NothingStoredError
-        The run holds neither statistics nor predictions.
-    FileFormatError
-        What it holds is damaged, foreign, too large, or does not belong to its report.
-    SettingsError
-        The request needs predictions that the run does not hold.
+    Raises NothingStoredError if the run holds nothing to score, FileFormatError if that is damaged, too large, or of
+    other predictions than its report, and SettingsError if the request needs predictions that are not stored.
     """
     source, settings = _read_source(run, request, old), request.settings(old)
     changed = old is not NO_REPORT and request.alters(old)

@@ -330,13 +330,7 @@ def _send_kept(
 
 
 def drop_entry(which: str) -> Path:
-    """Delete an entry, given by its file name or path, instead of sending it; return its path.
-
-    Raises
-    ------
-    BackendError
-        There is no such entry.
-    """
+    """Delete an entry, given by its file name or path, instead of sending it; BackendError if there is none."""
     given = Path(which).expanduser().absolute()
     kept: list[Path] = [*entries(), *(entries(given.parent) if given.parent.name == SPOOL else ())]
     found = next((path for path in kept if path.absolute() == given or path.name == which), None)

@@ -187,14 +187,7 @@ def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str,
 
 
 def report_html(report: Report, picture: bytes) -> str:
-    """Render a report for a notebook: the verdict, the headline scores, a picture, and every score by what it judges.
-
-    Parameters
-    ----------
-    report : Report
-    picture : bytes
-        PNG file, shown inline.
-    """
+    """Render a report for a notebook: the verdict, the headline scores, a PNG picture, and every score by family."""
     return (
         templates("uq_tracking.tables")
         .get_template("report.html")
