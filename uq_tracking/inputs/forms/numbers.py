@@ -146,8 +146,9 @@ class Numbers(Form):
         except InvalidValueError as error:
             known = np.isfinite(truth) & np.isfinite(self.mean) & np.isfinite(self.std)
             known &= True if left_out is None else ~left_out
-            columns = (column[known].astype(np.float64) for column in (truth, self.mean, self.std))
-            hint = negative_hint(*columns)
+            hint = negative_hint(
+                *(column[known].astype(np.float64) for column in (truth, self.mean, self.std))
+            )
             if hint and self.wording == AS_GIVEN:
                 raise InvalidValueError(f"{error}; {hint}") from None
             raise
