@@ -154,8 +154,8 @@ def evaluate(
     asked = {
         "outputs": outputs,
         "reference": plan.options.reference,
-        "curves": plan.wanted.curves or None,
-        "by_target": plan.wanted.by_target,
+        "curves": plan.options.curves or None,
+        "by_target": plan.options.by_target,
     }
     refused = [name for name, value in asked.items() if value is not None]
     if refused:
@@ -180,7 +180,7 @@ def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) ->
         given["unit"] = options["unit"]
     if "order" in given:
         given["groups"] = groups_of(given.get("groups"), given.pop("order"))
-    return Plan.of(task, ScoreOptions(**scoring)), given
+    return Plan(task, ScoreOptions(**scoring)), given
 
 
 _PARTS = ("aleatoric", "epistemic")

@@ -44,7 +44,7 @@ def test_classes_and_the_seed():
 @pytest.mark.parametrize(("options", "said"), [
     ({"repeats": 0}, "pass whole numbers, 1 or above"),
     ({"sizes": []}, "pass whole numbers, 1 or above"),
-    ({"metrics": ["kl_to_reference"]}, "needs more than predictions"),
+    ({"metrics": ["kl_to_reference"]}, "kl_to_reference, which cannot be computed on parts"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_refused(options, said):
     with pytest.raises(SettingsError, match=said):

@@ -105,7 +105,7 @@ class TestLabels:
         from uq_tracking.streams.dask_arrays import count_dask
         from uq_tracking.tasks import REGRESSION
 
-        plan = Plan.of(REGRESSION, ScoreOptions(statistics="sketch"))
+        plan = Plan(REGRESSION, ScoreOptions(statistics="sketch"))
         y_true, y_pred, y_std = lazy(data())
         return count_dask(plan, Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std}), **labels)
 

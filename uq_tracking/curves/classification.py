@@ -33,7 +33,6 @@ of_classes = partial(curve, task="classification")
 
 
 @of_classes(
-    "reliability",
     x="confidence",
     y="accuracy",
     x_label="Confidence: mean top probability of the bin",
@@ -64,7 +63,6 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @of_classes(
-    "reliability_isotonic",
     x="predicted",
     y="observed",
     x_label="Confidence: top probability",
@@ -102,7 +100,6 @@ def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @of_classes(
-    "sparsification_error_brier",
     x="fraction",
     y="error",
     x_label=REMOVED,
@@ -119,7 +116,6 @@ def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Co
 
 
 @of_classes(
-    "risk_coverage",
     x="coverage",
     y="risk",
     x_label="Coverage: most confident share decided",

@@ -58,7 +58,6 @@ of_removal = partial(curve, x="fraction", x_label=REMOVED, steps=percent("fracti
 
 
 @of_removal(
-    "sparsification_error_rmse",
     y="error",
     y_label="Sparsification error (RMSE)",
     title="Sparsification error, RMSE",
@@ -72,7 +71,6 @@ def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Col
 
 
 @of_removal(
-    "sparsification_rmse",
     y="model",
     y_label="RMSE of the rest / RMSE of all",
     title="Sparsification, RMSE",
@@ -88,7 +86,6 @@ def sparsification_rmse(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @curve(
-    "calibration",
     x="expected",
     y="observed",
     x_label="Predicted quantile level",
@@ -132,7 +129,6 @@ of_intervals = partial(
 
 
 @of_intervals(
-    "coverage_error",
     y="error",
     y_label="Observed - nominal",
     title="Coverage error",
@@ -149,7 +145,6 @@ of_std = partial(curve, score="ence", steps=row_number, reference="diagonal", un
 
 
 @of_std(
-    "reliability",
     x="rmv",
     y="rmse",
     x_label="Predicted: root mean variance of the bin",
@@ -177,7 +172,6 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @of_std(
-    "reliability_isotonic",
     x="predicted",
     y="observed",
     x_label="Predicted standard deviation",
@@ -206,7 +200,6 @@ of_alpha = partial(curve, x="alpha", x_label="Share of errors covered, alpha", s
 
 
 @of_alpha(
-    "n_merci_by_alpha",
     y="n_merci",
     y_label="n-MeRCI (0 oracle, 1 constant)",
     title="n-MeRCI",
@@ -225,7 +218,6 @@ def n_merci_by_alpha(
 
 
 @of_alpha(
-    "merci_by_alpha",
     y="merci",
     y_label="MeRCI",
     title="MeRCI",
@@ -297,7 +289,6 @@ def _where_defined(
 
 
 @of_intervals(
-    "coverage",
     y="observed",
     y_label="Observed coverage",
     title="Coverage",
@@ -314,7 +305,6 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @curve(
-    "pit_histogram",
     x="center",
     y="density",
     x_label="Probability integral transform F(y)",
@@ -345,7 +335,6 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @of_removal(
-    "sparsification_error_mae",
     y="error",
     y_label="Sparsification error (MAE)",
     title="Sparsification error, MAE",
@@ -359,7 +348,6 @@ def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Colu
 
 
 @of_removal(
-    "sparsification_mae",
     y="model",
     y_label="MAE of the rest / MAE of all",
     title="Sparsification, MAE",
@@ -373,7 +361,6 @@ def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @curve(
-    "error_vs_std",
     x="std_low",
     y="count",
     x_label="Predicted standard deviation",
@@ -394,7 +381,6 @@ def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
 
 
 @curve(
-    "joint_coverage",
     x="nominal",
     y="observed",
     x_label="Probability of the ellipsoid",

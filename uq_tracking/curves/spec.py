@@ -113,7 +113,7 @@ class CurveSpec:
     Attributes
     ----------
     name : str
-        Name in reports and trackers, unique within the task; must be an identifier.
+        Name in reports and trackers, unique within the task; must be an identifier. By default the function's name.
     x, y : str
         Columns of the axes; ``y`` is the one drawn when runs are overlaid.
     x_label, y_label, title : str
@@ -158,7 +158,7 @@ class CurveSpec:
         curve. The curve's score says why.
     """
 
-    name: str
+    name: str = ""
     _: KW_ONLY
     x: str
     y: str
@@ -191,11 +191,12 @@ class CurveSpec:
         PluginError
             The declaration says what cannot be.
         """
-        what = f"curve {self.name!r}"
-        require_declarable(what, self.name, self.task, self.needs)
-        for name in self.settings:
-            require_known(what, "settings", name, [option.name for option in fields(Settings)])
-        return plugins.declare("uq_curves", replace(self, function=function), function)
+        name = self.name or function.__name__
+        what = f"curve {name!r}"
+        require_declarable(what, name, self.task, self.needs)
+        for setting in self.settings:
+            require_known(what, "settings", setting, [option.name for option in fields(Settings)])
+        return plugins.declare("uq_curves", replace(self, name=name, function=function), function)
 
     def build(self, statistics: Any, settings: Settings, inputs: MetricInputs | None = None) -> Curve:
         """Build the curve from statistics, and from further inputs if needed; its points are finite.
@@ -232,7 +233,7 @@ class CurveSpec:
 
 
 curve = CurveSpec
-"""The decorator that declares a curve: ``@curve("name", ...)`` above its function."""
+"""The decorator that declares a curve: ``@curve(...)`` above its function."""
 
 
 def build_curves(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.checks import as_names, value_text
+from uq_tracking.checks import value_text
 from uq_tracking.curves.regression import best_factor, scale_sweep
 from uq_tracking.curves.spec import Curve, FloatArray, finite
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.scoring import LaterReports
-from uq_tracking.evaluation.subsets import by_members, stability
+from uq_tracking.evaluation.subsets import by_members, metrics_of_parts, stability
 from uq_tracking.formatting import axis_label, format_number
-from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, find, in_curves, select
+from uq_tracking.inference.bands import with_chance
+from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, select
 from uq_tracking.report import Report
-from uq_tracking.settings import Settings
+from uq_tracking.settings import ScoreOptions, Settings
 from uq_tracking.statistics.collecting import How, statistics_of_rows
 from uq_tracking.statistics.groups import GroupTables, Label, plain_labels
 from uq_tracking.statistics.layout import Layout
@@ -33,136 +34,63 @@ UNKNOWN_GROUPS = (
 )
 
 
-@dataclass(frozen=True)
-class WantedCurves:
-    """Names of the curves that a caller asks for.
-
-    Attributes
-    ----------
-    curves : tuple of str
-        Names from ``Task.curves`` and from the declared curves that are not built by default.
-    by_target : float, sequence of float or None
-        Width or edges of target intervals.
-    metrics : tuple of str
-        Metrics of all these curves except ``scale_sweep``, and of those over ``by``.
-    """
-
-    curves: tuple[str, ...] = ()
-    by_target: Any = None
-    metrics: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        task: Task,
-        curves: str | Iterable[str] | None,
-        by_target: Any,
-        metrics: str | Iterable[str] | None,
-    ) -> WantedCurves:
-        """Check names.
-
-        Raises
-        ------
-        SettingsError
-            The task has no such curve; a metric does not exist (UnknownMetricError), or needs more than statistics.
-        """
-        named = () if curves is None else as_names("curves", curves)
-        optional = (spec.name for spec in plugins.curves(task.name).values() if not spec.default)
-        known = [*task.curves, *optional]
-        unknown = [name for name in named if name not in known]
-        if unknown:
-            raise SettingsError(
-                f"a {task.name} has no curve called {', '.join(unknown)}; choose from {', '.join(known)}"
-            )
-        chosen = (
-            in_curves(task.name) if metrics is None else find(as_names("curve_metrics", metrics), task.name)
-        )
-        needing = [metric.key for metric in chosen if metric.needs]
-        if needing:
-            raise SettingsError(
-                f"curve_metrics names {', '.join(needing)}, which cannot be computed on parts of the samples; choose "
-                "metrics that need only statistics"
-            )
-        return cls(named, by_target, tuple(metric.key for metric in chosen))
-
-
-@dataclass(frozen=True)
-class Extras:
-    """Curves made on demand, sentences about them, and the reports of strata."""
-
-    curves: dict[str, Curve] = field(default_factory=dict)
-    verdicts: dict[str, str] = field(default_factory=dict)
-    strata: Mapping[str, Report] = field(default_factory=dict)
-
-    def add(self, curves: Iterable[Curve]) -> None:
-        """Add curves, keeping only points that 64-bit numbers can represent."""
-        whole = (finite(curve) for curve in curves)
-        self.curves.update({curve.name: curve for curve in whole if len(curve.columns[curve.x])})
-
-    def added_to(self, report: Report) -> Report:
-        """Return the report with these."""
-        return replace(
-            report,
-            curves={**report.curves, **self.curves},
-            verdicts={**report.verdicts, **self.verdicts},
-            parts=self.strata,
+def check_curves(task: Task, names: Iterable[str] | None) -> None:
+    """Raise SettingsError for a curve that a task has not."""
+    optional = (spec.name for spec in plugins.curves(task.name).values() if not spec.default)
+    known = [*task.curves, *optional]
+    unknown = [name for name in names or () if name not in known]
+    if unknown:
+        raise SettingsError(
+            f"a {task.name} has no curve called {', '.join(unknown)}; choose from {', '.join(known)}"
         )
 
 
-def extra_curves(
-    wanted: WantedCurves,
+def with_curves(
+    report: Report,
     task: Task,
-    statistics: Statistics,
+    options: ScoreOptions,
     settings: Settings,
     inputs: MetricInputs,
     scored: Sequence[Metric],
-    *,
     tables: GroupTables | None = None,
-    how: How = "auto",
-) -> Extras:
-    """Make the requested curves, and those over the strata of ``by`` if the predictions have any.
+) -> Report:
+    """Add the curves that the options ask for, and those over the strata of ``by`` if the predictions have any.
 
-    Parameters
-    ----------
-    wanted : WantedCurves
-    task, statistics, settings
-        Statistics of all samples, and how to score them.
-    inputs : MetricInputs
-        The predictions, and the seed.
-    scored : sequence of Metric
-        What the reports of strata hold.
-    tables : GroupTables, optional
-        Statistics of the groups, for ``stability``.
-    how : {"auto", "exact", "sketch"}
-        Kind of statistics for the parts.
+    The reports of strata hold the metrics ``scored``; ``tables`` are statistics of the groups, for ``stability``.
     """
-    data, metrics = inputs.predictions, find(wanted.metrics, task.name)
-    layout, made = task.layout_of(data), Extras()
+    data, metrics, how = inputs.predictions, metrics_of_parts(task, options.curve_metrics), options.statistics
+    layout, statistics, declared = task.layout_of(data), inputs.statistics, plugins.curves(task.name)
     if data.by is not None:
-        made = strata_extras(strata_of(layout, data, how), settings, metrics, scored, tables)
-    if wanted.by_target is not None:
-        made.add(by_target(*target_strata(layout, data, wanted.by_target, how), settings, metrics))
-    declared, given = plugins.curves(task.name), replace(inputs, statistics=statistics)
-    for name in wanted.curves:
+        report = with_strata(report, strata_of(layout, data, how), settings, metrics, scored, tables)
+    if options.by_target is not None:
+        parts, edges = target_strata(layout, data, options.by_target, how)
+        report = _with(report, by_target(parts, edges, settings, metrics))
+    for name in options.curves or ():
         try:
             if name == "by_members":
-                made.add(by_members(task, data, settings, metrics, inputs, how))
+                report = _with(report, by_members(task, data, settings, metrics, inputs, how))
             elif name == "stability":
                 whole = compute(statistics, settings, metrics)[0]
-                curves, verdicts = stability(
-                    layout, data, settings, metrics, whole, groups=tables, seed=inputs.seed
-                )
-                made.add(curves)
-                made.verdicts.update(verdicts)
+                found = stability(layout, data, settings, metrics, whole, groups=tables, seed=inputs.seed)
+                report = _with(report, *found)
             elif name == "scale_sweep":
                 curve = scale_sweep(statistics, settings)
-                made.add([curve])
-                made.verdicts[name] = _best_scale(curve)
+                report = _with(report, [curve], {name: _best_scale(curve)})
             else:
-                made.add([declared[name].build(statistics, settings, given)])
+                made = {name: declared[name].build(statistics, settings, inputs)}
+                chance = with_chance(made, statistics, task.name, settings)
+                report = _with(report, chance.values())
         except Undefined as reason:
-            made.verdicts[name] = f"not made: {reason}"
-    return made
+            report = _with(report, [], {name: f"not made: {reason}"})
+    return report
+
+
+def _with(report: Report, curves: Iterable[Curve], verdicts: Mapping[str, str] | None = None) -> Report:
+    """Add the points of curves that 64-bit numbers can represent, and sentences about them."""
+    whole = {curve.name: curve for curve in map(finite, curves) if len(curve.columns[curve.x])}
+    return replace(
+        report, curves={**report.curves, **whole}, verdicts={**report.verdicts, **(verdicts or {})}
+    )
 
 
 def _best_scale(sweep: Curve) -> str:
@@ -171,14 +99,15 @@ def _best_scale(sweep: Curve) -> str:
     return f"{key} is best with every standard deviation multiplied by {factor}"
 
 
-def strata_extras(
+def with_strata(
+    report: Report,
     strata: Mapping[Label, Statistics],
     settings: Settings,
     metrics: Sequence[Metric],
     scored: Sequence[Metric],
     tables: GroupTables | None,
-) -> Extras:
-    """Return one curve per metric over labelled strata, in the order of the mapping, and their reports.
+) -> Report:
+    """Add one curve per metric over labelled strata, in the order of the mapping, and their reports.
 
     Columns ``group`` (the label itself if all are numbers, such as lead times; else its position, named in
     ``labels``), the metric's key, and ``count``; strata in which a metric is undefined are left out of its curve.
@@ -188,10 +117,10 @@ def strata_extras(
     names = tuple(str(label) for label in strata)
     parts = dict(zip(names, strata.values(), strict=True))
     keys = {metric.key for metric in (*scored, *metrics) if not metric.needs}
-    chosen = [metric for metric in select(next(iter(parts.values())).task) if metric.key in keys]
-    made = Extras(strata=LaterReports(parts, settings, chosen, None if tables is None else UNKNOWN_GROUPS))
-    made.add(_curves("by_group", {"group": place}, "Group", list(parts.values()), settings, metrics, names))
-    return made
+    chosen = [metric for metric in select(report.task) if metric.key in keys]
+    reports = LaterReports(parts, settings, chosen, None if tables is None else UNKNOWN_GROUPS)
+    curves = _curves("by_group", {"group": place}, "Group", list(parts.values()), settings, metrics, names)
+    return replace(_with(report, curves), parts=reports)
 
 
 def by_target(
@@ -248,21 +177,9 @@ def strata_of(layout: Layout, data: Any, how: How = "auto") -> dict[Label, Stati
 def target_strata(
     layout: Layout, data: Any, width: float | Sequence[float] | npt.NDArray[Any], how: How = "auto"
 ) -> tuple[list[Statistics], FloatArray]:
-    """Return statistics in intervals of the target, and the intervals' edges.
+    """Return statistics in intervals of the target, and their edges: all that are given, or multiples of a width.
 
-    Parameters
-    ----------
-    layout, data
-        What the statistics consist of, and predictions of a regression.
-    width : float or ascending sequence of floats
-        Width of the intervals, which start at multiples of it, or all edges. Targets outside are left out; the last
-        interval includes its upper edge.
-    how : {"auto", "exact", "sketch"}
-
-    Raises
-    ------
-    SettingsError
-        The width is not positive, the edges do not ascend, or there are more than 1000 intervals.
+    Targets outside are left out; the last interval includes its upper edge.
     """
     target = data.rows()["target"].astype(np.float64)
     edges = _edges(width, float(target.min()), float(target.max()))

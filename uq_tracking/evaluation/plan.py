@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uq_tracking.errors import RecalibrationError, SettingsError
-from uq_tracking.evaluation.parts import WantedCurves, extra_curves
+from uq_tracking.evaluation.parts import check_curves, with_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.inference.bands import with_chance
+from uq_tracking.evaluation.subsets import metrics_of_parts
 from uq_tracking.inference.findings import Samples
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.forecast import Forecast
@@ -28,13 +28,11 @@ class Plan:
 
     task: Task
     options: ScoreOptions
-    wanted: WantedCurves
 
-    @classmethod
-    def of(cls, task: Task, options: ScoreOptions) -> Plan:
+    def __post_init__(self) -> None:
         """Check the options that depend on the task; SettingsError or UnknownMetricError if one is wrong."""
-        wanted = WantedCurves.of(task, options.curves, options.by_target, options.curve_metrics)
-        return cls(task, options, wanted)
+        check_curves(self.task, self.options.curves)
+        metrics_of_parts(self.task, self.options.curve_metrics)
 
     def split(
         self, forecast: Forecast, outputs: Sequence[str], given: Mapping[str, Any]
@@ -78,12 +76,8 @@ class Plan:
         tables = build_groups(task.layout_of(data), data, options.intervals)
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, options.level)
-        made = extra_curves(
-            self.wanted, task, statistics, settings, inputs, chosen, tables=tables, how=options.statistics
-        )
-        if made.curves or made.verdicts:
-            chance = with_chance(made.curves, report.statistics, task.name, settings)
-            report = replace(made, curves=chance).added_to(report)
+        inputs = replace(inputs, statistics=statistics)
+        report = with_curves(report, task, options, settings, inputs, chosen, tables)
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

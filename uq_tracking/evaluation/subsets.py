@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.checks import value_text, whole_number
+from uq_tracking.checks import as_names, value_text, whole_number
 from uq_tracking.curves.spec import Curve
 from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.formatting import axis_label, format_number
@@ -88,27 +88,7 @@ def by_members(
     """Return one curve per metric against the number M of members, over random subsets of the ensemble.
 
     M runs over 1, 2, 4 ... and the full size, starting from the fewest members that have an uncertainty. If a
-    reference is given, the divergence of each subset from it also gets a curve.
-
-    Parameters
-    ----------
-    task, data
-        Predictions that know their members.
-    settings, metrics
-        How to score, and what.
-    inputs : MetricInputs
-        The reference, if any, and the seed of the choice of subsets.
-    how : {"auto", "exact", "sketch"}
-        Kind of statistics for the subsets.
-
-    Raises
-    ------
-    SettingsError
-        The predictions hold no members.
-
-    References
-    ----------
-    .. [1] Gustafsson et al., 2020, fig. 5, 6 and 8.
+    reference is given, the divergence of each subset from it also gets a curve (Gustafsson 2020, fig. 5).
     """
     known = data.form.members
     if known is None:
@@ -168,27 +148,7 @@ def stability(
     """Score random subsets of 2^3, 2^4 ... samples, drawn without replacement, several times each.
 
     With ``groups``, whole groups are drawn, at least two: samples from one image carry redundant information.
-
-    Parameters
-    ----------
-    layout, data
-        What the statistics consist of, and the predictions.
-    settings, metrics
-        How to score, and what.
-    scores : mapping of float
-        Scores of all samples.
-    groups : GroupTables, optional
-    seed : int
-        Seed of the subsets.
-
-    Raises
-    ------
-    SettingsError
-        There are fewer than 16 samples, or fewer than four groups.
-
-    References
-    ----------
-    .. [1] Xiong et al., 2024, fig. 4.
+    ``scores`` are those of all samples (Xiong et al., 2024, fig. 4).
     """
     rng, rows = np.random.default_rng(seed), data.rows() if groups is None else {}
     name, total, least = ("samples", data.n, 3) if groups is None else ("groups", len(groups), 1)
@@ -360,7 +320,7 @@ def iid_stability(
         for _ in range(repeats):
             data = _read(draw(size, rng))
             task = task_of(data)
-            chosen = chosen or _metrics(metrics, task)
+            chosen = chosen or metrics_of_parts(task, metrics, "metrics")
             with np.errstate(all="ignore"):
                 statistics = build_statistics(task.layout_of(data), data, "exact")
                 rows.append(compute(statistics, asked, chosen)[0])
@@ -378,11 +338,15 @@ def _read(drawn: Any) -> Predictions:
     return drawn
 
 
-def _metrics(names: str | Iterable[str] | None, task: Task) -> list[Metric]:
-    chosen = in_curves(task.name) if names is None else find(names, task.name)
+def metrics_of_parts(
+    task: Task, names: str | Iterable[str] | None, option: str = "curve_metrics"
+) -> list[Metric]:
+    """Return the metrics that an option names for parts of the samples; SettingsError if one needs more."""
+    chosen = in_curves(task.name) if names is None else find(as_names(option, names), task.name)
     needing = [metric.key for metric in chosen if metric.needs]
     if needing:
         raise SettingsError(
-            f"{', '.join(needing)} needs more than predictions; choose metrics that need only statistics"
+            f"{option} names {', '.join(needing)}, which cannot be computed on parts of the samples; choose "
+            "metrics that need only statistics"
         )
     return chosen

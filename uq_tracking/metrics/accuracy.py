@@ -16,8 +16,6 @@ of_errors = partial(metric, family="accuracy", direction="lower", unit="target",
 
 
 @of_errors(
-    "mae",
-    summary="Mean absolute error",
     formula="mean |y - mu|",
     stable="sums",
 )
@@ -34,8 +32,6 @@ def mae(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_errors(
-    "rmse",
-    summary="Root mean squared error",
     formula="sqrt(mean (y - mu)^2)",
     headline=True,
     stable="sums",
@@ -59,12 +55,12 @@ def rmse(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_errors(
-    "medae",
-    summary="Median absolute error",
     formula="median |y - mu|",
 )
 def medae(statistics: Statistics, settings: Settings) -> float:
-    """Median absolute error; for an even count, the mean of the two middle values.
+    """Median absolute error.
+
+    For an even count, the mean of the two middle values.
 
     Examples
     --------
@@ -77,11 +73,9 @@ def medae(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "bias",
     family="accuracy",
     direction=0.0,
     unit="target",
-    summary="Mean of prediction minus target",
     formula="mean(mu - y)",
     stable="sums",
 )
@@ -98,16 +92,14 @@ def bias(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "r2",
     family="accuracy",
     direction="higher",
-    summary="Share of the target's variance explained",
     formula="1 - sum (y - mu)^2 / sum (y - mean y)^2",
     bounds=(-math.inf, 1),
     squares=True,
 )
 def r2(statistics: Statistics, settings: Settings) -> float:
-    """Share of the target's variance that the means explain.
+    """Share of the target's variance explained.
 
     Examples
     --------
@@ -128,14 +120,12 @@ of_spread = partial(metric, family="spread", direction=None, bounds=(0, math.inf
 
 
 @of_spread(
-    "sharpness",
     unit="target",
-    summary="Root mean variance; smaller is sharper, which matters only among calibrated methods",
     formula="sqrt(mean s^2)",
     source="Gneiting 2007; uncertainty-toolbox",
 )
 def sharpness(statistics: Statistics, settings: Settings) -> float:
-    """Root mean variance.
+    """Root mean variance; smaller is sharper, which matters only among calibrated methods.
 
     Examples
     --------
@@ -150,9 +140,7 @@ def sharpness(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_spread(
-    "mean_std",
     unit="target",
-    summary="Mean standard deviation",
     formula="mean s",
     stable="sums",
 )
@@ -170,15 +158,15 @@ def mean_std(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_spread(
-    "cv",
-    summary="Dispersion of the uncertainties; higher means more varied, not better",
     formula="std(s, ddof=1) / mean(s)",
     source="Levi 2019 eq. 9",
     constant=0.0,
     needs_groups=NeedsGroups(even=0.6),
 )
 def cv(statistics: Statistics, settings: Settings) -> float:
-    """Coefficient of variation of the standard deviations.
+    """Dispersion of the uncertainties; higher means more varied, not better.
+
+    Their coefficient of variation.
 
     Examples
     --------

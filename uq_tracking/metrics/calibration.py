@@ -15,15 +15,9 @@ from uq_tracking.metrics.gaps import COVERAGE, ERROR, PROPORTION, QUANTILE, VARI
 from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric
 from uq_tracking.metrics.scoring import require_density, require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.orders import Order
+from uq_tracking.statistics.orders import Block, Order
 from uq_tracking.statistics.regression import is_distribution
 from uq_tracking.statistics.statistics import Statistics
-
-PIT_STEPS = 1 << 12
-"""Ranges of buckets that ``pit_ks`` examines together."""
-
-PIT_PARTS = 16
-"""Parts into which it splits a range."""
 
 
 def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
@@ -58,11 +52,9 @@ for percent in (50, 68, 80, 90, 95):
 
 
 @metric(
-    "interval_width_95",
     family="calibration",
     direction=None,
     unit="target",
-    summary="Mean width of the central 95 % interval",
     formula="mean 2 Q(.975) s",
     source="Gustafsson 2020, released scripts (length)",
     bounds=(0, math.inf),
@@ -86,8 +78,6 @@ of_shares = partial(metric, family="calibration", direction="lower", bounds=(0, 
 
 
 @of_shares(
-    "auce",
-    summary="Area under the coverage error",
     formula="trapezoid of |coverage(p) - p| over p = .01 ... .99",
     source="Gustafsson 2020 section 4.2",
     gap=COVERAGE,
@@ -95,7 +85,7 @@ of_shares = partial(metric, family="calibration", direction="lower", bounds=(0, 
     in_curves=True,
 )
 def auce() -> None:
-    """Area under the absolute coverage error.
+    """Area under the coverage error.
 
     Examples
     --------
@@ -106,15 +96,13 @@ def auce() -> None:
 
 
 @of_shares(
-    "auce_over",
-    summary="Part of AUCE from intervals that cover too little (overconfident)",
     formula="trapezoid of (p - coverage(p))+",
     source="Gustafsson 2020, released scripts (negative error)",
     gap=COVERAGE,
     reduction=Reduction("absolute", over="area", side=-1),
 )
 def auce_over() -> None:
-    """The part of ``auce`` where intervals cover too little.
+    """Part of AUCE from intervals that cover too little (overconfident).
 
     Examples
     --------
@@ -125,15 +113,13 @@ def auce_over() -> None:
 
 
 @of_shares(
-    "auce_under",
-    summary="Part of AUCE from intervals that cover too much (underconfident)",
     formula="trapezoid of (coverage(p) - p)+",
     source="Gustafsson 2020, released scripts (positive error)",
     gap=COVERAGE,
     reduction=Reduction("absolute", over="area", side=1),
 )
 def auce_under() -> None:
-    """The part of ``auce`` where intervals cover too much.
+    """Part of AUCE from intervals that cover too much (underconfident).
 
     Examples
     --------
@@ -144,8 +130,6 @@ def auce_under() -> None:
 
 
 @of_shares(
-    "calibration_error",
-    summary="Mean squared gap of quantile calibration",
     formula="mean over p = .01 ... .99 of (p - share of F(y) <= p)^2",
     source="Xiong 2024 eq. 7; Kuleshov 2018",
     headline=True,
@@ -153,7 +137,7 @@ def auce_under() -> None:
     reduction=Reduction("square"),
 )
 def calibration_error() -> None:
-    """Mean squared gap between quantile levels and the shares observed below them.
+    """Mean squared gap of quantile calibration.
 
     Examples
     --------
@@ -164,15 +148,13 @@ def calibration_error() -> None:
 
 
 @of_shares(
-    "mace",
-    summary="Mean absolute calibration error of intervals",
     formula="mean over linspace(0, 1, 100) of |coverage(p) - p|",
     source="uncertainty-toolbox, interval proportions",
     gap=PROPORTION,
     reduction=Reduction("absolute"),
 )
 def mace() -> None:
-    """Mean absolute gap between interval levels and coverage.
+    """Mean absolute calibration error of intervals.
 
     Examples
     --------
@@ -183,15 +165,13 @@ def mace() -> None:
 
 
 @of_shares(
-    "rmsce",
-    summary="Root mean squared calibration error of intervals",
     formula="sqrt mean over linspace(0, 1, 100) of (coverage(p) - p)^2",
     source="uncertainty-toolbox, interval proportions",
     gap=PROPORTION,
     reduction=Reduction("root"),
 )
 def rmsce() -> None:
-    """Root mean squared gap between interval levels and coverage.
+    """Root mean squared calibration error of intervals.
 
     Examples
     --------
@@ -202,15 +182,15 @@ def rmsce() -> None:
 
 
 @of_shares(
-    "miscalibration_area",
-    summary="Area between coverage and the diagonal",
     formula="integral of |coverage(p) - p| over the polygon on linspace(0, 1, 100)",
     source="uncertainty-toolbox, interval proportions",
     gap=PROPORTION,
     reduction=Reduction("absolute", over="polygon"),
 )
 def miscalibration_area() -> None:
-    """Area between the coverage polygon and the diagonal, split exactly at crossings.
+    """Area between coverage and the diagonal.
+
+    The polygon of coverage is split exactly where it crosses the diagonal.
 
     Examples
     --------
@@ -221,15 +201,13 @@ def miscalibration_area() -> None:
 
 
 @of_shares(
-    "pit_ks",
-    summary="Kolmogorov-Smirnov distance of the PIT from uniform",
     formula="sup over u of |share of F(y) <= u - u|",
     source="Dawid 1984; Kolmogorov-Smirnov statistic",
     gap=QUANTILE,
     reduction=Reduction("supremum"),
 )
 def pit_ks(statistics: Statistics, settings: Settings) -> float:
-    """Kolmogorov-Smirnov distance between F(y) and the uniform distribution.
+    """Kolmogorov-Smirnov distance of the PIT from uniform.
 
     Examples
     --------
@@ -243,34 +221,18 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
 
 
 def _supremum(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> float:
-    """Largest distance of F from the steps of the empirical distribution.
+    """Largest distance of F from the steps of the empirical distribution."""
 
-    Both rise, so within a range of buckets the distance is bounded by F at one end and the step at the other: a range
-    is examined in parts only if that bound exceeds what was found elsewhere.
-    """
-    n, size, found = order.total, order.size, 0.0
-    stride = -(-size // PIT_STEPS)
-    waiting = [(np.arange(0, size, stride), stride)]
-    while waiting:
-        first, stride = waiting.pop()
-        one, other = order.steps(first), order.steps(np.minimum(first + stride, size) - 1)
-        at_first, at_last = cdf(one.low), cdf(other.high)
-        below, upto = (one.ends - one.count) / n, other.ends / n
-        found = max(found, float((at_first - below).max()), float((upto - at_last).max()))
-        first = first[np.maximum(at_last - below, upto - at_first) > found]
-        if stride > 1 and len(first):
-            finer = -(-stride // PIT_PARTS)
-            parts = (first[:, None] + np.arange(0, stride, finer)).ravel()
-            parts = parts[parts < size]
-            waiting += [(parts[at : at + PIT_STEPS], finer) for at in range(0, len(parts), PIT_STEPS)]
-    return found
+    def within(block: Block) -> float:
+        below, upto = (block.ends - block.count) / order.total, block.ends / order.total
+        return float(max((cdf(block.low) - below).max(), (upto - cdf(block.high)).max()))
+
+    return max(0.0, *order.map_blocks(within, (), "free"))
 
 
 @metric(
-    "ence",
     family="calibration",
     direction="lower",
-    summary="Mean relative gap between stated and observed error, in bins of std",
     formula="mean over equal-count bins by s of |RMV - RMSE| / RMV",
     source="Levi 2019 eq. 6-8",
     bounds=(0, math.inf),
@@ -280,7 +242,9 @@ def _supremum(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> float:
     needs_groups=NeedsGroups(weighted=12),
 )
 def ence() -> None:
-    """Expected normalized calibration error.
+    """Mean relative gap between stated and observed error, in bins of std.
+
+    Expected normalized calibration error (ENCE).
 
     Examples
     --------
@@ -291,11 +255,9 @@ def ence() -> None:
 
 
 @metric(
-    "uce",
     family="calibration",
     direction="lower",
     unit="target^2",
-    summary="Mean gap between stated and observed variance, in bins of std",
     formula="sum over the bins of ENCE of N_b/N |MSE_b - MV_b|",
     source="Laves 2020 eq. 10",
     bounds=(0, math.inf),
@@ -304,7 +266,9 @@ def ence() -> None:
     needs_groups=NeedsGroups(equal=25, weighted=25),
 )
 def uce() -> None:
-    """Uncertainty calibration error: mean gap between squared error and variance over the bins.
+    """Mean gap between stated and observed variance, in bins of std.
+
+    Uncertainty calibration error (UCE).
 
     Examples
     --------
@@ -315,10 +279,8 @@ def uce() -> None:
 
 
 @metric(
-    "z_mean",
     family="calibration",
     direction=0.0,
-    summary="Mean of the standardized errors",
     formula="mean z",
 )
 def z_mean(statistics: Statistics, settings: Settings) -> float:
@@ -335,10 +297,8 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "z_std",
     family="calibration",
     direction=1.0,
-    summary="Spread of the standardized errors",
     formula="population std of z",
     bounds=(0, math.inf),
     headline=True,
@@ -346,7 +306,9 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
     squares=True,
 )
 def z_std(statistics: Statistics, settings: Settings) -> float:
-    """Population standard deviation of the standardized errors.
+    """Spread of the standardized errors.
+
+    Their population standard deviation.
 
     Examples
     --------

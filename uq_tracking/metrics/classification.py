@@ -21,10 +21,8 @@ of_classes = partial(metric, task="classification", direction="lower", bounds=(0
 
 
 @of_classes(
-    "accuracy",
     family="accuracy",
     direction="higher",
-    summary="Share of samples classified correctly",
     formula="mean 1[argmax p = y]",
     headline=True,
     share=True,
@@ -32,7 +30,7 @@ of_classes = partial(metric, task="classification", direction="lower", bounds=(0
     in_curves=True,
 )
 def accuracy(statistics: Statistics, settings: Settings) -> float:
-    """Share of the samples whose most probable class is the true one.
+    """Share of samples classified correctly.
 
     Examples
     --------
@@ -44,10 +42,8 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_classes(
-    "nll",
     family="scoring",
     unit="nats",
-    summary="Negative log likelihood of the true class",
     formula="mean -log p_y",
     source="Gneiting and Raftery 2007",
     bounds=(0.0, math.inf),
@@ -56,7 +52,7 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     in_curves=True,
 )
 def nll(statistics: Statistics, settings: Settings) -> float:
-    """Mean negative log probability of the true class.
+    """Negative log likelihood of the true class.
 
     Examples
     --------
@@ -71,9 +67,7 @@ def nll(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_classes(
-    "brier",
     family="scoring",
-    summary="Brier score over all classes",
     formula="mean sum_c (p_c - 1[y = c])^2",
     source="Brier 1950",
     bounds=(0.0, 2.0),
@@ -82,7 +76,7 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     in_curves=True,
 )
 def brier(statistics: Statistics, settings: Settings) -> float:
-    """Squared distance of the probabilities from the truth, summed over classes.
+    """Brier score over all classes.
 
     Examples
     --------
@@ -94,9 +88,7 @@ def brier(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_classes(
-    "ece",
     family="calibration",
-    summary="Mean gap between confidence and accuracy, in bins of confidence",
     formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
     source="Guo 2017; Gustafsson 2020 section 4.3",
     headline=True,
@@ -105,7 +97,9 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     in_curves=True,
 )
 def ece() -> None:
-    """Expected calibration error of the top label.
+    """Mean gap between confidence and accuracy, in bins of confidence.
+
+    Expected calibration error (ECE) of the top label.
 
     Examples
     --------
@@ -116,16 +110,16 @@ def ece() -> None:
 
 
 @of_classes(
-    "mce",
     family="calibration",
-    summary="Largest gap between confidence and accuracy, in bins of confidence",
     formula="max over the bins of ECE of |accuracy - confidence|",
     source="Guo 2017",
     gap=CONFIDENCE,
     reduction=Reduction("largest"),
 )
 def mce() -> None:
-    """Largest gap between confidence and accuracy over the bins of ``ece``.
+    """Largest gap between confidence and accuracy, in bins of confidence.
+
+    The bins are those of ``ece``.
 
     Examples
     --------
@@ -136,16 +130,14 @@ def mce() -> None:
 
 
 @of_classes(
-    "ace",
     family="calibration",
-    summary="Mean gap between confidence and accuracy, in bins of equal count",
     formula="mean over equal-count bins of |accuracy - confidence|",
     source="Nixon 2019, top label",
     gap=EQUAL_COUNT_CONFIDENCE,
     reduction=Reduction("absolute"),
 )
 def ace() -> None:
-    """Mean gap between confidence and accuracy over bins of equal count.
+    """Mean gap between confidence and accuracy, in bins of equal count.
 
     Examples
     --------
@@ -170,9 +162,7 @@ def sparsification_brier(statistics: Statistics) -> Sparsification:
 
 
 @of_classes(
-    "ause_brier",
     family="ranking",
-    summary="Area under the sparsification error, Brier score by entropy",
     formula="trapezoid over f = 0, .01 ... .99 of [Brier of the 1 - f of least entropy - oracle's] / Brier",
     source="Gustafsson 2020 section 4.3",
     bounds=(0.0, math.inf),
@@ -181,7 +171,7 @@ def sparsification_brier(statistics: Statistics) -> Sparsification:
     in_curves=True,
 )
 def ause_brier(statistics: Statistics, settings: Settings) -> float:
-    """Area between the Brier sparsification curve, ordered by entropy, and the oracle's.
+    """Area under the sparsification error, Brier score by entropy.
 
     Examples
     --------
@@ -194,15 +184,15 @@ def ause_brier(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_classes(
-    "miou",
     family="accuracy",
     direction="higher",
-    summary="Mean intersection over union of the classes that occur",
     formula="mean over classes of TP / (TP + FP + FN)",
     headline=True,
 )
 def miou(statistics: Statistics, settings: Settings) -> float:
-    """Mean intersection over union of the classes that occur among labels or predictions.
+    """Mean intersection over union of the classes that occur.
+
+    A class occurs if it is among labels or predictions.
 
     Examples
     --------
@@ -217,11 +207,9 @@ def miou(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_classes(
-    "entropy_mean",
     family="spread",
     direction=None,
     unit="nats",
-    summary="Mean predictive entropy",
     formula="mean -sum_c p_c log p_c",
     source="Shannon 1948",
     bounds=(0.0, math.inf),
@@ -239,16 +227,14 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_classes(
-    "aurc",
     family="ranking",
-    summary="Area under the risk-coverage curve",
     formula="mean over k of the error rate of the k most confident",
     source="Geifman 2018",
     headline=True,
     in_curves=True,
 )
 def aurc(statistics: Statistics, settings: Settings) -> float:
-    """Mean over k of the error rate of the k most confident samples.
+    """Area under the risk-coverage curve.
 
     Examples
     --------

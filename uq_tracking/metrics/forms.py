@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import special
@@ -25,7 +25,6 @@ from uq_tracking.statistics.regression import (
     is_distribution,
 )
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import override
 
 _NEEDS_LEVELS = "it needs quantiles or an interval (Predictions.from_quantiles)"
 NEEDS = {
@@ -97,39 +96,25 @@ class Undetermined(Standard):
     def __init__(self, why: str) -> None:
         self.why = why
 
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
         raise Undefined(self.why)
 
-    @override
-    def cdf(self, z: FloatArray) -> FloatArray:
-        self._refuse()
-
-    @override
-    def quantile(self, p: FloatArray) -> FloatArray:
-        self._refuse()
-
-    @override
-    def pdf(self, z: FloatArray) -> FloatArray:
-        self._refuse()
-
-    @override
-    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
-        self._refuse()
+    cdf = quantile = pdf = crps = _refuse
 
 
-of_form = partial(metric, family="scoring", direction="lower", unit="target", bounds=(0, math.inf))
-"""Declares a score for some forms only."""
+in_unit = partial(metric, family="scoring", direction="lower", unit="target", bounds=(0, math.inf))
+"""Declares a score in the target's unit."""
 
 
-@of_form(
-    "crps_ensemble",
-    summary="Continuous ranked probability score of the draws' empirical distribution",
+@in_unit(
     formula="mean over i of |x_i - y| - 1/(2 M^2) sum over i, j of |x_i - x_j|, averaged",
     source="Hersbach 2000; Zamo and Naveau 2018",
     when=partial(has_score, key="crps_ensemble"),
 )
 def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
-    """Mean CRPS of the empirical distribution of M draws; ``crps`` is the fair version, independent of M.
+    """Continuous ranked probability score of the draws' empirical distribution.
+
+    ``crps`` is the fair version, independent of the number M of draws.
 
     Examples
     --------
@@ -140,16 +125,16 @@ def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     return form_score(statistics, "crps_ensemble")
 
 
-@of_form(
-    "wis",
-    summary="Weighted interval score of the given quantiles",
+@in_unit(
     formula="mean of (|y - median|/2 + sum over intervals of alpha/2 width + distance outside) / (K + 1/2)",
     source="Bracher 2021 eq. 2",
     when=partial(has_score, key="wis"),
     of_levels=True,
 )
 def wis(statistics: Statistics, settings: Settings) -> float:
-    """Weighted interval score: twice the pinball loss over levels symmetric about the median.
+    """Weighted interval score of the given quantiles.
+
+    Twice the pinball loss over levels symmetric about the median.
 
     Examples
     --------
@@ -161,16 +146,16 @@ def wis(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "interval_coverage",
     family="calibration",
     direction=None,
-    summary="Share of the targets inside the widest given central interval; its level is in the settings",
     formula="share of l <= y <= u",
     bounds=(0, 1),
     when=partial(has_score, key="inside_widest"),
 )
 def interval_coverage(statistics: Statistics, settings: Settings) -> float:
-    """Share of the targets inside the widest central interval of the given quantiles, ends included.
+    """Share of the targets inside the widest given central interval; its level is in the settings.
+
+    The ends are included.
 
     Examples
     --------
@@ -182,17 +167,15 @@ def interval_coverage(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "interval_width",
     family="calibration",
     direction=None,
     unit="target",
-    summary="Mean width of the widest given central interval; its level is in the settings",
     formula="mean u - l",
     bounds=(0, math.inf),
     when=partial(has_score, key="width_widest"),
 )
 def interval_width(statistics: Statistics, settings: Settings) -> float:
-    """Mean width of the widest central interval of the given quantiles.
+    """Mean width of the widest given central interval; its level is in the settings.
 
     Examples
     --------
@@ -216,16 +199,16 @@ def _winkler(statistics: Statistics) -> tuple[float, float]:
     return 4 / (1 - (high - low)) * form_score(statistics, "pinball"), high - low
 
 
-@of_form(
-    "winkler_score",
-    summary="Winkler score of the given intervals; their level is in the settings",
+@in_unit(
     formula="mean u - l + 2/(1 - level) ((l - y)+ + (y - u)+)",
     source="Winkler 1972; Gneiting and Raftery 2007 eq. 43",
     when=is_interval,
     of_levels=True,
 )
 def winkler_score(statistics: Statistics, settings: Settings) -> float:
-    """Winkler (interval) score: the width of the intervals, and how far targets are outside, at its price.
+    """Winkler score of the given intervals; their level is in the settings.
+
+    The width of the intervals, and how far targets are outside, at its price.
 
     Examples
     --------
@@ -237,10 +220,8 @@ def winkler_score(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "interval_gain",
     family="scoring",
     direction="higher",
-    summary="Share by which the intervals lower the Winkler score against the best constant width",
     formula="1 - Winkler score / that of y_pred -+ w, w the level quantile of |y - y_pred|",
     source="Skill score as in Gneiting and Raftery 2007",
     bounds=(-math.inf, 1),
@@ -248,7 +229,9 @@ def winkler_score(statistics: Statistics, settings: Settings) -> float:
     of_levels=True,
 )
 def interval_gain(statistics: Statistics, settings: Settings) -> float:
-    """Winkler skill against intervals of constant width around the same predictions, by default the midpoints.
+    """Share by which the intervals lower the Winkler score against the best constant width.
+
+    Against intervals of constant width around the same predictions, by default the midpoints.
 
     The level quantile of the absolute errors is the half-width that scores best.
 
@@ -303,18 +286,19 @@ def require_distances(statistics: Statistics) -> None:
     vector_mean(statistics, "joint_nll")
 
 
-@metric(
-    "energy_score",
-    family="scoring",
-    direction="lower",
+of_vectors = partial(metric, family="scoring", direction="lower", when=has_vectors)
+"""Declares a score of whole vectors."""
+
+
+@of_vectors(
     unit="target",
-    summary="Energy score of whole vectors",
     formula="mean of E |X - y| - E |X - X'| / 2",
     source="Gneiting and Raftery 2007 eq. 22",
-    when=has_vectors,
 )
 def energy_score(statistics: Statistics, settings: Settings) -> float:
-    """Mean energy score, the CRPS of vectors; for M draws, the fair estimator, whose expectation is independent of M.
+    """Energy score of whole vectors.
+
+    The CRPS of vectors; for M draws, the fair estimator, whose expectation is independent of M.
 
     Examples
     --------
@@ -325,18 +309,15 @@ def energy_score(statistics: Statistics, settings: Settings) -> float:
     return vector_mean(statistics, "energy_score")
 
 
-@metric(
-    "variogram_score",
-    family="scoring",
-    direction="lower",
+@of_vectors(
     unit="target",
-    summary="Variogram score of order 1/2 of whole vectors",
     formula="mean of sum over i, j of (|y_i - y_j|^(1/2) - E |X_i - X_j|^(1/2))^2",
     source="Scheuerer and Hamill 2015 eq. 3",
-    when=has_vectors,
 )
 def variogram_score(statistics: Statistics, settings: Settings) -> float:
-    """Mean variogram score, sensitive to correlations the energy score barely detects; for draws, the fair estimator.
+    """Variogram score of order 1/2 of whole vectors.
+
+    Sensitive to correlations the energy score barely detects; for draws, the fair estimator.
 
     Examples
     --------
@@ -347,18 +328,14 @@ def variogram_score(statistics: Statistics, settings: Settings) -> float:
     return vector_mean(statistics, "variogram_score")
 
 
-@metric(
-    "joint_nll",
-    family="scoring",
-    direction="lower",
+@of_vectors(
     unit="nats",
-    summary="Negative log likelihood of whole vectors",
     formula="mean of (D log 2 pi + log det S + (y - m)' S^-1 (y - m)) / 2",
     source="Gneiting and Raftery 2007",
     when=has_distances,
 )
 def joint_nll(statistics: Statistics, settings: Settings) -> float:
-    """Mean negative log density of the vectors.
+    """Negative log likelihood of whole vectors.
 
     Examples
     --------
@@ -370,16 +347,16 @@ def joint_nll(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "joint_ks",
     family="calibration",
     direction="lower",
-    summary="Kolmogorov-Smirnov distance of the Mahalanobis distances from chi-square",
     formula="sup over p of |share of chi2_D(d^2) <= p - p|",
     bounds=(0, 1),
     when=has_distances,
 )
 def joint_ks(statistics: Statistics, settings: Settings) -> float:
-    """Largest gap between the shares of vectors inside ellipsoids and their probabilities.
+    """Kolmogorov-Smirnov distance of the Mahalanobis distances from chi-square.
+
+    That is the largest gap between the shares of vectors inside ellipsoids and their probabilities.
 
     Examples
     --------

@@ -81,8 +81,6 @@ of_order = partial(metric, family="ranking", direction="lower", bounds=(0, math.
 
 
 @of_order(
-    "ause_rmse",
-    summary="Area under the sparsification error, RMSE",
     formula="trapezoid over f = 0, .01 ... .99 of [RMSE of the least uncertain 1 - f - oracle's] / RMSE",
     source="Ilg 2018; Gustafsson 2020 section 4.1",
     headline=True,
@@ -95,7 +93,7 @@ of_order = partial(metric, family="ranking", direction="lower", bounds=(0, math.
     needs_groups=NeedsGroups(weighted=12, even=0.4),
 )
 def ause_rmse(statistics: Statistics, settings: Settings) -> float:
-    """Area between the RMSE sparsification curve and the oracle's.
+    """Area under the sparsification error, RMSE.
 
     Examples
     --------
@@ -108,9 +106,7 @@ def ause_rmse(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_order(
-    "aurg_rmse",
     direction="higher",
-    summary="Area under the random gain, RMSE",
     formula="trapezoid over f = 0, .01 ... .99 of 1 - RMSE of the least uncertain 1 - f / RMSE",
     source="Poggi 2020",
     bounds=(-math.inf, 1),
@@ -120,7 +116,7 @@ def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     needs_groups=NeedsGroups(weighted=12, even=0.4),
 )
 def aurg_rmse(statistics: Statistics, settings: Settings) -> float:
-    """Area between random removal and the RMSE sparsification curve.
+    """Area under the random gain, RMSE.
 
     Examples
     --------
@@ -133,14 +129,14 @@ def aurg_rmse(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_order(
-    "ause_mae",
-    summary="Area under the sparsification error, MAE",
     formula="(1/MAE) mean over k of [MAE of the k least uncertain - MAE of the k smallest errors]",
     source="Xiong 2024 eq. 4",
     oracle=0.0,
 )
 def ause_mae(statistics: Statistics, settings: Settings) -> float:
-    """Exact mean over k of the gap in MAE between the k least uncertain samples and the k smallest errors.
+    """Area under the sparsification error, MAE.
+
+    The exact mean over k of the gap between the k least uncertain samples and the k smallest errors.
 
     Examples
     --------
@@ -243,9 +239,7 @@ def constant_merci(scores: Mapping[str, float]) -> float | None:
 
 
 @of_order(
-    "merci",
     unit="target",
-    summary="Mean uncertainty once scaled to cover alpha of the errors",
     formula="lambda mean s, lambda the order statistic ceil(alpha N) of |z|",
     source="MeRCI 2018 eq. 8",
     oracle=lambda scores: scores.get("mae"),
@@ -253,7 +247,9 @@ def constant_merci(scores: Mapping[str, float]) -> float | None:
     on_scale="n_merci",
 )
 def merci(statistics: Statistics, settings: Settings) -> float:
-    """Mean rescaled calibrated interval: mean uncertainty once scaled to cover ``alpha`` of the errors.
+    """Mean uncertainty once scaled to cover alpha of the errors.
+
+    Mean rescaled calibrated interval (MeRCI).
 
     Examples
     --------
@@ -282,10 +278,8 @@ def beyond_ends(value: float) -> str:
 
 
 @metric(
-    "n_merci",
     family="ranking",
     direction="lower",
-    summary="MeRCI between oracle (0) and constant uncertainty (1)",
     formula="(MeRCI - MAE) / (Q_alpha(|e|) - MAE)",
     source="n-MeRCI 2019 eq. 2",
     headline=True,
@@ -297,7 +291,7 @@ def beyond_ends(value: float) -> str:
     in_curves=True,
 )
 def n_merci(statistics: Statistics, settings: Settings) -> float:
-    """Normalized MeRCI: 0 for the oracle, 1 for a constant uncertainty.
+    """MeRCI between oracle (0) and constant uncertainty (1).
 
     Examples
     --------
@@ -309,17 +303,17 @@ def n_merci(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "trimmed_mae",
     family="accuracy",
     direction="lower",
     unit="target",
-    summary="Mean of the alpha smallest absolute errors",
     formula="mean of the ceil(alpha N) smallest |y - mu|",
     source="n-MeRCI 2019 fig. 4",
     bounds=(0, math.inf),
 )
 def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
-    """Mean absolute error of the samples that MeRCI covers: all but the largest errors, beyond ``alpha`` of them.
+    """Mean of the alpha smallest absolute errors.
+
+    That is the mean absolute error of the samples that MeRCI covers: all but the largest errors.
 
     Examples
     --------
@@ -332,9 +326,7 @@ def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
 
 
 @of_order(
-    "spearman",
     direction="higher",
-    summary="Rank correlation of uncertainty and absolute error",
     formula="Pearson correlation of the average ranks of s and |e|",
     source="Xiong 2024 eq. 10",
     bounds=(-1, 1),

@@ -55,18 +55,16 @@ def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
 
 
 @metric(
-    "kl_to_reference",
     family="scoring",
     direction="lower",
     unit="nats",
-    summary="Divergence of the predictions from a reference distribution",
     formula="mean of log(s_r/s) + (s^2 + (mu - mu_r)^2)/(2 s_r^2) - 1/2",
     source="Gustafsson 2020 section 4.1",
     bounds=(0, math.inf),
     needs=("predictions", "reference"),
 )
 def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
-    """Mean Kullback-Leibler divergence of N(mu, s^2) from a Gaussian reference.
+    """Divergence of the predictions from a reference distribution.
 
     ``log(s_r / s) + (s^2 + (mu - mu_r)^2) / (2 s_r^2) - 1/2``, zero if both are equal.
 
@@ -100,7 +98,6 @@ def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     family="scoring",
     direction="lower",
     unit="nats",
-    summary="Divergence of the predicted probabilities from a reference",
     formula="mean of sum over classes of p log(p / p_r)",
     source="Gustafsson 2020 section 4.1",
     bounds=(0, math.inf),
@@ -108,7 +105,7 @@ def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     needs=("predictions", "reference"),
 )
 def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
-    """Mean Kullback-Leibler divergence of the predicted class probabilities from reference ones.
+    """Divergence of the predicted probabilities from a reference.
 
     Examples
     --------
@@ -166,10 +163,8 @@ def _worst(cells: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
 
 
 @metric(
-    "adversarial_group_calibration",
     family="calibration",
     direction="lower",
-    summary="Calibration error of the worst of random groups",
     formula="mean over group sizes linspace(0, 1, 10) N and 10 trials of the largest mace of 10 random groups",
     source="Zhao 2020; grid as uncertainty-toolbox",
     bounds=(0, 1),
@@ -177,7 +172,7 @@ def _worst(cells: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
     default=False,
 )
 def adversarial_group_calibration(given: MetricInputs, settings: Settings) -> float:
-    """Mean over group sizes of the worst random group's calibration error.
+    """Calibration error of the worst of random groups.
 
     Examples
     --------

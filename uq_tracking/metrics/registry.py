@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial, update_wrapper, wraps
-from inspect import signature
+from inspect import getdoc, signature
 from threading import Lock
 from typing import (
     TYPE_CHECKING,
@@ -99,12 +99,7 @@ class MetricInputs:
     @property
     def given(self) -> frozenset[str]:
         """Names of the available inputs, as in ``Metric.needs``."""
-        there = {
-            "predictions": self.predictions is not None,
-            "reference": self.reference is not None,
-            "seed": True,
-        }
-        return frozenset(name for name, is_there in there.items() if is_there)
+        return frozenset(name for name in NEEDS if getattr(self, name) is not None)
 
 
 @dataclass(frozen=True)
@@ -163,13 +158,15 @@ class Metric:
     Attributes
     ----------
     key : str
-        Name in reports and trackers; must be an identifier.
+        Name in reports and trackers; must be an identifier. By default the function's name.
     family : {"accuracy", "scoring", "calibration", "ranking", "spread"}
         What it judges; reports and comparisons are ordered by family.
     direction : "lower", "higher", a target value, or None
         Which values are better; None for metrics that describe without judging.
-    summary, formula, source : str
-        A one-line description, the definition, and its source.
+    formula, source : str
+        The definition, and where it is from.
+    summary : str
+        A one-line description; by default the first line of the function's docstring.
     unit : {"", "target", "1/target", "1/sqrt(target)", "target^2", "nats"}
         Unit in terms of the target's; "" for none.
     task : {"regression", "classification"}
@@ -222,17 +219,18 @@ class Metric:
 
     Examples
     --------
-    >>> @metric("range", family="spread", direction=None, summary="Range of std", formula="max s - min s", source="-")
+    >>> @metric(family="spread", direction=None, formula="max s - min s", source="-")
     ... def std_range(statistics, settings):
+    ...     "Range of the standard deviations."
     ...     return statistics.moments["std"].high - statistics.moments["std"].low
     """
 
-    key: str
+    key: str = ""
     _: KW_ONLY
     family: Family
     direction: Direction | float | None
-    summary: str
     formula: str
+    summary: str = ""
     source: str = "Standard definition"
     unit: Unit = ""
     task: TaskName = "regression"
@@ -267,8 +265,9 @@ class Metric:
         PluginError
             The declaration is invalid.
         """
-        what = f"metric {self.key!r}"
-        require_declarable(what, self.key, self.task, self.needs)
+        named = self.named_after(function)
+        what = f"metric {named.key!r}"
+        require_declarable(what, named.key, self.task, self.needs)
         require_known(what, "family", self.family, FAMILIES)
         require_known(what, "unit", self.unit, get_args(Unit))
         if not (self.direction in (None, *get_args(Direction)) or isinstance(self.direction, int | float)):
@@ -287,7 +286,12 @@ class Metric:
         elif self.arguments:
             bound = update_wrapper(partial(function, **self.arguments), function)
         direction = float(self.direction) if isinstance(self.direction, int) else self.direction
-        return plugins.declare("uq_metrics", replace(self, direction=direction, function=bound), function)
+        return plugins.declare("uq_metrics", replace(named, direction=direction, function=bound), function)
+
+    def named_after(self, function: Callable[..., Any]) -> Metric:
+        """Return it with the function's name as its key, and what its docstring begins with as its summary."""
+        first = (getdoc(function) or "").partition("\n")[0].removesuffix(".")
+        return replace(self, key=self.key or function.__name__, summary=self.summary or first)
 
     @property
     def place(self) -> tuple[int, bool]:
@@ -318,7 +322,7 @@ class Metric:
 
 
 metric = Metric
-"""The decorator that declares a metric: ``@metric("key", ...)`` above its function."""
+"""The decorator that declares a metric: ``@metric(...)`` above its function."""
 
 
 def every_metric() -> tuple[Metric, ...]:

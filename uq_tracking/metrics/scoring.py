@@ -26,10 +26,8 @@ PRIORS: dict[str, Standard] = {"_gaussian": GAUSSIAN, "_laplace": LAPLACE, "_uni
 """What-if distributions with the same mean and standard deviation (MeRCI 2018), by the suffix of their keys."""
 
 
-CONSTANTS = (-30.0, 5.0)
-"""Range of the logarithm of the best constant std over the largest error."""
-STEPS, CLOSE = 100, 1e-9
-"""Most steps to the best constant std, and the step that ends them: at its optimum, the score hardly moves."""
+CONSTANTS, CLOSE = (-30.0, 5.0), 1e-9
+"""Range of the logarithm of the best constant std over the largest error, and how exactly it is found."""
 
 CELLS = 1 << 12
 """Of more than ``FEW`` samples, the errors are averaged over this many cells, which moves the score by some 1e-8."""
@@ -135,34 +133,23 @@ def _or_zero(z: FloatArray) -> FloatArray:
     return z if finite.all() else np.where(finite, z, 0.0)
 
 
-def _nll_gaussian(statistics: Statistics) -> float:
-    z = statistics.moments["z"]
-    return 0.5 * math.log(2 * math.pi) + 0.5 * (z.variance() + z.mean * z.mean)
+def _nll_of_z(family: Standard, statistics: Statistics) -> float:
+    """Mean negative log density of z: of priors by what they have in closed form."""
+    if family is GAUSSIAN:
+        z = statistics.moments["z"]
+        return 0.5 * math.log(2 * math.pi) + 0.5 * (z.variance() + z.mean * z.mean)
+    if family is LAPLACE:
+        return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
+    if family is UNIFORM:
+        low, high = (
+            statistics.orders["z"].position([-SQRT3], "left")[0],
+            statistics.orders["z"].position([SQRT3])[0],
+        )
+        if high - low < statistics.n * SHORT:
+            outside = 1 - (high - low) / statistics.n
+            raise Infinite(f"{outside:.3g} of the targets lie outside the uniform distribution's support")
+        return math.log(2 * SQRT3)
 
-
-def _nll_laplace(statistics: Statistics) -> float:
-    return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
-
-
-def _nll_uniform(statistics: Statistics) -> float:
-    inside = (
-        statistics.orders["z"].position([SQRT3])[0]
-        - statistics.orders["z"].position([-SQRT3], side="left")[0]
-    )
-    outside = 1 - inside / statistics.n
-    if inside < statistics.n * SHORT:
-        raise Infinite(f"{outside:.3g} of the targets lie outside the uniform distribution's support")
-    return math.log(2 * SQRT3)
-
-
-_NLL: dict[Standard, Callable[[Statistics], float]] = {
-    GAUSSIAN: _nll_gaussian,
-    LAPLACE: _nll_laplace,
-    UNIFORM: _nll_uniform,
-}
-
-
-def _nll_of(family: Standard, statistics: Statistics) -> float:
     def total(block: Block) -> float:
         return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
 
@@ -187,21 +174,18 @@ def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
     names = {"_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
 
     def declare(score: Score) -> Score:
-        summary = of_distribution.summary
-        replace(
-            of_distribution,
-            summary=f"{summary} under the predicted distribution",
-            arguments={"suffix": ""},
-        )(score)
+        named = of_distribution.named_after(score)
+        whole = f"{named.summary} under the predicted distribution"
+        replace(named, summary=whole, arguments={"suffix": ""})(score)
         for suffix, name in names.items():
             replace(
-                of_distribution,
-                key=of_distribution.key + suffix,
-                summary=f"{summary} under {name} distribution",
+                named,
+                key=named.key + suffix,
+                summary=f"{named.summary} under {name} distribution",
                 when=_beside_another if suffix == "_gaussian" else None,
                 headline=False,
                 arguments={"suffix": suffix},
-                squares=suffix == "_gaussian" and bool(of_distribution.squares),
+                squares=suffix == "_gaussian" and bool(named.squares),
                 of_levels=False,
                 in_curves=False,
                 stable=None,
@@ -213,11 +197,9 @@ def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
 
 @proper_score(
     metric(
-        "nll",
         family="scoring",
         direction="lower",
         unit="nats",
-        summary="Negative log likelihood",
         formula="mean -log p(y)",
         source="MeRCI 2018 eq. 5; Levi 2019 eq. 10",
         headline=True,
@@ -228,7 +210,7 @@ def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
     )
 )
 def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
-    """Mean negative log density.
+    """Negative log likelihood.
 
     Examples
     --------
@@ -239,17 +221,14 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     if is_distribution(statistics) and not suffix:
         return form_score(statistics, "nll")
     family = density_behind(statistics, settings, suffix)
-    standardized = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
-    return standardized + statistics.sums["log_std"] / statistics.n
+    return _nll_of_z(family, statistics) + statistics.sums["log_std"] / statistics.n
 
 
 @proper_score(
     metric(
-        "crps",
         family="scoring",
         direction="lower",
         unit="target",
-        summary="Continuous ranked probability score",
         formula="mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
         source="MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
         bounds=(0, math.inf),
@@ -260,7 +239,9 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     )
 )
 def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
-    """Mean continuous ranked probability score; for a point mass it is the absolute error.
+    """Continuous ranked probability score.
+
+    For a point mass it is the absolute error.
 
     Examples
     --------
@@ -277,17 +258,15 @@ def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
 
 
 @metric(
-    "crps_gain",
     family="scoring",
     direction="higher",
-    summary="Share by which the stds lower the CRPS against the best constant std; 0.05 is good",
     formula="1 - CRPS / CRPS of the same means with the constant std that scores best",
     source="Skill score as in Gneiting and Raftery 2007",
     bounds=(-math.inf, 1),
     of_levels=True,
 )
 def crps_gain(statistics: Statistics, settings: Settings) -> float:
-    """CRPS skill against the constant std that is best for these errors.
+    """Share by which the stds lower the CRPS against the best constant std; 0.05 is good.
 
     Of calibrated Gaussians whose stds are gamma variables with a coefficient of variation of .25, .5 and 1 it is
     .015, .053 and .145; stds that say nothing, or have the wrong size, score below 0. The constant has the declared
@@ -317,9 +296,11 @@ def crps_gain(statistics: Statistics, settings: Settings) -> float:
 def _crps_of_best_constant(statistics: Statistics, family: Standard) -> float:
     """Mean CRPS with the constant scale c that makes it lowest.
 
-    It is convex in c. For a symmetric family and z = |e| / c its slope is ``mean of crps(z) - z (2 F(z) - 1)``, which
-    rises with log c by ``mean of 2 z^2 f(z)``; of a Gaussian it is 0 if ``exp(-z^2 / 2)`` is sqrt(1/2) on average.
+    It is convex in c. For a symmetric family and z = |e| / c its slope is ``mean of crps(z) - z (2 F(z) - 1)``; of a
+    Gaussian it is 0 if ``exp(-z^2 / 2)`` is sqrt(1/2) on average.
     """
+    from scipy.optimize import brentq
+
     order = statistics.orders["abs_error"]
     steps = np.arange(order.size)
     if order.size > FEW:
@@ -329,45 +310,32 @@ def _crps_of_best_constant(statistics: Statistics, family: Standard) -> float:
     share = np.diff(ends)[held]
     size = np.diff(order.cumulative("abs_error", ends))[held] / share
     share /= share.sum()
-    largest, distance = float(size.max()), inner(share, size)
+    largest = float(size.max())
     if largest == 0:
         return 0.0
 
-    def slope(log_scale: float) -> tuple[float, float]:
+    def slope(log_scale: float) -> float:
         z = size / (largest * math.exp(log_scale))
-        density = family.pdf(z)
-        rising = family.crps(z, density) - z * (2 * family.cdf(z) - 1)
-        return inner(share, rising), inner(share, 2 * z * z * density)
+        return inner(share, family.crps(z) - z * (2 * family.cdf(z) - 1))
 
-    low, high = CONSTANTS
-    if slope(low)[0] >= 0:  # most errors are 0: the best is a point mass
-        return distance
-    at = min(max(math.log(distance / largest), low), high)
-    for _ in range(STEPS):
-        value, rise = slope(at)
-        low, high = (at, high) if value < 0 else (low, at)
-        step = -value / rise if rise > 0 else math.inf
-        if abs(step) < CLOSE:
-            break
-        at = at + step if low < at + step < high else (low + high) / 2
-    scale = largest * math.exp(at)
+    if slope(CONSTANTS[0]) >= 0:  # most errors are 0: the best is a point mass
+        return inner(share, size)
+    scale = largest * math.exp(brentq(slope, *CONSTANTS, xtol=CLOSE))
     return scale * inner(share, family.crps(size / scale))
 
 
 @proper_score(
     metric(
-        "quadratic_score",
         family="scoring",
         direction="higher",
         unit="1/target",
-        summary="Quadratic score",
         formula="mean 2 p(y) - integral p^2",
         source="MeRCI 2018 eq. 4",
         swept=True,
     )
 )
 def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> float:
-    """Mean of ``2 p(y) - integral of p^2``.
+    """Quadratic score.
 
     Examples
     --------
@@ -384,11 +352,9 @@ def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> 
 
 @proper_score(
     metric(
-        "spherical_score",
         family="scoring",
         direction="higher",
         unit="1/sqrt(target)",
-        summary="Spherical score",
         formula="mean p(y) / sqrt(integral p^2)",
         source="MeRCI 2018 eq. 6",
         bounds=(0, math.inf),
@@ -396,7 +362,7 @@ def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     )
 )
 def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> float:
-    """Mean of ``p(y) / sqrt(integral of p^2)``.
+    """Spherical score.
 
     Examples
     --------
@@ -411,18 +377,16 @@ def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> 
 
 
 @metric(
-    "interval_score",
     family="scoring",
     direction="lower",
     unit="target",
-    summary="Winkler score of the central intervals .01 ... .99",
     formula="mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
     source="Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
     bounds=(0, math.inf),
     swept=True,
 )
 def interval_score(statistics: Statistics, settings: Settings) -> float:
-    """Winkler score averaged over the central levels .01 ... .99.
+    """Winkler score of the central intervals .01 ... .99.
 
     Examples
     --------
@@ -443,11 +407,9 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
-    "pinball",
     family="scoring",
     direction="lower",
     unit="target",
-    summary="Pinball loss of the quantiles .01 ... .99",
     formula="mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
     source="Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
     bounds=(0, math.inf),
@@ -455,7 +417,7 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
     of_levels=True,
 )
 def pinball(statistics: Statistics, settings: Settings) -> float:
-    """Pinball loss averaged over the quantiles .01 ... .99.
+    """Pinball loss of the quantiles .01 ... .99.
 
     Examples
     --------

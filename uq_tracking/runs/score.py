@@ -241,7 +241,7 @@ def _scored_predictions(
         intervals=True if old.intervals else None,
         level=level_of(old),
     )
-    return Plan.of(task, options).report(predictions, later=later)
+    return Plan(task, options).report(predictions, later=later)
 
 
 def _chosen(task: str, request: Request, old: Report, given: Set[str]) -> list[Metric]:

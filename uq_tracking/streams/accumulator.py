@@ -19,15 +19,16 @@ from uq_tracking.errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
-from uq_tracking.evaluation.parts import strata_extras
+from uq_tracking.evaluation.parts import with_strata
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
+from uq_tracking.evaluation.subsets import metrics_of_parts
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.numbers import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.predictions import Case, Predictions
-from uq_tracking.metrics.registry import find, select
+from uq_tracking.metrics.registry import select
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, ScoreOptions, Settings
@@ -503,7 +504,7 @@ class Accumulator:
             level=level,
             seed=seed,
         )
-        return self.report(Plan.of(task, options), on_invalid)
+        return self.report(Plan(task, options), on_invalid)
 
     def report(self, plan: Plan, on_invalid: Literal["raise", "drop"] | None = None) -> Report:
         """Score everything counted so far, as planned."""
@@ -535,8 +536,8 @@ class Accumulator:
             tables = tables.pooled_to(MOST_GROUPS)
             report = with_intervals(report, tables, settings, chosen, plan.options.level)
         if strata := self.stratum_statistics:
-            metrics = find(plan.wanted.metrics, state.kind.name)
-            report = strata_extras(strata, settings, metrics, chosen, tables).added_to(report)
+            metrics = metrics_of_parts(plan.task, plan.options.curve_metrics)
+            report = with_strata(report, strata, settings, metrics, chosen, tables)
         return plan.recalibrated(report, settings, chosen)
 
 
