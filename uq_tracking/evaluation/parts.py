@@ -16,7 +16,7 @@ from uq_tracking.curves.regression import best_factor, scale_sweep
 from uq_tracking.curves.spec import Curve, FloatArray, finite
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.scoring import LaterReports
-from uq_tracking.evaluation.subsets import by_members, metrics_of_parts, stability
+from uq_tracking.evaluation.subsets import by_members, stability
 from uq_tracking.formatting import axis_label, format_number
 from uq_tracking.inference.bands import with_chance
 from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, select
@@ -51,6 +51,7 @@ def with_curves(
     options: ScoreOptions,
     settings: Settings,
     inputs: MetricInputs,
+    metrics: Sequence[Metric],
     scored: Sequence[Metric],
     tables: GroupTables | None = None,
 ) -> Report:
@@ -58,7 +59,7 @@ def with_curves(
 
     The reports of strata hold the metrics ``scored``; ``tables`` are statistics of the groups, for ``stability``.
     """
-    data, metrics, how = inputs.predictions, metrics_of_parts(task, options.curve_metrics), options.statistics
+    data, how = inputs.predictions, options.statistics
     layout, statistics, declared = task.layout_of(data), inputs.statistics, plugins.curves(task.name)
     if data.by is not None:
         report = with_strata(report, strata_of(layout, data, how), settings, metrics, scored, tables)

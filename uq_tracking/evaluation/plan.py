@@ -34,6 +34,11 @@ class Plan:
         check_curves(self.task, self.options.curves)
         metrics_of_parts(self.task, self.options.curve_metrics)
 
+    @property
+    def curve_metrics(self) -> list[Metric]:
+        """Metrics of curves over parts of the samples."""
+        return metrics_of_parts(self.task, self.options.curve_metrics)
+
     def split(
         self, forecast: Forecast, outputs: Sequence[str], given: Mapping[str, Any]
     ) -> dict[str, tuple[Plan, Any]]:
@@ -77,7 +82,7 @@ class Plan:
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, options.level)
         inputs = replace(inputs, statistics=statistics)
-        report = with_curves(report, task, options, settings, inputs, chosen, tables)
+        report = with_curves(report, task, options, settings, inputs, self.curve_metrics, chosen, tables)
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

@@ -22,7 +22,6 @@ from uq_tracking.errors import (
 from uq_tracking.evaluation.parts import with_strata
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.evaluation.subsets import metrics_of_parts
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.numbers import Numbers, check_floor
@@ -536,8 +535,7 @@ class Accumulator:
             tables = tables.pooled_to(MOST_GROUPS)
             report = with_intervals(report, tables, settings, chosen, plan.options.level)
         if strata := self.stratum_statistics:
-            metrics = metrics_of_parts(plan.task, plan.options.curve_metrics)
-            report = with_strata(report, strata, settings, metrics, chosen, tables)
+            report = with_strata(report, strata, settings, plan.curve_metrics, chosen, tables)
         return plan.recalibrated(report, settings, chosen)
 
 
