@@ -27,7 +27,7 @@ from uq_tracking.metrics.gaps import (
 from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
 from uq_tracking.metrics.registry import Metric, Undefined, compute
-from uq_tracking.metrics.scoring import LEVELS, require_variance
+from uq_tracking.metrics.scoring import LEVELS, require_variance, share_within
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import (
     distance_shares,
@@ -431,20 +431,13 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
         raise Undefined("no proper score is defined at every scale")
     columns = {"factor": FACTORS, **{key: np.asarray([row[key] for row in rows]) for key in kept}}
     if not of_form:
-        columns["coverage_95"] = coverage_by_factor(statistics, settings, 0.95)
+        columns["coverage_95"] = share_within(statistics, family_of(settings).central(0.95) * FACTORS)
     with suppress(Undefined):  # a common factor on all uncertainties is rescaled away
         columns["merci"] = np.full(len(FACTORS), merci_at(statistics, settings.alpha))
     main = "crps" if "crps" in kept else kept[0]
     labels = ("Factor on every std", "Score")
     steps = np.arange(len(FACTORS))
     return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
-
-
-def coverage_by_factor(statistics: Statistics, settings: Settings, level: float) -> FloatArray:
-    """Share of the targets inside the central interval at every factor: those whose abs(z) it reaches."""
-    reach = family_of(settings).central(level) * FACTORS
-    order = statistics.orders["z"]
-    return (order.position(reach) - order.position(-reach, side="left")) / statistics.n
 
 
 def swept_metrics() -> list[Metric]:

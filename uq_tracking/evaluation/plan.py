@@ -10,11 +10,10 @@ from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.parts import check_curves, with_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.evaluation.subsets import metrics_of_parts
 from uq_tracking.inference.findings import Samples
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.metrics.registry import Metric, MetricInputs, select
+from uq_tracking.metrics.registry import Metric, MetricInputs, metrics_of_parts, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
 from uq_tracking.report import Report
 from uq_tracking.settings import ScoreOptions, Settings
@@ -32,12 +31,12 @@ class Plan:
     def __post_init__(self) -> None:
         """Check the options that depend on the task; SettingsError or UnknownMetricError if one is wrong."""
         check_curves(self.task, self.options.curves)
-        metrics_of_parts(self.task, self.options.curve_metrics)
+        metrics_of_parts(self.task.name, self.options.curve_metrics)
 
     @property
     def curve_metrics(self) -> list[Metric]:
         """Metrics of curves over parts of the samples."""
-        return metrics_of_parts(self.task, self.options.curve_metrics)
+        return metrics_of_parts(self.task.name, self.options.curve_metrics)
 
     def split(
         self, forecast: Forecast, outputs: Sequence[str], given: Mapping[str, Any]

@@ -71,22 +71,15 @@ def add_recalibration(
 ) -> Report:
     """Add scores and curves after recalibration to a report; arguments as for ``evaluate``.
 
-    Without ``data``, exact regression statistics in the report suffice; the halves of a cross-fit are then random.
-
-    Raises
-    ------
-    SettingsError
-        A method is unknown, belongs to another task, or is named twice.
-    RecalibrationError
-        There are neither predictions nor exact statistics. A method that cannot be fitted gets an entry with the
-        reason instead, and a warning.
+    Without ``data``, exact regression statistics in the report suffice; the halves of a cross-fit are then random. A
+    method that cannot be fitted gets an entry with the reason, and a warning.
     """
     statistics = report.statistics
     if statistics is None:
         raise RecalibrationError("the report holds no statistics; read it with Report.from_npz")
-    before = replace(report, statistics=plain(statistics))
-    samples = task_of(report).samples(plain(statistics), data)
-    bench = _Bench(before, samples, tuple(metrics), settings, seed, is_distribution(statistics))
+    known = plain(statistics)
+    samples = task_of(report).samples(known, data)
+    bench = _Bench(report, known, samples, tuple(metrics), settings, seed, is_distribution(statistics))
     how, outcomes = bench.plan(calibration, recalibration, data)
     entries: dict[str, Any] = {}
     curves: dict[str, Curve] = {}
@@ -132,6 +125,8 @@ class _Bench:
     """Samples to recalibrate, and how to score them."""
 
     before: Report
+    statistics: Statistics
+    """Those of means and standard deviations."""
     samples: Samples
     metrics: tuple[Metric, ...]
     settings: Settings
@@ -175,9 +170,7 @@ class _Bench:
         return score(self._statistics(blocks), settings, self.metrics)
 
     def _statistics(self, blocks: Iterable[Rows]) -> Statistics:
-        known = self.before.statistics
-        if known is None:
-            raise RecalibrationError("the report holds no statistics")
+        known = self.statistics
         left_out = {
             name: count for name, count in known.counts.items() if name not in ("n", *known.layout.counted)
         }

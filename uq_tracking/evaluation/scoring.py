@@ -90,26 +90,11 @@ def score(
     samples: Samples | None = None,
     later: bool = False,
 ) -> Report:
-    """Return every score and curve of statistics.
+    """Return every score and curve of statistics, by default of the task's whole suite.
 
-    Parameters
-    ----------
-    statistics : Statistics
-    settings : Settings, optional
-    metrics : iterable of Metric, optional
-        By default the whole suite of the task.
-    digest : str or callable, optional
-        Digest of the predictions, or what computes it when the report's provenance is first accessed.
-    extra : MetricInputs, optional
-        For metrics that need more than statistics.
-    about : dict, optional
-        Facts about the input, for the report's settings.
-    asked : sequence of str, optional
-        Keys that the user requested by name; trackers show them.
-    samples : Samples, optional
-        For the verdict, which looks at them in their order and in their groups.
-    later : bool
-        Whether to defer scores until first access.
+    The ``digest`` of the predictions may be what computes it when first asked for; ``extra`` is for metrics that need
+    more than statistics, ``about`` for the report's settings. Keys ``asked`` for by name are shown by trackers. The
+    verdict looks at ``samples`` in their order and groups. With ``later``, scores wait for the first access.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.checks import as_names, value_text, whole_number
+from uq_tracking.checks import value_text, whole_number
 from uq_tracking.curves.spec import Curve
 from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.formatting import axis_label, format_number
 from uq_tracking.inputs import Predictions
-from uq_tracking.metrics.registry import Metric, MetricInputs, compute, find, in_curves, select
+from uq_tracking.metrics.registry import Metric, MetricInputs, compute, metrics_of_parts, select
 from uq_tracking.settings import Settings, check_seed
 from uq_tracking.statistics.collecting import How, build_statistics
 from uq_tracking.statistics.groups import GroupTables
@@ -185,21 +185,14 @@ def stability(
 
 @dataclass(frozen=True)
 class Precision:
-    """Precision of the score of all samples.
-
-    Attributes
-    ----------
-    error : float
-        Standard error: the subsets' spread, extrapolated with the inverse root of their size.
-    drift : float
-        Change of the mean score from the largest subsets to all samples.
-    tolerance : float
-        Acceptable size of either.
-    """
+    """Precision of the score of all samples."""
 
     error: float
+    """Standard error: the subsets' spread, extrapolated with the inverse root of their size."""
     drift: float
+    """Change of the mean score from the largest subsets to all samples."""
     tolerance: float
+    """Acceptable size of either."""
 
 
 def precision(curve: Curve, metric: Metric, scores: Mapping[str, float]) -> Precision | None:
@@ -320,7 +313,7 @@ def iid_stability(
         for _ in range(repeats):
             data = _read(draw(size, rng))
             task = task_of(data)
-            chosen = chosen or metrics_of_parts(task, metrics, "metrics")
+            chosen = chosen or metrics_of_parts(task.name, metrics, "metrics")
             with np.errstate(all="ignore"):
                 statistics = build_statistics(task.layout_of(data), data, "exact")
                 rows.append(compute(statistics, asked, chosen)[0])
@@ -336,17 +329,3 @@ def _read(drawn: Any) -> Predictions:
             f"draw returned {value_text(drawn)}; it must return (y_true, y_pred, y_std) or predictions"
         )
     return drawn
-
-
-def metrics_of_parts(
-    task: Task, names: str | Iterable[str] | None, option: str = "curve_metrics"
-) -> list[Metric]:
-    """Return the metrics that an option names for parts of the samples; SettingsError if one needs more."""
-    chosen = in_curves(task.name) if names is None else find(as_names(option, names), task.name)
-    needing = [metric.key for metric in chosen if metric.needs]
-    if needing:
-        raise SettingsError(
-            f"{option} names {', '.join(needing)}, which cannot be computed on parts of the samples; choose "
-            "metrics that need only statistics"
-        )
-    return chosen

@@ -230,12 +230,13 @@ def _supremum(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> float:
     return max(0.0, *order.map_blocks(within, (), "free"))
 
 
-@metric(
-    family="calibration",
-    direction="lower",
+of_bins = partial(metric, family="calibration", direction="lower", bounds=(0, math.inf))
+"""Declares a calibration score of bins by std."""
+
+
+@of_bins(
     formula="mean over equal-count bins by s of |RMV - RMSE| / RMV",
     source="Levi 2019 eq. 6-8",
-    bounds=(0, math.inf),
     headline=True,
     gap=ERROR,
     reduction=Reduction("absolute"),
@@ -254,13 +255,10 @@ def ence() -> None:
     """
 
 
-@metric(
-    family="calibration",
-    direction="lower",
+@of_bins(
     unit="target^2",
     formula="sum over the bins of ENCE of N_b/N |MSE_b - MV_b|",
     source="Laves 2020 eq. 10",
-    bounds=(0, math.inf),
     gap=VARIANCE,
     reduction=Reduction("absolute", over="samples"),
     needs_groups=NeedsGroups(equal=25, weighted=25),

@@ -7,13 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from uq_tracking.families import FloatArray
 from uq_tracking.metrics.gaps import CONFIDENCE, EQUAL_COUNT_CONFIDENCE, Reduction
-from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts, sum_of_prefix_means
-from uq_tracking.metrics.registry import Infinite, Undefined, intermediate, metric
+from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, sparsification, sum_of_prefix_means
+from uq_tracking.metrics.registry import Infinite, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
-from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.statistics import Statistics
 
 of_classes = partial(metric, task="classification", direction="lower", bounds=(0.0, 1.0))
@@ -147,18 +145,10 @@ def ace() -> None:
     """
 
 
-@intermediate
 def sparsification_brier(statistics: Statistics) -> Sparsification:
     """Brier score of the samples of lowest entropy, over that of all."""
-    total = statistics.orders["brier"].sum("brier") / statistics.n
-    if total == 0:
-        raise Undefined("every Brier score is 0, so there is no error to normalize by")
-    kept = remaining_counts(statistics.n)
-
-    def curve(order: Order) -> FloatArray:
-        return np.asarray(order.cumulative("brier", kept) / kept / total)
-
-    return Sparsification(FRACTIONS, curve(statistics.orders["entropy"]), curve(statistics.orders["brier"]))
+    zero = "every Brier score is 0, so there is no error to normalize by"
+    return sparsification(statistics, "brier", "entropy", "brier", zero)
 
 
 @of_classes(

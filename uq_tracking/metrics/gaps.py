@@ -29,7 +29,7 @@ from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.forms import central_share
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
-from uq_tracking.metrics.scoring import LEVELS, require_variance
+from uq_tracking.metrics.scoring import LEVELS, require_variance, share_within
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
@@ -190,9 +190,7 @@ def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) 
     """Share of the samples inside the central interval of each level, ends included."""
     if is_distribution(statistics):
         return central_share(statistics, levels)
-    half = family_of(settings).central(levels)
-    order = statistics.orders["z"]
-    return np.minimum((order.position(half) - order.position(-half, side="left")) / statistics.n, 1.0)
+    return share_within(statistics, family_of(settings).central(levels))
 
 
 def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
@@ -272,13 +270,6 @@ def _scores_of_uniforms(n: int, gap: LevelGap, reduction: Reduction) -> FloatArr
 
 def binomial_share(tail: float, n: FloatArray, p: FloatArray) -> FloatArray:
     """Quantile of the share of n samples, each of which counts with probability p."""
-    return _binomial_share(tail, n.astype(np.float64).tobytes(), p.astype(np.float64).tobytes())
-
-
-@lru_cache(maxsize=64)
-def _binomial_share(tail: float, samples: bytes, probabilities: bytes) -> FloatArray:
-    """The same, cached for all runs of equal size: it takes longer than the curves themselves."""
-    n, p = np.frombuffer(samples), np.frombuffer(probabilities)
     share = np.clip(p, 1e-12, 1 - 1e-12)
     count = np.ceil(np.nan_to_num(special.bdtrik(tail, n, share)) - 1e-9)
     count = np.where(np.power(1 - share, n) >= tail, 0.0, count)

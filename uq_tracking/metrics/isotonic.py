@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,19 +38,16 @@ class Isotonic:
         Number of samples at each level of the forecast.
     forecast, outcome : arrays, shape (levels,)
         Mean forecast and mean outcome at each level: variance and squared error, or confidence and accuracy.
-    fitted : array, shape (levels,)
-        The non-decreasing sequence nearest to the outcomes (pool adjacent violators).
     """
 
     count: FloatArray
     forecast: FloatArray
     outcome: FloatArray
-    fitted: FloatArray
 
-    @classmethod
-    def of(cls, count: FloatArray, forecast: FloatArray, outcome: FloatArray) -> Isotonic:
-        """Fit the outcomes."""
-        return cls(count, forecast, outcome, rising_fit(outcome, count))
+    @cached_property
+    def fitted(self) -> FloatArray:
+        """The non-decreasing sequence nearest to the outcomes (pool adjacent violators)."""
+        return rising_fit(self.outcome, self.count)
 
     def corners(self) -> tuple[FloatArray, FloatArray]:
         """Forecasts and recalibrated values at both ends of every flat part of the fit."""
@@ -62,7 +60,7 @@ class Isotonic:
 def isotonic_variance(statistics: Statistics) -> Isotonic:
     """Squared errors regressed on stated variances."""
     count, variance, square = _sums(statistics.orders["std"], ("std2", "sq_error"))
-    return Isotonic.of(count, variance / count, square / count)
+    return Isotonic(count, variance / count, square / count)
 
 
 @intermediate
@@ -70,7 +68,7 @@ def isotonic_confidence(statistics: Statistics) -> Isotonic:
     """Correctness regressed on top probabilities."""
     order = statistics.orders["one_minus_confidence"]
     count, doubt, correct = (part[::-1] for part in _sums(order, ("one_minus_confidence", "correct")))
-    return Isotonic.of(count, 1 - doubt / count, correct / count)
+    return Isotonic(count, 1 - doubt / count, correct / count)
 
 
 def _sums(order: Order, names: tuple[str, str]) -> tuple[FloatArray, FloatArray, FloatArray]:

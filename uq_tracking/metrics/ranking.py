@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import FloatArray
-from uq_tracking.metrics.accuracy import mae
+from uq_tracking.metrics.accuracy import mae, of_errors
 from uq_tracking.metrics.registry import NeedsGroups, Undefined, intermediate, metric, require_squares
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
@@ -24,6 +24,8 @@ from uq_tracking.statistics.statistics import Statistics
 
 FRACTIONS = np.arange(100) / 100
 """Share of the most uncertain samples removed."""
+
+ALL_ZERO = "all errors are 0, so there is no error to normalize by"
 
 NEAR = 4000
 """From here on, ``log(n^2 + n + 1/3) / 2`` is exact to the last digit: the next term is -1 / (180 n^4)."""
@@ -52,13 +54,15 @@ def remaining_counts(n: float) -> FloatArray:
 
 
 @intermediate
-def sparsification(statistics: Statistics, payload: str) -> Sparsification:
-    """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
+def sparsification(
+    statistics: Statistics, payload: str, by: str = "std", oracle: str = "abs_error", zero: str = ALL_ZERO
+) -> Sparsification:
+    """Sparsification curves of the mean of a payload, or of the RMSE; ``zero`` says why there may be none."""
     if payload == "sq_error":
         require_squares(0, float(statistics.orders["abs_error"].value([statistics.n])[0]), "errors")
-    total = statistics.orders["abs_error"].sum(payload)
+    total = statistics.orders[oracle].sum(payload)
     if total == 0:
-        raise Undefined("all errors are 0, so there is no error to normalize by")
+        raise Undefined(zero)
     kept = remaining_counts(statistics.n)
     root = np.sqrt if payload == "sq_error" else np.asarray
 
@@ -66,7 +70,7 @@ def sparsification(statistics: Statistics, payload: str) -> Sparsification:
         mean = np.maximum(order.cumulative(payload, kept), 0) / kept
         return np.asarray(root(mean / (total / statistics.n)))
 
-    return Sparsification(FRACTIONS, curve(statistics.orders["std"]), curve(statistics.orders["abs_error"]))
+    return Sparsification(FRACTIONS, curve(statistics.orders[by]), curve(statistics.orders[oracle]))
 
 
 def unordered_area(scores: Mapping[str, float]) -> float | None:
@@ -146,7 +150,7 @@ def ause_mae(statistics: Statistics, settings: Settings) -> float:
     """
     total = mae(statistics, settings)
     if total == 0:
-        raise Undefined("all errors are 0, so there is no error to normalize by")
+        raise Undefined(ALL_ZERO)
     gap = sum_of_prefix_means(statistics.orders["std"], "abs_error") - sum_of_prefix_means(
         statistics.orders["abs_error"], "abs_error"
     )
@@ -302,13 +306,9 @@ def n_merci(statistics: Statistics, settings: Settings) -> float:
     return n_merci_at(statistics, settings.alpha)
 
 
-@metric(
-    family="accuracy",
-    direction="lower",
-    unit="target",
+@of_errors(
     formula="mean of the ceil(alpha N) smallest |y - mu|",
     source="n-MeRCI 2019 fig. 4",
-    bounds=(0, math.inf),
 )
 def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
     """Mean of the alpha smallest absolute errors.

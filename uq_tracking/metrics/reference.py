@@ -31,15 +31,7 @@ SMALLEST_GROUP = 2
 
 
 def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
-    """Check a pair (mean, std) of arrays of the predictions' shape.
-
-    Raises
-    ------
-    SettingsError
-        It is not a pair.
-    ShapeError
-        Shapes differ.
-    """
+    """Check a pair (mean, std) of arrays of the predictions' shape."""
     if reference is None:
         return None
     if not isinstance(reference, tuple | list) or len(reference) != 2:
@@ -49,8 +41,7 @@ def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
     mean, std = (
         read_floats(part, f"reference {name}") for part, name in zip(reference, ("mean", "std"), strict=True)
     )
-    shapes = [("y_true", predictions.shape), *((source.name, source.values.shape) for source in (mean, std))]
-    check_shapes(*shapes)
+    check_shapes(("y_true", predictions.shape), *((part.name, part.values.shape) for part in (mean, std)))
     return mean.values, std.values
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.checks import as_names
-from uq_tracking.errors import PluginError, UnknownMetricError, UQTrackingError, closest, warn
+from uq_tracking.errors import PluginError, SettingsError, UnknownMetricError, UQTrackingError, closest, warn
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -355,9 +355,20 @@ def select(task: TaskName, keys: Iterable[str] | None = None, *, given: Iterable
     return [m for m in plugins.metrics(task).values() if m.default and have.issuperset(m.needs)]
 
 
-def in_curves(task: TaskName) -> list[Metric]:
-    """Return the metrics that curves over members, sample sizes and strata show by default."""
-    return [metric for metric in plugins.metrics(task).values() if metric.in_curves]
+def metrics_of_parts(
+    task: TaskName, names: Iterable[str] | None, option: str = "curve_metrics"
+) -> list[Metric]:
+    """Return the metrics that an option names for parts of the samples; SettingsError if one needs more."""
+    if names is None:
+        return [metric for metric in plugins.metrics(task).values() if metric.in_curves]
+    chosen = find(as_names(option, names), task)
+    needing = [metric.key for metric in chosen if metric.needs]
+    if needing:
+        raise SettingsError(
+            f"{option} names {', '.join(needing)}, which cannot be computed on parts of the samples; choose "
+            "metrics that need only statistics"
+        )
+    return chosen
 
 
 def headline_or_all(task: TaskName, keys: Iterable[str]) -> list[str]:
@@ -407,13 +418,9 @@ def has_failed(key: str, reason: str) -> bool:
 
 
 def called(what: str, function: Callable[..., Any], *given: Any, result: Callable[[Any], T]) -> T:
-    """Call a declared function and convert what it returns with ``result``.
+    """Call a declared function and convert what it returns; PluginError, which names its module, if that fails.
 
-    Raises
-    ------
-    PluginError
-        The function fails or returns something else; the message names its module. `Undefined`, and errors this
-        package raises on purpose, pass through.
+    `Undefined`, and errors this package raises on purpose, pass through.
     """
     try:
         return result(function(*given))

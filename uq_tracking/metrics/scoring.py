@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
-from uq_tracking.metrics.forms import form_score
+from uq_tracking.metrics.forms import form_score, in_unit
 from uq_tracking.metrics.registry import Infinite, Metric, Undefined, intermediate, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
@@ -133,6 +134,12 @@ def _or_zero(z: FloatArray) -> FloatArray:
     return z if finite.all() else np.where(finite, z, 0.0)
 
 
+def share_within(statistics: Statistics, reach: npt.ArrayLike) -> FloatArray:
+    """Share of the samples whose absolute z is at most each of these."""
+    order, half = statistics.orders["z"], np.asarray(reach, dtype=np.float64)
+    return np.minimum((order.position(half) - order.position(-half, side="left")) / statistics.n, 1.0)
+
+
 def _nll_of_z(family: Standard, statistics: Statistics) -> float:
     """Mean negative log density of z: of priors by what they have in closed form."""
     if family is GAUSSIAN:
@@ -141,13 +148,9 @@ def _nll_of_z(family: Standard, statistics: Statistics) -> float:
     if family is LAPLACE:
         return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
     if family is UNIFORM:
-        low, high = (
-            statistics.orders["z"].position([-SQRT3], "left")[0],
-            statistics.orders["z"].position([SQRT3])[0],
-        )
-        if high - low < statistics.n * SHORT:
-            outside = 1 - (high - low) / statistics.n
-            raise Infinite(f"{outside:.3g} of the targets lie outside the uniform distribution's support")
+        inside = share_within(statistics, SQRT3)[0]
+        if inside < SHORT:
+            raise Infinite(f"{1 - inside:.3g} of the targets lie outside the uniform distribution's support")
         return math.log(2 * SQRT3)
 
     def total(block: Block) -> float:
@@ -225,13 +228,9 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
 
 
 @proper_score(
-    metric(
-        family="scoring",
-        direction="lower",
-        unit="target",
+    in_unit(
         formula="mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
         source="MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
-        bounds=(0, math.inf),
         headline=True,
         swept=True,
         of_levels=True,
@@ -302,10 +301,9 @@ def _crps_of_best_constant(statistics: Statistics, family: Standard) -> float:
     from scipy.optimize import brentq
 
     order = statistics.orders["abs_error"]
-    steps = np.arange(order.size)
+    ends = np.concatenate([[0.0], *order.map_blocks(lambda block: block.ends, (), "free")])
     if order.size > FEW:
-        steps = np.linspace(0, order.size - 1, CELLS).astype(np.int64)
-    ends = np.concatenate([[0.0], order.steps(steps).ends])
+        ends = ends[np.linspace(0, order.size, CELLS + 1).astype(np.int64)]
     held = np.flatnonzero(np.diff(ends) > 0)
     share = np.diff(ends)[held]
     size = np.diff(order.cumulative("abs_error", ends))[held] / share
@@ -376,13 +374,9 @@ def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 
 
-@metric(
-    family="scoring",
-    direction="lower",
-    unit="target",
+@in_unit(
     formula="mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
     source="Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
-    bounds=(0, math.inf),
     swept=True,
 )
 def interval_score(statistics: Statistics, settings: Settings) -> float:
@@ -406,13 +400,9 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
     return float(score.mean() / n)
 
 
-@metric(
-    family="scoring",
-    direction="lower",
-    unit="target",
+@in_unit(
     formula="mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
     source="Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
-    bounds=(0, math.inf),
     swept=True,
     of_levels=True,
 )

@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -25,8 +25,8 @@ from uq_tracking.errors import (
     ShapeError,
 )
 from uq_tracking.families import Standard, family_of
-from uq_tracking.inputs.convert import Source, read_floats
-from uq_tracking.inputs.labels import spread
+from uq_tracking.inputs.convert import Source, read, read_floats
+from uq_tracking.inputs.labels import check_weights, read_weights, spread, zero_where_left_out
 from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from uq_tracking.inputs import Predictions
 
 FloatArray = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+Logits = npt.NDArray[Any]
+Weights = npt.NDArray[Any] | None
 
 FORMAT = "uq_tracking.recalibration"
 SCHEMA = 1
@@ -81,14 +84,10 @@ class Recalibration(ABC):
     ----------
     method : str
         Name of the method: ``uq.recalibrate(..., name)``.
-    summary, source : str
-        A one-line description, and its source.
     task : str
     """
 
     method: ClassVar[str]
-    summary: ClassVar[str]
-    source: ClassVar[str]
     task: ClassVar[TaskName]
 
     by_group: ClassVar[bool] = False
@@ -196,7 +195,8 @@ def recalibrator(method: M) -> M:
     >>> @recalibrator
     ... @dataclass(frozen=True, kw_only=True)
     ... class Doubled(RegressionRecalibration):
-    ...     method, summary, source = "doubled", "Every standard deviation times two", "an example"
+    ...     "Every standard deviation times two."
+    ...     method = "doubled"
     ...     def new_std(self, std):
     ...         return 2 * std
     ...     @classmethod
@@ -364,7 +364,6 @@ class ClassificationRecalibration(Recalibration):
     n_logits: int
 
     @classmethod
-    @abstractmethod
     def fit(
         cls,
         labels: Any,
@@ -373,7 +372,35 @@ class ClassificationRecalibration(Recalibration):
         ignore_label: int | None = None,
         weights: Any = None,
     ) -> Self:
-        """Fit to classes and the logits of each, as given to `uq_tracking.recalibrate`."""
+        """Fit to classes and the logits of each.
+
+        Parameters
+        ----------
+        labels : integer array, shape (...)
+            Classes, from 0.
+        logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
+        fitted_on : FittedOn, optional
+            What is known about the set; the number of samples is filled in.
+        ignore_label : int, optional
+            Label of samples to leave out.
+        weights : array, optional
+            How much each sample counts, as for `Predictions`; samples with weight 0 are left out.
+
+        Raises
+        ------
+        ShapeError
+            The shapes do not match.
+        RecalibrationError
+            Labels are out of range, logits are not finite, or the method finds no best parameters.
+        """
+        truth, scores, weight, n_logits = _checked(cls.method, labels, logits, ignore_label, weights)
+        known = replace(fitted_on or FittedOn(n=0, source="arrays"), n=len(truth), source="arrays")
+        return cls(n_logits=n_logits, fitted_on=known, **cls.best(truth, scores, weight))
+
+    @classmethod
+    @abstractmethod
+    def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
+        """Find the parameters from labels (n,), finite logits (n, C) and, if samples have them, weights (n,)."""
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
@@ -415,6 +442,48 @@ class ClassificationRecalibration(Recalibration):
         last = np.moveaxis(values, class_axis, -1)
         new = np.exp(self.new_logarithms(last.reshape(-1, self.n_logits).astype(np.float64)))
         return np.moveaxis(new.reshape(last.shape), -1, class_axis).astype(values.dtype)
+
+
+def _checked(
+    method: str, labels: Any, logits: Any, ignore_label: int | None, weights: Any
+) -> tuple[Labels, Logits, Weights, int]:
+    """Return labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
+    truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
+    if truth.dtype.kind not in "iub":
+        raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
+    binary = truth.shape == scores.shape
+    if not binary and truth.shape != scores.shape[:-1]:
+        raise ShapeError(
+            f"labels have shape {truth.shape} and logits {scores.shape}; pass logits with the classes "
+            "along the last axis"
+        )
+    scores = np.stack([np.zeros_like(scores), scores], axis=-1) if binary else scores
+    weight = None
+    if weights is not None:
+        weight = zero_where_left_out(read_weights(weights, read(labels, "labels"))).reshape(-1)
+    truth, scores = truth.reshape(-1), scores.reshape(-1, scores.shape[-1])
+    keep = np.ones(len(truth), dtype=bool) if ignore_label is None else truth != ignore_label
+    if weight is not None:
+        check_weights(weight, keep)
+        keep &= weight > 0
+        weight = weight[keep]
+    if not keep.all():
+        truth, scores = truth[keep], scores[keep]
+    truth = truth.astype(np.int64)
+    if not len(truth) or scores.shape[-1] < 2:
+        raise RecalibrationError(f"{method} needs at least one labelled sample and two classes")
+    outside = (truth < 0) | (truth >= scores.shape[-1])
+    if outside.any():
+        raise RecalibrationError(
+            f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
+            "pass ignore_label= if one means 'no class'"
+        )
+    bad = int(np.count_nonzero(~np.isfinite(scores)))
+    if bad:
+        raise RecalibrationError(
+            f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"
+        )
+    return truth, scores, weight, 1 if binary else scores.shape[-1]
 
 
 def _read_std(std: Any) -> Source:

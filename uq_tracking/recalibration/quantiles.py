@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError, warn
 from uq_tracking.families import Standard
 from uq_tracking.metrics.forms import Undetermined
+from uq_tracking.metrics.ranking import order_of
 from uq_tracking.recalibration.base import (
     FittedOn,
     FloatArray,
@@ -74,13 +74,8 @@ class Tabulated(Standard):
         return np.interp(p, self.levels, self.values)
 
     def pdf(self, z: FloatArray) -> FloatArray:
-        """Return the slope of the distribution function to the right of z; 0 outside the table."""
-        values, levels = np.asarray(self.values), np.asarray(self.levels)
-        z = np.asarray(z, dtype=float)
-        left = np.clip(np.searchsorted(values, z, side="right") - 1, 0, len(values) - 2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = (levels[left + 1] - levels[left]) / (values[left + 1] - values[left])
-        return np.where((z >= values[0]) & (z < values[-1]), slope, 0.0)
+        """Return NaN: a table with jumps has no density."""
+        return np.full(np.shape(z), np.nan)
 
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """Integrate ``F^2`` up to z and ``(1 - F)^2`` from there; F is linear between the knots."""
@@ -131,7 +126,7 @@ def _squares(width: FloatArray, one: FloatArray, other: FloatArray) -> FloatArra
 @recalibrator
 @dataclass(frozen=True, kw_only=True)
 class CdfIsotonic(RegressionRecalibration):
-    """Isotonic correction of the predicted distribution function (Kuleshov et al. 2018).
+    """Quantile levels replaced by the shares observed below them (Kuleshov et al. 2018; Levi 2019 section 2).
 
     With the predicted distribution function F, the corrected one is ``R(F((y - mu) / s))``, where R maps each
     predicted level to the share of the fit set at or below it. F and R are both functions of ``z``, so their
@@ -152,8 +147,6 @@ class CdfIsotonic(RegressionRecalibration):
     """
 
     method = "cdf_isotonic"
-    summary = "Quantile levels replaced by the shares observed below them"
-    source = "Kuleshov 2018; Levi 2019 section 2"
 
     z: tuple[float, ...]
     levels: tuple[float, ...]
@@ -231,13 +224,14 @@ def knot_ranks(n: float) -> npt.NDArray[np.float64]:
 @recalibrator
 @dataclass(frozen=True, kw_only=True)
 class Conformal(RegressionRecalibration):
-    """``mu +- q s``, with q an order statistic of the normalized residuals ``|y - mu| / s`` of the fit set.
+    """Intervals that contain the stated share of new targets (Vovk 2005; Lei 2018).
 
-    For level p, q is the ``ceil((n + 1) p)``-th smallest of n residuals, so that a new target exchangeable with those
-    of the fit set lies inside with a probability of at least p, and, without ties, of at most ``p + 1 / (n + 1)``
-    [1]_. If there are more than 1001 residuals, those of the levels .001, .002 ... .999 are kept, and more near the
-    largest; for levels in between the next larger kept one stands in, so the guarantee holds. The guarantee is
-    marginal: it covers all new samples together, not each one, nor groups of them.
+    They are ``mu +- q s``, with q an order statistic of the normalized residuals ``|y - mu| / s`` of the fit set.
+    For level p, q is the ``ceil((n + 1) p)``-th smallest of n residuals, so that a new target exchangeable with
+    those of the fit set lies inside with a probability of at least p, and, without ties, of at most ``p + 1 /
+    (n + 1)`` [1]_. If there are more than 1001 residuals, those of the levels .001, .002 ... .999 are kept, and
+    more near the largest; for levels in between the next larger kept one stands in, so the guarantee holds. The
+    guarantee is marginal: it covers all new samples together, not each one, nor groups of them.
 
     Attributes
     ----------
@@ -252,10 +246,6 @@ class Conformal(RegressionRecalibration):
     """
 
     method = "conformal"
-    summary = (
-        "Intervals that contain the stated share of new targets: order statistics of the normalized residuals"
-    )
-    source = "Vovk 2005; Lei 2018"
 
     ranks: tuple[int, ...]
     radii: tuple[float, ...]
@@ -314,8 +304,7 @@ class Conformal(RegressionRecalibration):
         """
         if not 0 < level < 1:
             raise SettingsError(f"level is {level}; pass a share between 0 and 1, such as 0.95")
-        rank = math.ceil(Fraction(repr(float(level))) * (self.n + 1))
-        place = int(np.searchsorted(self.ranks, rank))
+        place = int(np.searchsorted(self.ranks, order_of(level, self.n + 1)))
         return self.radii[place] if place < len(self.ranks) else math.inf
 
     def interval(self, mean: Any, std: Any, level: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -405,8 +394,6 @@ class ConformalBy(RegressionRecalibration):
     """
 
     method = "conformal_by"
-    summary = "Intervals that contain the stated share of new targets in every group"
-    source = "Vovk 2005, section 4.5"
     by_group = True
 
     labels: tuple[Any, ...]

@@ -41,15 +41,13 @@ MOST_KNOTS = 1000
 @recalibrator
 @dataclass(frozen=True, kw_only=True)
 class StdScaling(RegressionRecalibration):
-    """``s -> factor * s``; the mean is unchanged.
+    """One factor for every standard deviation, by maximum likelihood (Levi 2019 eq. 12, in closed form).
 
-    The factor maximises the likelihood of the fit set. It preserves the order of the samples, so every ranking score
+    ``s -> factor * s``; the mean is unchanged. It preserves the order of the samples, so every ranking score
     (``ause_*``, ``spearman``, ``n_merci``) and ``cv`` are unchanged.
     """
 
     method = "std_scaling"
-    summary = "One factor for every standard deviation, by maximum likelihood"
-    source = "Levi 2019 eq. 12, in closed form"
 
     factor: float
 
@@ -135,7 +133,9 @@ def _mean_of_z(order: Order, function: Callable[[FloatArray], FloatArray]) -> fl
 @recalibrator
 @dataclass(frozen=True, kw_only=True)
 class StdIsotonic(RegressionRecalibration):
-    """``s -> sqrt(fit(s^2))`` with an increasing fit; the mean is unchanged.
+    """Variance replaced by an increasing function of itself, fitted to the squared errors (Zadrozny and Elkan 2002).
+
+    ``s -> sqrt(fit(s^2))``; the mean is unchanged.
 
     Attributes
     ----------
@@ -146,8 +146,6 @@ class StdIsotonic(RegressionRecalibration):
     """
 
     method = "std_isotonic"
-    summary = "Variance replaced by an increasing function of itself, fitted to the squared errors"
-    source = "Zadrozny and Elkan 2002 (isotonic regression), on squared errors"
 
     variance: tuple[float, ...]
     observed: tuple[float, ...]
@@ -258,7 +256,9 @@ def _knots(levels: _Levels) -> tuple[FloatArray, FloatArray]:
 @recalibrator
 @dataclass(frozen=True, kw_only=True)
 class StdBinning(RegressionRecalibration):
-    """``s -> RMSE of its bin``; the mean is unchanged.
+    """Standard deviation replaced by the RMSE of its equal-count bin; the mean is unchanged.
+
+    Histogram binning (Zadrozny and Elkan 2001), on the bins of Levi 2019.
 
     Attributes
     ----------
@@ -269,8 +269,6 @@ class StdBinning(RegressionRecalibration):
     """
 
     method = "std_binning"
-    summary = "Standard deviation replaced by the RMSE of its equal-count bin"
-    source = "Zadrozny and Elkan 2001 (histogram binning), on the bins of Levi 2019"
 
     edges: tuple[float, ...]
     values: tuple[float, ...]

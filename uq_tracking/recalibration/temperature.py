@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from uq_tracking.errors import RecalibrationError, ShapeError
-from uq_tracking.inputs.convert import read, read_floats
+from uq_tracking.errors import RecalibrationError
 from uq_tracking.inputs.forms.probabilities import log_softmax
-from uq_tracking.inputs.labels import check_weights, read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
-    FittedOn,
     FloatArray,
+    Labels,
+    Logits,
+    Weights,
     check_positive,
     recalibrator,
 )
 from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 BLOCK = 1 << 16
 """Samples processed at a time."""
@@ -34,7 +30,9 @@ WIDEST = math.log(1e4)
 @recalibrator
 @dataclass(frozen=True, kw_only=True)
 class Temperature(ClassificationRecalibration):
-    """``softmax(logits / temperature)``; for a single logit per sample, ``sigmoid(logit / temperature)``.
+    """One divisor for every logit, by maximum likelihood (Guo 2017 section 4.2).
+
+    ``softmax(logits / temperature)``; for a single logit per sample, ``sigmoid(logit / temperature)``.
 
     Attributes
     ----------
@@ -43,8 +41,6 @@ class Temperature(ClassificationRecalibration):
     """
 
     method = "temperature"
-    summary = "One divisor for every logit, by maximum likelihood"
-    source = "Guo 2017 section 4.2"
 
     temperature: float
 
@@ -53,43 +49,10 @@ class Temperature(ClassificationRecalibration):
         check_positive("n_logits", [self.n_logits])
 
     @classmethod
-    def fit(
-        cls,
-        labels: Any,
-        logits: Any,
-        fitted_on: FittedOn | None = None,
-        ignore_label: int | None = None,
-        weights: Any = None,
-    ) -> Self:
-        """Find the temperature that minimizes the negative log likelihood (Guo et al. 2017).
-
-        Parameters
-        ----------
-        labels : integer array, shape (...)
-            Classes, from 0.
-        logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
-        fitted_on : FittedOn, optional
-            What is known about the set; the number of samples is filled in.
-        ignore_label : int, optional
-            Label of samples to leave out.
-        weights : array, optional
-            How much each sample counts, as for `Predictions`; samples with weight 0 are left out.
-
-        Raises
-        ------
-        ShapeError
-            The shapes do not match.
-        RecalibrationError
-            Labels are out of range, logits are not finite, or there is no best temperature because every sample, or
-            hardly any, is classified correctly.
-        """
-        truth, scores, weight, n_logits = _checked(labels, logits, ignore_label, weights)
-        known = fitted_on or FittedOn(n=0, source="arrays")
-        return cls(
-            temperature=_search(truth, scores, weight),
-            n_logits=n_logits,
-            fitted_on=replace(known, n=len(truth), source="arrays"),
-        )
+    @override
+    def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
+        """Find the temperature that minimizes the negative log likelihood (Guo et al. 2017)."""
+        return {"temperature": _search(labels, logits, weights)}
 
     @override
     def scalars(self) -> dict[str, float]:
@@ -100,53 +63,7 @@ class Temperature(ClassificationRecalibration):
         return log_softmax(logarithms / self.temperature)
 
 
-def _checked(
-    labels: Any, logits: Any, ignore_label: int | None, weights: Any
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any] | None, int]:
-    """Return labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
-    truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
-    if truth.dtype.kind not in "iub":
-        raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
-    binary = truth.shape == scores.shape
-    if not binary and truth.shape != scores.shape[:-1]:
-        raise ShapeError(
-            f"labels have shape {truth.shape} and logits {scores.shape}; pass logits with the classes "
-            "along the last axis"
-        )
-    scores = np.stack([np.zeros_like(scores), scores], axis=-1) if binary else scores
-    weight = None
-    if weights is not None:
-        weight = zero_where_left_out(read_weights(weights, read(labels, "labels"))).reshape(-1)
-    truth, scores = truth.reshape(-1), scores.reshape(-1, scores.shape[-1])
-    keep = np.ones(len(truth), dtype=bool) if ignore_label is None else truth != ignore_label
-    if weight is not None:
-        check_weights(weight, keep)
-        keep &= weight > 0
-        weight = weight[keep]
-    if not keep.all():
-        truth, scores = truth[keep], scores[keep]
-    truth = truth.astype(np.int64)
-    _check_values(truth, scores)
-    return truth, scores, weight, 1 if binary else scores.shape[-1]
-
-
-def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> None:
-    if not len(truth) or scores.shape[-1] < 2:
-        raise RecalibrationError("temperature needs at least one labelled sample and two classes")
-    outside = (truth < 0) | (truth >= scores.shape[-1])
-    if outside.any():
-        raise RecalibrationError(
-            f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
-            "pass ignore_label= if one means 'no class'"
-        )
-    bad = int(np.count_nonzero(~np.isfinite(scores)))
-    if bad:
-        raise RecalibrationError(
-            f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"
-        )
-
-
-def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.NDArray[Any] | None) -> float:
+def _search(truth: Labels, scores: Logits, weight: Weights) -> float:
     """Minimize over the log temperature; the loss is convex in the inverse temperature, so it has one minimum.
 
     If every label has the largest logit there is none, but the loss soon equals its limit to the last digit.
@@ -156,9 +73,8 @@ def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.
     if np.all(scores[np.arange(len(truth)), truth] >= scores.max(axis=-1)):
         raise _no_best("0: every label already has the largest logit")
     spread = np.ptp(scores, axis=-1)
-    unit = (
-        float(np.median(spread)) or float(spread.max()) or 1.0
-    )  # so that the search works at any scale of logits
+    # so that the search works at any scale of logits
+    unit = float(np.median(spread)) or float(spread.max()) or 1.0
     found = minimize_scalar(
         lambda log_t: _loss(truth, scores, weight, unit * math.exp(log_t)),
         bounds=(-WIDEST, WIDEST),
@@ -178,12 +94,7 @@ def _no_best(tends_to: str) -> RecalibrationError:
     return RecalibrationError(f"there is no best temperature: it tends to {tends_to}; fit on held-out data")
 
 
-def _loss(
-    truth: npt.NDArray[np.int64],
-    scores: npt.NDArray[Any],
-    weight: npt.NDArray[Any] | None,
-    temperature: float,
-) -> float:
+def _loss(truth: Labels, scores: Logits, weight: Weights, temperature: float) -> float:
     """Return the mean negative log likelihood, in float64."""
     total = 0.0
     for start in range(0, len(truth), BLOCK):
