@@ -57,6 +57,24 @@ def test_what_a_module_declares_needs_no_hook(register):
     assert uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0]).scores["largest_std"] == 2.0
 
 
+def test_the_function_says_what_the_declaration_does_not():
+    @metric(family="spread", direction=None, formula="max s")
+    def widest(statistics, settings):
+        """Largest std.
+
+        Of all samples.
+        """
+
+    @curve(**AXES)
+    def rising(statistics, settings):
+        """A line."""
+
+    (number,), (line,) = vars(widest)["uq_metrics"], vars(rising)["uq_curves"]
+    assert (number.key, number.summary, line.name) == ("widest", "Largest std", "rising")
+    with pytest.raises(PluginError, match="metric '<lambda>': the name is also used for files"):
+        metric(family="spread", direction=None, formula="max s")(lambda statistics, settings: 1.0)
+
+
 def test_what_a_hook_returns_is_found_beside_what_is_declared(register):
     made = Metric("two", **WORDS, function=lambda statistics, settings: 2.0)
     register("both", one=metric_of("one"), uq_metrics=hookimpl(lambda: [made]))
@@ -163,7 +181,7 @@ def test_nan_is_not_called_an_overflow(register):
 
 def test_a_whole_number_may_be_the_target(register):
     register("target", odd=metric_of("odd", direction=1))
-    assert plugins.metrics()["odd"].better(0.9, 1.2)
+    assert plugins.metrics()["odd"].loss(0.9) < plugins.metrics()["odd"].loss(1.2)
 
 
 def test_a_metric_put_over_no_function_says_so(register):

@@ -119,7 +119,7 @@ def test_every_metric_gets_worse_with_the_predictions():
     bad = scores_of(classification_statistics(labels, softmax(3 * z + 3 * rng.normal(size=z.shape))))[0]
     for metric in METRICS:
         if metric.direction is not None:
-            assert metric.better(good[metric.key], bad[metric.key]), metric.key
+            assert metric.loss(good[metric.key]) < metric.loss(bad[metric.key]), metric.key
 
 
 @pytest.mark.parametrize("key", ["nll", "brier"])

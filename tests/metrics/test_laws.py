@@ -137,7 +137,7 @@ def test_a_constant_std_is_uninformative(samples, constant):
 def test_proper_scores_are_best_at_the_true_distribution(key, shift, factor):
     y, mu, s = normal_sample(40_000, seed=3)
     true, wrong = scores(y, mu, s)[0][key], scores(y, mu + shift * s, s * factor)[0][key]
-    assert plugins.metrics()[key].better(true, wrong)
+    assert plugins.metrics()[key].loss(true) < plugins.metrics()[key].loss(wrong)
 
 
 DEGRADED = {
@@ -184,7 +184,7 @@ JUDGING = [m for m in REGRESSION if m.direction is not None and m.key != "nll_un
 def test_degrading_the_predictions_degrades_the_score(metric):
     y, mu, s = normal_sample(20_000, seed=5)
     worse = DEGRADED[degradation_of(metric.key)](y, mu, s, np.random.default_rng(6))
-    assert metric.better(scores(y, mu, s)[0][metric.key], scores(*worse)[0][metric.key])
+    assert metric.loss(scores(y, mu, s)[0][metric.key]) < metric.loss(scores(*worse)[0][metric.key])
 
 
 def test_nll_uniform_degrades_with_a_wider_support():

@@ -17,7 +17,7 @@ from uq_tracking.families import Standard, shaped
 from uq_tracking.inference.noise import noise_floors
 from uq_tracking.metrics.forms import Undetermined
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.recalibration.base import Recalibration, RegressionRecalibration
+from uq_tracking.recalibration.base import Recalibration
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
@@ -159,8 +159,7 @@ class _Bench:
 
     def _after(self, samples: Samples, fitted: Recalibration) -> Report:
         """Score samples after a recalibration."""
-        shape = fitted.shape if isinstance(fitted, RegressionRecalibration) else None
-        return self._scored(samples.recalibrated(fitted), shape)
+        return self._scored(samples.recalibrated(fitted), fitted.shape)
 
     def _scored(self, blocks: Iterable[Rows], shape: Standard | None = None) -> Report:
         """Score rows, whose standardized errors may have a distribution of their own."""
@@ -232,19 +231,12 @@ def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, f
 
 
 def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
-    """Return the half (0 or 1) of each sample; groups, if any, stay whole."""
-    codes = samples.codes
-    if codes is None:
-        return two_halves(samples.n, seed)
-    used, place = np.unique(codes, return_inverse=True)
-    return two_halves(len(used), seed)[place]
-
-
-def two_halves(items: int, seed: int) -> npt.NDArray[np.int8]:
-    """Draw the half (0 or 1) of each item at random."""
-    side = np.zeros(items, dtype=np.int8)
-    side[np.random.default_rng(seed).permutation(items)[: items // 2]] = 1
-    return side
+    """Draw the half (0 or 1) of each sample at random; groups, if any, stay whole."""
+    items = np.arange(samples.n) if samples.codes is None else samples.codes
+    used, place = np.unique(items, return_inverse=True)
+    side = np.zeros(len(used), dtype=np.int8)
+    side[np.random.default_rng(seed).permutation(len(used))[: len(used) // 2]] = 1
+    return side[place]
 
 
 def _all_of(value: Any, kind: type[Any]) -> list[Any]:
@@ -267,7 +259,7 @@ def _methods(task: str, names: str | Iterable[str]) -> list[type[Recalibration]]
 def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """Return one method's entry in ``Report.recalibration``; ``settings`` are the original report's."""
     after = outcome.after
-    shape = outcome.fitted.shape if isinstance(outcome.fitted, RegressionRecalibration) else None
+    shape = outcome.fitted.shape
     settings = settings if shape is None else shaped(settings, shape)
     entry: dict[str, Any] = {
         "how": how,

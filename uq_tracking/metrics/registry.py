@@ -304,10 +304,6 @@ class Metric:
         """Return whether this package declares it."""
         return self.function.__module__.partition(".")[0] == __name__.partition(".")[0]
 
-    def better(self, one: float, other: float) -> bool:
-        """Return whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""
-        return self.direction is not None and self.loss(one) < self.loss(other)
-
     def below_oracle(self, scores: Mapping[str, float]) -> bool:
         """Return whether it is better than its oracle, which is no merit, so that it does not rank methods."""
         return bool(self.on_scale) and scores.get(self.on_scale, 0.0) < 0

@@ -107,6 +107,11 @@ class Recalibration(ABC):
         """Fit to columns ``target``, ``mean`` and ``std`` of samples, and each sample's value of ``by``."""
         raise NotImplementedError
 
+    @property
+    def shape(self) -> Standard | None:
+        """Distribution of the standardized error after recalibration, if the method has its own."""
+        return None
+
     @abstractmethod
     def scalars(self) -> dict[str, float]:
         """Return the few numbers worth plotting across runs, by name."""
@@ -262,11 +267,6 @@ class RegressionRecalibration(Recalibration):
     def new_std_by(self, std: FloatArray, labels: npt.NDArray[Any] | None) -> FloatArray:
         """Return recalibrated standard deviations of samples with these values of ``by``, which few methods need."""
         return self.new_std(std)
-
-    @property
-    def shape(self) -> Standard | None:
-        """Distribution of the standardized error after recalibration, if the method has its own."""
-        return None
 
     def apply(self, mean: Any, std: Any, by: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Recalibrate predictions.

@@ -291,11 +291,6 @@ class SortedRows(Order):
         return self.total
 
     @override
-    def steps(self, index: IntArray) -> Block:
-        value = self.values[index].astype(np.float64)
-        return Block(value, value, np.ones(len(index)), (index + 1).astype(np.float64), {})
-
-    @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         if total <= FEW and len(wanted) > FEW_RANKS:

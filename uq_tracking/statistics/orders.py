@@ -99,10 +99,6 @@ class Order(ABC):
         """Number of buckets, counting each tied sample as one."""
 
     @abstractmethod
-    def steps(self, index: IntArray) -> Block:
-        """A selection of these buckets, without payloads."""
-
-    @abstractmethod
     def spans(self) -> list[tuple[int, int]]:
         """Consecutive ranges of whole buckets, each with a cache-sized number of samples."""
 
@@ -250,13 +246,6 @@ class Buckets(Order):
     @override
     def size(self) -> int:
         return len(self.count)
-
-    @override
-    def steps(self, index: IntArray) -> Block:
-        low, high = self._range
-        return Block(
-            low[index], high[index], self.count[index].astype(float), self.ends[index + 1].astype(float), {}
-        )
 
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
