@@ -30,8 +30,6 @@ class MLflowStore(RunStore):
         self._connection = Connection(client)
         self._opened: dict[str, StoredArtifacts] = {}
         """Artifacts of the listed runs: rereading a run costs more than its files."""
-        self._sized: tuple[str, str] | None = None
-        """Run and artifact whose size was requested last: it is about to be fetched."""
         self._in_view: set[str] = set()
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
@@ -64,8 +62,7 @@ class MLflowStore(RunStore):
 
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Download one artifact; see `RunStore`."""
-        sized, self._sized = self._sized, None
-        if sized != (run_id, name) and self.size(run_id, name) is None:
+        if self.size(run_id, name) is None:
             raise FileNotFoundError(f"MLflow run {run_id} has no artifact {name!r}")
         return self._artifacts(run_id).download(name, folder)
 
@@ -73,9 +70,7 @@ class MLflowStore(RunStore):
         """Size of an artifact in bytes; None if there is none."""
         parent = "/".join(name_parts(name)[:-1])
         items = self._artifacts(run_id).list(parent)
-        found = next((item.file_size or 0 for item in items if item.path == name and not item.is_dir), None)
-        self._sized = None if found is None else (run_id, name)
-        return found
+        return next((item.file_size or 0 for item in items if item.path == name and not item.is_dir), None)
 
     def reopen(self, run_id: str) -> Run:
         """Open the run with this id; see `RunStore`."""

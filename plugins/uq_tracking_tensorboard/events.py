@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,24 +30,26 @@ class EventWriter:
     """A `Writer` with its own event file in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
+        from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
         self._file = EventFileWriter(str(folder), filename_suffix=".uq")
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
         """Write a number in single precision: TensorBoard's data server ignores all others."""
-        from tensorboard.compat.proto import summary_pb2
-
-        self._add(summary_pb2.Summary.Value(tag=tag, simple_value=scalar_value), global_step)
+        self._add(self._summary.Value(tag=tag, simple_value=scalar_value), global_step)
 
     def add_image(self, tag: str, img_tensor: Image, global_step: int, *, dataformats: str = "HWC") -> None:
         """Write pixels; see `Writer`."""
-        from tensorboard.compat.proto import summary_pb2
+        import PIL.Image
 
         height, width, _ = img_tensor.shape
-        image = summary_pb2.Summary.Image(height=height, width=width, colorspace=3)
-        image.encoded_image_string = _png(img_tensor)
-        self._add(summary_pb2.Summary.Value(tag=tag, image=image), global_step)
+        image = self._summary.Image(height=height, width=width, colorspace=3)
+        buffer = io.BytesIO()
+        PIL.Image.fromarray(img_tensor).save(buffer, format="PNG")
+        image.encoded_image_string = buffer.getvalue()
+        self._add(self._summary.Value(tag=tag, image=image), global_step)
 
     def flush(self) -> None:
         """Flush to disk."""
@@ -57,10 +60,8 @@ class EventWriter:
         self._file.close()
 
     def _add(self, value: Any, step: int) -> None:
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-
-        summary = summary_pb2.Summary(value=[value])
-        self._file.add_event(event_pb2.Event(wall_time=time.time(), step=step, summary=summary))
+        summary = self._summary(value=[value])
+        self._file.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
 
 
 def event_files(folder: Path) -> list[Path]:
@@ -104,13 +105,3 @@ def _reading(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         raise FileFormatError(f"{folder} holds events that cannot be read: {error}") from error
-
-
-def _png(pixels: Image) -> bytes:
-    import io
-
-    import PIL.Image
-
-    buffer = io.BytesIO()
-    PIL.Image.fromarray(pixels).save(buffer, format="PNG")
-    return buffer.getvalue()
