@@ -21,13 +21,7 @@ def read_equal(*read: Source, **arrays: Any) -> tuple[Source, ...]:
 
 
 def members_first(value: Any, name: str, truth: Source, axis: int | None, what: str) -> Source:
-    """Read an array and move its axis of members, draws or quantiles to the front.
-
-    Raises
-    ------
-    ShapeError
-        There is no such axis, or several may be meant.
-    """
+    """Read an array and move its axis of members, draws or quantiles to the front."""
     source = read_floats(value, name)
     values = source.values
     if axis is None:

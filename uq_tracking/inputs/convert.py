@@ -53,13 +53,7 @@ def pandas_axes(table: Any) -> Axes:
 
 
 def check_alignment(arrays: Sequence[tuple[str, Axes]]) -> None:
-    """Compare the labelled axes of every array with those of the first labelled array.
-
-    Raises
-    ------
-    AlignmentError
-        Two arrays name or label an axis differently.
-    """
+    """Compare the labelled axes of every array with those of the first labelled array."""
     labelled = [(name, axes) for name, axes in arrays if axes]
     for name, axes in labelled[1:]:
         first, expected = labelled[0]
@@ -69,13 +63,7 @@ def check_alignment(arrays: Sequence[tuple[str, Axes]]) -> None:
 
 
 def check_units(arrays: Iterable[tuple[str, str | None]]) -> None:
-    """Compare the units that arrays in the target's unit state; an array without one may have any.
-
-    Raises
-    ------
-    AlignmentError
-        Two arrays state different units.
-    """
+    """Compare the units that arrays in the target's unit state; an array without one may have any."""
     stated = [(name, unit.strip()) for name, unit in arrays if unit and name in IN_TARGET_UNIT]
     for name, unit in stated[1:]:
         first, expected = stated[0]
@@ -138,21 +126,7 @@ class Source(NamedTuple):
 
 
 def read(value: Any, name: str) -> Source:
-    """Read any array as a numpy array, whatever its dtype.
-
-    Parameters
-    ----------
-    value
-        numpy array, masked array, list, torch tensor on any device, xarray DataArray, pandas Series or
-        DataFrame, or anything with ``__array__``.
-    name
-        How error messages refer to it.
-
-    Raises
-    ------
-    InputTypeError
-        It cannot be read as an array.
-    """
+    """Read any array as a numpy array, whatever its dtype."""
     if isinstance(value, Source):
         return value
     _refuse(value, name)
@@ -170,11 +144,6 @@ def read_floats(value: Any, name: str) -> Source:
     """Read any array of real numbers as floating point, keeping float32 and float64 as they are.
 
     float16 and bfloat16 become float32; integers and bool become float64.
-
-    Raises
-    ------
-    InputTypeError
-        It is not an array of real numbers.
     """
     source = read(value, name)
     return source._replace(values=to_floats(source.values, name))
@@ -195,13 +164,7 @@ def to_floats(values: AnyArray, name: str) -> FloatArray:
 
 
 def read_mask(value: Any, name: str) -> Source:
-    """Read a boolean array; True excludes a sample, as in ``numpy.ma``.
-
-    Raises
-    ------
-    InputTypeError
-        Its dtype is not bool.
-    """
+    """Read a boolean array; True excludes a sample, as in ``numpy.ma``."""
     source = read(value, name)
     if source.values.dtype.kind != "b":
         raise InputTypeError(
@@ -213,7 +176,8 @@ def read_mask(value: Any, name: str) -> Source:
 
 def _read_known(value: Any, name: str) -> Source:
     if isinstance(value, np.ma.MaskedArray):
-        return _read_masked(value, name)
+        mask: Any = np.ma.getmask(value)
+        return Source(name, np.ma.getdata(value), None if mask is np.ma.nomask or not mask.any() else mask)
     if isinstance(value, np.ndarray):
         return Source(name, np.asarray(value))
     if is_a(value, "torch", "Tensor"):
@@ -223,7 +187,10 @@ def _read_known(value: Any, name: str) -> Source:
     if is_a(value, "pandas", "Series", "DataFrame", "Index") or is_a(
         value, "pandas.api.extensions", "ExtensionArray"
     ):
-        return _read_pandas(value, name)
+        values = _read_frame(value, name) if is_a(value, "pandas", "DataFrame") else _read_column(value)
+        return Source(
+            name, values, None, pandas_axes(value) if is_a(value, "pandas", "Series", "DataFrame") else ()
+        )
     if isinstance(value, list | tuple):
         return _read_sequence(value, name)
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
@@ -282,11 +249,6 @@ def _refuse(value: Any, name: str) -> None:
         raise InputTypeError(f"{name} is a {_type_name(value)}, not an array; pass numpy.array(list(...))")
 
 
-def _read_masked(value: Any, name: str) -> Source:
-    mask = np.ma.getmask(value)
-    return Source(name, np.ma.getdata(value), None if mask is np.ma.nomask or not mask.any() else mask)
-
-
 def _read_tensor(value: Any) -> AnyArray:
     tensor = value.detach()
     if tensor.is_floating_point() and tensor.element_size() < 4:
@@ -295,14 +257,6 @@ def _read_tensor(value: Any) -> AnyArray:
         tensor = tensor.resolve_conj().resolve_neg()
     array: AnyArray = tensor.cpu().numpy()
     return array
-
-
-def _read_pandas(value: Any, name: str) -> Source:
-    if is_a(value, "pandas", "DataFrame"):
-        return Source(name, _read_frame(value, name), None, pandas_axes(value))
-    if is_a(value, "pandas", "Series"):
-        return Source(name, _read_column(value), None, pandas_axes(value))
-    return Source(name, _read_column(value))
 
 
 def _read_column(value: Any) -> AnyArray:

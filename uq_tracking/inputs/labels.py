@@ -34,18 +34,6 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
         How errors call it.
     shape, axes, truth
         Shape, labelled axes and name of the target.
-
-    Raises
-    ------
-    InputTypeError
-        The labels have mixed or unusable types.
-    ShapeError
-        The shape is none of these, or it is ambiguous because the first and last axes are equally long.
-
-    Returns
-    -------
-    array
-        In the target's shape, that of its first axis, or with as many axes, some of length 1.
     """
     source = read(value, name)
     labels = _usable(source.values, name)
@@ -62,11 +50,6 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
 
 def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of labels, with leading axes of length 1 if they belong to the last axes.
-
-    Raises
-    ------
-    ShapeError
-        They match no axes, or the first as well as the last.
 
     Examples
     --------
@@ -113,13 +96,7 @@ def _usable(labels: AnyArray, name: str) -> AnyArray:
 
 
 def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
-    """Reject NaN and NaT labels of samples that count.
-
-    Raises
-    ------
-    InputTypeError
-        A sample that counts has no label.
-    """
+    """Reject NaN and NaT labels of samples that count."""
     if labels.dtype.kind not in "fM":
         return
     gaps = np.isnan(labels) if labels.dtype.kind == "f" else np.isnat(labels)
@@ -155,18 +132,6 @@ def read_weights(value: Any, truth: Source) -> Source:
         1, along which weights repeat; or an xarray DataArray with some of the truth's dimensions.
     truth : Source
         The truth, whose shape and labelled axes apply.
-
-    Returns
-    -------
-    Source
-        Weights in the shape of the truth, as a read-only view; samples with weight 0 are left out.
-
-    Raises
-    ------
-    ShapeError, AlignmentError
-        The shape is none of these, or the axis labels differ.
-    InvalidValueError
-        All weights are 0.
     """
     source, shape = _along_names(read_floats(value, "weights"), truth), truth.values.shape
     check_alignment([(truth.name, truth.axes), ("weights", source.axes)])
@@ -185,13 +150,7 @@ def zero_where_left_out(weights: Source) -> FloatArray:
 
 
 def check_weights(weights: FloatArray, valid: BoolArray | None) -> None:
-    """Reject invalid weights of samples that count.
-
-    Raises
-    ------
-    InvalidValueError
-        Some are negative, not finite, or not between ``LEAST`` and ``MOST``.
-    """
+    """Reject invalid weights of samples that count."""
     bad = ~((weights == 0) | ((weights >= LEAST) & (weights <= MOST)))
     if valid is not None:
         bad &= valid
@@ -233,7 +192,7 @@ def _spread(array: AnyArray, shape: tuple[int, ...], truth: str) -> AnyArray:
             f"weights have shape {array.shape} and {truth} {shape}; pass one weight per sample, one per entry of the "
             "first axes, or axes of length 1 along which weights repeat"
         )
-    return np.broadcast_to(array.reshape(*array.shape, *(1,) * (len(shape) - array.ndim)), shape)
+    return spread(array, shape)
 
 
 MOST_BLOCKS, FEWEST_BLOCKS = 20, 8
@@ -313,15 +272,7 @@ class Series:
         return self.blocks.astype(dtype or self.blocks.dtype)
 
     def labels(self, times: AnyArray, losses: Sequence[AnyArray]) -> AnyArray:
-        """The blocks, or a single label for all samples that says why.
-
-        Parameters
-        ----------
-        times : int array, shape (n,)
-            Position of the time of each sample that counts.
-        losses : arrays, each of shape (n,)
-            The losses by which samples are scored.
-        """
+        """The blocks, or a single label for all samples that says why."""
         worth = min(self._worth(times, loss) for loss in losses)
         if worth >= len(np.unique(self.blocks)):
             return self.blocks

@@ -98,13 +98,7 @@ def check_names(outputs: Sequence[str]) -> None:
 
 
 def entry_of(given: Any, option: str, output: str) -> Any:
-    """What an option says about one output: its entry in a mapping, or else the option itself.
-
-    Raises
-    ------
-    SettingsError
-        The mapping has no such entry.
-    """
+    """What an option says about one output: its entry in a mapping, or else the option itself."""
     if not isinstance(given, Mapping):
         return given
     if output not in given:

@@ -241,17 +241,7 @@ class Predictions(Constructors):
         by: Any = None,
         unit: str | None = None,
     ) -> Self:
-        """Join a form to a truth and check them; the one route of every constructor.
-
-        Parameters
-        ----------
-        sources : sequence of Source
-            The arrays the user passed, truth first: their masks, labelled axes and units apply.
-        form : Form
-            What they hold, in the truth's shape.
-        mask, weights, on_invalid, groups, by, unit
-            As for `Predictions`.
-        """
+        """Join a form to a truth and check them; the one route of every constructor."""
         check_choice("on_invalid", on_invalid, ("raise", "drop"))
         truth, independent = sources[0], groups is False
         groups = None if independent else groups

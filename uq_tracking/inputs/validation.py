@@ -85,13 +85,7 @@ class Scan:
 
 
 def check_shapes(*arrays: tuple[str, tuple[int, ...]]) -> None:
-    """Reject arrays of unequal shape.
-
-    Raises
-    ------
-    ShapeError
-        Shapes differ, or the arrays are single numbers.
-    """
+    """Reject arrays of unequal shape."""
     if all(shape == arrays[0][1] for _, shape in arrays):
         if arrays[0][1] == ():
             raise ShapeError(f"{arrays[0][0]} is a single number; pass arrays, for example [{arrays[0][0]}]")

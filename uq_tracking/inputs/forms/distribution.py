@@ -87,13 +87,6 @@ def score_distribution(
         What `read_law` made of it.
     quantiles : bool
         Whether to also compute the 199 quantiles per sample that interval and quantile scores need.
-
-    Raises
-    ------
-    InputTypeError
-        It cannot be read; see `read_law`.
-    ShapeError
-        Its shape differs from the target's.
     """
     law, y = law or read_law(dist), target.astype(np.float64)
     if law.mixture is not None:
@@ -272,7 +265,7 @@ REACH = 4.2
 def crps_by_quadrature(
     target: FloatArray, cdf: Cdf, sf: Cdf, centre: FloatArray, scale: FloatArray
 ) -> FloatArray:
-    """``integral of F^2`` below the truth plus ``integral of (1 - F)^2`` above it.
+    """``integral of F^2`` below the truth plus ``integral of (1 - F)^2`` above it; NaN where that is too inexact.
 
     Each of three ranges, from minus infinity to the lower of truth and ``centre``, between them, and on to infinity,
     is integrated by a double exponential substitution [1]_ whose step is halved until the total changes by less than
@@ -285,11 +278,6 @@ def crps_by_quadrature(
         Distribution function and its complement, of arrays of shape (n,).
     centre, scale : float64 arrays, shape (n,)
         Rough location and width of the distribution; they affect the effort, not the result.
-
-    Returns
-    -------
-    array, shape (n,)
-        NaN if the tolerance was not reached.
 
     References
     ----------

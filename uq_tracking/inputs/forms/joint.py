@@ -69,11 +69,6 @@ def gaussian_vectors(target: FloatArray, mean: FloatArray, cov: FloatArray) -> C
     target, mean : float64 arrays, shape (n, D)
     cov : float64 array, shape (n, D, D)
 
-    Raises
-    ------
-    InvalidValueError
-        A covariance is not symmetric or not positive definite.
-
     References
     ----------
     .. [1] Gneiting and Raftery, 2007, Journal of the American Statistical Association 102.

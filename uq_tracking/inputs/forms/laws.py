@@ -40,13 +40,7 @@ class Law:
 
 
 def read_law(dist: Any) -> Law:
-    """Read a distribution object.
-
-    Raises
-    ------
-    InputTypeError
-        It has no ``cdf``, is multivariate with unknown marginals, or is not a distribution.
-    """
+    """Read a distribution object."""
     frozen = _scipy_of(dist)
     if frozen is not None:
         return _of_scipy(frozen)

@@ -524,13 +524,7 @@ def arranged(
 def class_axis_of(
     shape: tuple[int, ...], given: tuple[int, ...], members_axis: int | None, probs: AnyArray | None = None
 ) -> int:
-    """Return the axis of the classes, from the shapes; where several fit, the one along which ``probs`` sum to 1.
-
-    Raises
-    ------
-    ShapeError
-        Two readings of the shapes fit, or the first axis may hold classes or members.
-    """
+    """Return the axis of the classes, from the shapes; where several fit, the one along which ``probs`` sum to 1."""
     ndim = len(given)
     members = None if members_axis is None else whole_number("members_axis", members_axis) % max(ndim, 1)
     rest = [axis for axis in range(ndim) if axis != members]

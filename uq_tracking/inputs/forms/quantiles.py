@@ -156,12 +156,6 @@ def score_quantiles(
         Between 0 and 1.
     y_pred : array of the target's shape, optional
         The user's own point prediction.
-
-    Raises
-    ------
-    SettingsError
-        No point prediction can be derived and ``y_pred`` is not given, or there is a single level, which has no
-        spread.
     """
     if len(levels) < 2:
         raise SettingsError("one quantile has no spread; pass quantiles at two or more levels")
