@@ -27,12 +27,12 @@ figures               1926    1480      14    12
 files                  625     380       4     3
 frameworks             526     360       3     4
 inference             3149    1650      18    11
-inputs                3458    2250      20    18
+inputs                3453    2250      20    18
 metrics               2077    1400      12     9
 recalibration         1170     920       7     8
 runs                  1499    1000       9     8
 statistics            2898    2350      14    13
-streams               1099     760       7     7
+streams               1098     760       7     7
 tables                 623     430       4     4
 tasks                  428     360       4     2
 testing                466     420       5     5
