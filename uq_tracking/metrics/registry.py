@@ -326,12 +326,11 @@ def every_metric() -> tuple[Metric, ...]:
     return (*plugins.metrics("regression").values(), *plugins.metrics("classification").values())
 
 
-def check_known(keys: Iterable[str], known: Iterable[str], lacking: str, cure: str) -> None:
+def check_known(keys: Iterable[str], known: Collection[str], lacking: str, cure: str) -> None:
     """Raise UnknownMetricError for keys that are not known, with what lacks them, the closest one, and a cure."""
-    names = list(known)
-    unknown = [key for key in keys if key not in names]
+    unknown = [key for key in keys if key not in known]
     if unknown:
-        raise UnknownMetricError(f"{lacking} {', '.join(unknown)}{closest(unknown[0], names)}; {cure}")
+        raise UnknownMetricError(f"{lacking} {', '.join(unknown)}{closest(unknown[0], known)}; {cure}")
 
 
 def find(keys: Iterable[str], task: TaskName = "regression") -> list[Metric]:
