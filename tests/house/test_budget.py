@@ -37,7 +37,7 @@ tables                 623     430       4     4
 tasks                  428     360       4     2
 testing                466     420       5     5
 tracking              2580    1950      16    17
-total                28191   20540     184   164
+total                28185   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
