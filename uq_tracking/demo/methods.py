@@ -270,25 +270,9 @@ def predict(
     seed: int = 0,
     advance: Advance | None = None,
 ) -> Estimate:
-    """Predict every cell of a terrain with the named method.
+    """Predict every cell of a terrain with one of `METHODS`; the same seed gives the same numbers.
 
-    Parameters
-    ----------
-    name : str
-        One of `METHODS`.
-    terrain : Terrain
-        What was measured.
-    effort : Effort, optional
-        How much to compute; the default suits the whole terrain.
-    seed : int
-        The same seed gives the same numbers.
-    advance : callable, optional
-        Called with the share of the work done.
-
-    Raises
-    ------
-    SettingsError
-        No method has this name.
+    The default effort suits the whole terrain; ``advance`` is called with the share of the work done.
     """
     from threadpoolctl import threadpool_limits
 

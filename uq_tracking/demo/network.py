@@ -21,6 +21,8 @@ Layers = list[tuple[Array, Array]]
 
 LENGTH_SCALE = 20.0
 """Distance, in cells, over which the phase of a typical wave advances by one radian."""
+WAVES = 128
+"""Number of random plane waves."""
 CELLS_AT_ONCE = 8192
 """Cells predicted at a time, so that their features stay in cache."""
 
@@ -49,15 +51,8 @@ class Schedule:
 class Network:
     """ReLU layers and one linear output, fitted with Adam to squared error, unless `_pull` is overridden.
 
-    Parameters
-    ----------
-    inputs : int
-        Number of input features.
-    architecture : Architecture
-        Hidden layers and dropout.
-    rng : numpy.random.Generator
-        Source of the initial weights (normal with variance 2/inputs: He et al. 2015, eq. 10), of the order of
-        the minibatches and of the dropout masks while training.
+    ``rng`` makes the initial weights (normal with variance 2/inputs: He et al. 2015, eq. 10), the order of the
+    minibatches and the dropout masks while training.
     """
 
     def __init__(self, inputs: int, architecture: Architecture, rng: np.random.Generator) -> None:
@@ -167,23 +162,14 @@ class HeightModel:
 
     From raw positions the network would only learn smooth hills. The waves are those of Rahimi and Recht (2007), with
     the spectrum of a Matern-3/2 kernel: frequencies follow a bivariate t-distribution with three degrees of freedom.
-
-    Parameters
-    ----------
-    architecture : Architecture
-        Hidden layers and dropout of the network.
-    seed : int
-        Determines the waves, the initial weights, the order of the minibatches and the dropout masks.
-    waves : int
-        Number of random plane waves.
     """
 
-    def __init__(self, architecture: Architecture, seed: int, waves: int = 128) -> None:
+    def __init__(self, architecture: Architecture, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        normal = rng.standard_normal((2, waves))
-        spread = np.sqrt(rng.chisquare(3, waves) / 3)
+        normal = rng.standard_normal((2, WAVES))
+        spread = np.sqrt(rng.chisquare(3, WAVES) / 3)
         self.frequencies = (normal / spread / LENGTH_SCALE).astype(np.float32)
-        self.network = Network(2 * waves, architecture, rng)
+        self.network = Network(2 * WAVES, architecture, rng)
         self.mean, self.scale = 0.0, 1.0
 
     def fit(
@@ -201,8 +187,7 @@ class HeightModel:
 
     def predict(self, positions: Positions) -> Heights:
         """Heights (n,)."""
-        heights: Heights = self._heights(positions, lambda x: self.network.predict(x)[None])[0]
-        return heights
+        return self._heights(positions, self.network.predict)
 
     def sample(self, positions: Positions, passes: int, seed: int) -> Heights:
         """Heights (passes, n) from passes with dropout active."""
@@ -216,5 +201,5 @@ class HeightModel:
     def _heights(self, positions: Positions, outputs: Callable[[Array], Array]) -> Heights:
         starts = range(0, len(positions), CELLS_AT_ONCE)
         blocks = [outputs(self._features(positions[start : start + CELLS_AT_ONCE])) for start in starts]
-        standardized: Heights = np.concatenate(blocks, axis=1).astype(np.float64)
+        standardized: Heights = np.concatenate(blocks, axis=-1).astype(np.float64)
         return self.mean + self.scale * standardized

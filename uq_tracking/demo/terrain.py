@@ -24,15 +24,7 @@ FAST_WINDOW = (slice(120, 200), slice(150, 246))
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """A terrain with some measured cells.
-
-    Parameters
-    ----------
-    elevation : float64 array (rows, columns)
-        The whole terrain in metres; models may only use the measured cells.
-    measured : bool array (rows, columns)
-        Cells that were measured.
-    """
+    """A terrain in metres with some ``measured`` cells, which are all that models may use; arrays (rows, columns)."""
 
     elevation: Heights
     measured: npt.NDArray[np.bool_]

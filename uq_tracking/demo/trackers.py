@@ -144,15 +144,7 @@ TRACKERS: Mapping[str, type[Directory]] = {"mlflow": MLflow, "wandb": Wandb, "di
 
 
 def tracker_named(name: str, folder: Path) -> Directory:
-    """Return the tracker.
-
-    Raises
-    ------
-    SettingsError
-        The demo does not know it.
-    BackendError
-        It, or scikit-learn, which fits the Gaussian process, is not installed or too old.
-    """
+    """Return the tracker, once it and scikit-learn, which fits the Gaussian process, are known to be installed."""
     if name not in TRACKERS:
         raise SettingsError(f"the demo cannot log to {name!r}; choose from {', '.join(TRACKERS)}")
     try:

@@ -26,13 +26,7 @@ LONGEST = 320
 
 
 def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
-    """Return means over square blocks such that the longer side has at most ``LONGEST``; NaN if no value is finite.
-
-    Parameters
-    ----------
-    values : array, shape (height, width)
-        Non-finite values are left out of the means.
-    """
+    """Return means of finite values over square blocks, at most ``LONGEST`` a side; NaN if none is finite."""
     ((means, _),) = panels.reduced(values, block=_block(values.shape))
     return np.asarray(means.filled(np.nan))
 
@@ -61,16 +55,9 @@ def value_limits(target: FloatArray) -> tuple[float, float]:
 
 
 def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> bytes:
-    """Draw a map as a PNG file of one pixel per value; the same values give the same bytes.
+    """Draw a map, shape (height, width), as a PNG file of one pixel per value, always of the same bytes; NaN is grey.
 
-    Parameters
-    ----------
-    values : array, shape (height, width)
-        NaN is drawn grey.
-    limits : (float, float)
-        Values of the first and the last color.
-    colors : {"value", "error", "entropy"}
-        Which color map.
+    ``limits`` have the first and the last color of the scale that ``colors`` names.
     """
     cells = Normalize(*limits, clip=True)(np.ma.masked_invalid(values))
     return _png(_colormap(colors)(cells, bytes=True))

@@ -48,13 +48,7 @@ class Columns(dict[str, FloatArray]):
 
 
 def columns(report: Report, name: str, *needed: str, score: str | None = None) -> Columns:
-    """Return all columns of a curve, at the rows where the needed ones are finite.
-
-    Raises
-    ------
-    NothingToDrawError
-        With the report's reason why the curve's ``score`` is undefined, if it has one.
-    """
+    """Return all columns of a curve, at the rows where the needed ones are finite; say why if there are none."""
     reason = report.undefined.get(score) if score else None
     if name not in report.curves:
         raise NothingToDrawError(reason or f"the report has no curve {name!r}")

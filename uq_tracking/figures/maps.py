@@ -225,15 +225,7 @@ def _own_limits(
 
 
 def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:
-    """Return color limits shared by several cases: those that contain the limits of each.
-
-    Parameters
-    ----------
-    cases : iterable of Case
-        With ``target``, ``mean`` and ``std``, and any known parts of the std.
-    scale : float
-        Factor on ``std``.
-    """
+    """Return color limits shared by several cases, with ``scale`` on their std: they contain the limits of each."""
     found: dict[str, list[tuple[float, float]]] = {}
     for case in cases:
         arrays = [plain(array) for array in case.arrays.values()]

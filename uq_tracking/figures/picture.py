@@ -31,12 +31,7 @@ class ShownFigure(Figure):
 class Picture(Figure):
     """A figure that shows a picture pixel by pixel at its own size, and is saved as the bytes of its file.
 
-    Parameters
-    ----------
-    png : callable
-        Returns the content of the PNG file, which may still be being compressed while other figures are drawn.
-    size : tuple of int
-        Its width and height in pixels.
+    ``png`` returns these bytes, which may still be being compressed while other figures are drawn.
     """
 
     def __init__(self, png: Callable[[], bytes], size: tuple[int, int]) -> None:

@@ -60,15 +60,7 @@ def in_memory(array: Any) -> Any:
 
 
 def open_table(path: Path) -> ColumnFile:
-    """Inspect a file without loading its data, if the format allows that.
-
-    Raises
-    ------
-    FileFormatError
-        The kind of file is unknown, or the file is damaged.
-    MissingPackageError
-        The package that reads this kind is not installed.
-    """
+    """Inspect a file without loading its data, if the format allows that."""
     for suffixes, opener in _OPENERS.items():
         if path.name.lower().endswith(suffixes):
             with reading(path):

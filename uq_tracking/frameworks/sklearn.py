@@ -100,17 +100,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
 
 
 def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
-    """Class indices of ``y``, shape (n,), and an estimator's probabilities, shape (n, C), in ``classes_`` order.
-
-    Raises
-    ------
-    SettingsError
-        The estimator has no ``predict_proba``, or predicts several labels per sample.
-    InvalidValueError
-        ``y`` holds a class that the estimator was not fitted to.
-    sklearn.exceptions.NotFittedError
-        The estimator is not fitted.
-    """
+    """Return class indices of ``y``, shape (n,), and an estimator's probabilities, shape (n, C), by ``classes_``."""
     from sklearn.utils.validation import check_is_fitted
 
     if not hasattr(estimator, "classes_"):
@@ -236,10 +226,17 @@ def _classifies(estimator: Any) -> bool:
 
 
 def _unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
-    """The predicting estimator inside searches and pipelines, and its input if there is any."""
-    best = _best(estimator)
-    if best is not None:
-        return _unwrapped(best, X)
+    """Return the predicting estimator inside searches and pipelines, and its input if there is any."""
+    from sklearn.utils.validation import check_is_fitted
+
+    if hasattr(estimator, "best_estimator_"):
+        return _unwrapped(estimator.best_estimator_, X)
+    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
+        check_is_fitted(estimator)
+        raise SettingsError(
+            f"{type(estimator).__name__} was made with refit=False, so it keeps no fitted estimator; search with "
+            "refit=True, or pass an estimator fitted with its best_params_"
+        )
     if hasattr(estimator, "named_steps"):
         is_transformed = X is not None and len(estimator) > 1
         return _unwrapped(estimator[-1], estimator[:-1].transform(X) if is_transformed else X)
@@ -249,20 +246,6 @@ def _unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
 def _final(estimator: Any) -> Any:
     """The predicting estimator inside searches and pipelines; for a pair, of the first."""
     return _unwrapped(estimator[0] if isinstance(estimator, tuple | list) else estimator)[0]
-
-
-def _best(estimator: Any) -> Any:
-    """The best estimator of a search, None for anything else; SettingsError if the search has kept none."""
-    from sklearn.utils.validation import check_is_fitted
-
-    found = getattr(estimator, "best_estimator_", None)
-    if found is None and hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
-        check_is_fitted(estimator)
-        raise SettingsError(
-            f"{type(estimator).__name__} was made with refit=False, so it keeps no fitted estimator; search with "
-            "refit=True, or pass an estimator fitted with its best_params_"
-        )
-    return found
 
 
 def _returns_std(estimator: Any) -> bool:
@@ -282,10 +265,11 @@ def _kind(estimator: Any) -> Literal["target", "outputs", "members"] | None:
         "outputs": (MultiOutputRegressor,),
         "members": (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor, VotingRegressor),
     }
-    kind = next((kind for kind, classes in kinds.items() if isinstance(estimator, classes)), None)
-    if kind is not None:
-        check_is_fitted(estimator)
-    return kind
+    for kind, classes in kinds.items():
+        if isinstance(estimator, classes):
+            check_is_fitted(estimator)
+            return kind
+    return None
 
 
 def _knows_std(estimator: Any) -> bool:
