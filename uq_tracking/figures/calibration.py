@@ -29,7 +29,6 @@ from uq_tracking.figures.style import (
     legend_below,
     line,
     new_figure,
-    plain_texts,
     points,
     readable,
     reference,
@@ -317,8 +316,7 @@ def _headed(figure: Figure, report: Report, name: str, what: str = "after") -> F
     """Put the header above both panels; it says which samples ``what`` is of, if not of all."""
     entry = next(iter(report.scored_methods().values()))
     of = f"{what}: the {entry['split']['scored']:,.0f} that nothing was fitted to" if "split" in entry else ""
-    report_header(figure, report, name, judged=("calibration",), when="Before: ", samples=of)
-    return plain_texts(figure)
+    return report_header(figure, report, name, judged=("calibration",), when="Before: ", samples=of)
 
 
 def _panel_title(ax: Axes, text: str) -> None:

@@ -99,10 +99,9 @@ def _named(
 ) -> Figure:
     figure = on.figure.figure  # works for a subfigure, too
     if given is None:
-        report_header(figure, report, name, facts, (judged,), samples=samples)
-    else:
-        first = next(filter(None, facts), "")
-        on.set_title(f"{name}\n{first}" if first else name, fontsize=style.SMALL, color="black", loc="left")
+        return report_header(figure, report, name, facts, (judged,), samples=samples)
+    first = next(filter(None, facts), "")
+    on.set_title(f"{name}\n{first}" if first else name, fontsize=style.SMALL, color="black", loc="left")
     return plain_texts(figure, given)
 
 
@@ -196,5 +195,4 @@ def overview(report: Report) -> Figure:
     figure = new_figure((PANEL[0] * wide, PANEL[1] * high + HEAD))
     for place, name in enumerate(names, start=1):
         known[name].draw(report, ax=figure.add_subplot(high, wide, place))
-    report_header(figure, report, "Uncertainty", judged=("calibration", "ranking"))
-    return plain_texts(figure)
+    return report_header(figure, report, "Uncertainty", judged=("calibration", "ranking"))

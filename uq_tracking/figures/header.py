@@ -60,7 +60,7 @@ def report_header(
     *,
     when: str = "",
     samples: str = "",
-) -> None:
+) -> Figure:
     """Name the figure and the method, and state the verdict, some facts, the split and the number of samples.
 
     ``judged`` lists the parts of the verdict to state, and ``when`` precedes them if they concern only one of several
@@ -83,6 +83,7 @@ def report_header(
     if scored or samples:
         lines.append(Line("; ".join(filter(None, (scored, samples))), style.SMALL, style.QUIET))
     put_header(figure, lines)
+    return style.plain_texts(figure)
 
 
 def title_lines(text: str, room: float) -> list[Line]:

@@ -16,7 +16,7 @@ from uq_tracking import plugins
 from uq_tracking.figures import style
 from uq_tracking.figures.curves import Columns, NothingToDrawError, columns, undefined_figure
 from uq_tracking.figures.header import family_text, report_header
-from uq_tracking.figures.style import PALE, cut, legend, line, new_figure, plain_texts, readable, reference
+from uq_tracking.figures.style import PALE, cut, legend, line, new_figure, readable, reference
 from uq_tracking.formatting import axis_label, one_line
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ def _grid(
         ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         draw(ax, panel)
     figure.set_layout_engine("compressed", w_pad=0.1, h_pad=0.06)
-    report_header(figure, report, title, notes)
-    return plain_texts(figure)
+    return report_header(figure, report, title, notes)
 
 
 def _log_x(ax: Axes, x: FloatArray, ticks: FloatArray | None = None) -> None:

@@ -13,7 +13,7 @@ from uq_tracking.figures import style
 from uq_tracking.figures.curves import undefined_figure
 from uq_tracking.figures.header import TIMES, report_header
 from uq_tracking.figures.sides import name_side
-from uq_tracking.figures.style import legend_below, line, new_figure, plain_texts, readable, style_axes
+from uq_tracking.figures.style import legend_below, line, new_figure, readable, style_axes
 from uq_tracking.formatting import axis_label
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def where(report: Report) -> Figure:
         for each in places.found()
         for place in _named(places, each.quantity, each.on)
     ]
-    report_header(figure, report, "Where it is wrong", facts or [NOTHING], ("calibration",))
-    return plain_texts(figure)
+    return report_header(figure, report, "Where it is wrong", facts or [NOTHING], ("calibration",))
 
 
 def _named(places: Places, quantity: Quantity, on: Covariate) -> list[int]:
