@@ -23,9 +23,9 @@ comparison            1614    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
 evaluation             818     880       6     6
-figures               1926    1480      14    12
+figures               1921    1480      14    12
 files                  625     380       4     3
-frameworks             526     360       3     4
+frameworks             523     360       3     4
 inference             3149    1650      18    11
 inputs                3453    2250      20    18
 metrics               2077    1400      12     9
@@ -37,7 +37,7 @@ tables                 623     430       4     4
 tasks                  428     360       4     2
 testing                466     420       5     5
 tracking              2580    1950      16    17
-total                28185   20540     184   164
+total                28177   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
