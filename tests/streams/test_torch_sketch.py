@@ -118,7 +118,7 @@ def test_values_outside_float32_share_the_outermost_bucket():
 def test_cpu_tensors_go_to_numpy_unless_told():
     accumulator = uq.Accumulator()
     accumulator.update(*tensors(predictions(n=50)))
-    assert accumulator._state.devices is None
+    assert not accumulator._state.devices
     assert accumulator.n == 50
 
 

@@ -107,7 +107,8 @@ class SortedRows(Order):
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
         """One payload of the rows ``part``, a slice or indices, in float64."""
-        return _Payloads(self.columns, part)[name]
+        made: FloatArray = _Payloads(self.columns, part)[name]
+        return made
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
         if self.total <= FEW:
@@ -364,18 +365,34 @@ class TiedRuns:
         return made
 
 
-class _Payloads(dict[str, FloatArray]):
-    """Payloads of some rows; shared intermediates are computed once."""
+class Derived(dict[str, Any]):
+    """Payloads of some rows, NumPy's or torch's, those that follow from others computed when first asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = _DERIVED[name](self)
+        return self[name]
+
+
+class _Payloads(Derived):
+    """Payloads of a part of some columns, in float64."""
 
     def __init__(self, columns: Mapping[str, Column], part: slice | IntArray) -> None:
         super().__init__()
         self.columns, self.part = columns, part
 
-    def __missing__(self, name: str) -> FloatArray:
-        known = name in self.columns
-        made = np.asarray(self.column(name), dtype=np.float64) if known else _DERIVED[name](self)
-        self[name] = made
-        return made
+    @override
+    def __missing__(self, name: str) -> Any:
+        if name in self.columns:
+            self[name] = np.asarray(self.column(name), dtype=np.float64)
+        elif name == "z":
+            z = z_column(self.column("error"), self.column("std"))
+            self[name] = z.astype(np.float64, copy=False)
+        elif name == "error" and "mean" in self.columns:
+            self[name] = np.asarray(self.column("error"), dtype=np.float64)
+        else:
+            with np.errstate(divide="ignore", over="ignore"):
+                return super().__missing__(name)
+        return self[name]
 
     def column(self, name: str) -> Column:
         """Values as they are held; errors follow from targets and means."""
@@ -419,32 +436,22 @@ def z_column(error: Column, std: Column) -> Column:
     return z
 
 
-def _standardized(made: _Payloads) -> FloatArray:
-    return z_column(made.column("error"), made.column("std")).astype(np.float64, copy=False)
-
-
-def _error(made: _Payloads) -> FloatArray:
-    if "mean" in made.columns:
-        return np.asarray(made.column("error"), dtype=np.float64)
-    return made["z"] * made["std"]
-
-
 _ROOT_OF = {"std2": "std", "z2": "z", "sq_error": "error"}
 """Payloads that are squares of others."""
 
-_DERIVED: dict[str, Callable[[_Payloads], FloatArray]] = {
-    "z": _standardized,
-    "std2": lambda made: np.square(made["std"]),
-    "z2": lambda made: np.square(made["z"]),
-    "abs_error": lambda made: np.abs(made["error"]),
-    "sq_error": lambda made: np.square(made["abs_error"]),
+_DERIVED: dict[str, Callable[[Derived], Any]] = {
+    "std2": lambda made: made["std"] * made["std"],
+    "z2": lambda made: made["z"] * made["z"],
+    "abs_error": lambda made: abs(made["error"]),
+    "sq_error": lambda made: made["abs_error"] * made["abs_error"],
     "one_minus_confidence2": lambda made: np.square(made["one_minus_confidence"]),
-    "error": _error,
-    "inv_std": lambda made: np.divide(
-        1, made["std"], out=np.full(len(made["std"]), np.inf), where=made["std"] > 0
-    ),
-    "inv_sqrt_std": lambda made: np.sqrt(made["inv_std"]),
+    "error": lambda made: made["z"] * made["std"],
+    "inv_std": lambda made: 1 / made["std"],
+    "inv_sqrt_std": lambda made: made["inv_std"] ** 0.5,
+    "log_std": lambda made: np.log(made["std"]),
+    "n_zero_std": lambda made: made["std"] == 0,
 }
+"""How payloads follow from others."""
 
 
 def sort_pair(by: str, columns: Mapping[str, Column]) -> dict[str, Column]:

@@ -620,11 +620,16 @@ class GroupTally:
         heavy = columns
         if weight is not None:
             heavy = {name: column * weight for name, column in columns.items()}
+        groups, each = (
+            len(starts),
+            {"count": np.ones(len(codes), dtype=np.int64) if weight is None else weight},
+        )
         orders = {}
         for name, payloads in self.layout.orders.items():
             buckets, index = dense(coarse_bucket(columns[name], self.bits))
             key = bucket_edges(buckets.astype(np.uint64), self.bits)[0]
-            orders[name] = _counted(row, index, key, {each: heavy[each] for each in payloads}, weight)
+            sums = {**each, **{payload: heavy[payload] for payload in payloads}}
+            orders[name] = GroupCells.of(groups, row, index, key, sums)
         places = self.layout.places(columns, self.facts, self.table_bits)
         sums = {"n": np.diff(np.append(starts, len(codes)))}
         sums |= {
@@ -637,7 +642,9 @@ class GroupTally:
             layout=self.layout,
             labels=tuple(plain_labels(labels[codes[starts]])),
             orders=orders,
-            tables={name: _counted(row, index, key, {}, weight) for name, (key, index, _) in places.items()},
+            tables={
+                name: GroupCells.of(groups, row, index, key, each) for name, (key, index, _) in places.items()
+            },
             sizes={name: size for name, (_, _, size) in places.items()},
             sums=sums,
             moments=np.asarray(moments, dtype=float).reshape(len(moments), 4, len(starts)),
@@ -664,21 +671,6 @@ class GroupTally:
         self._parts, self._waiting = [made], 0
         self._held = sum(len(cells.column) for cells in made.cells)
         return made
-
-
-def _counted(
-    row: IntArray,
-    index: IntArray,
-    key: npt.NDArray[Any],
-    payloads: Mapping[str, FloatArray],
-    weight: FloatArray | None,
-) -> GroupCells:
-    """Counts and sums by group and bucket: sample i lies in row ``row[i]`` and bucket ``key[index[i]]``."""
-    groups = int(row[-1]) + 1
-    cell, place, count = compact(row * len(key) + index, groups * len(key))
-    sums = {"count": count if weight is None else np.bincount(place, weight, len(cell))}
-    sums |= {name: np.bincount(place, column, len(cell)) for name, column in payloads.items()}
-    return GroupCells.of(groups, cell // len(key), cell % len(key), key, sums)
 
 
 def _moments(values: FloatArray, starts: IntArray, weight: FloatArray | None = None) -> FloatArray:

@@ -34,6 +34,7 @@ from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threa
 from uq_tracking.statistics.exact import (
     LARGE,
     Column,
+    Derived,
     SortedRows,
     errors,
     sort_by_abs_error,
@@ -75,29 +76,17 @@ class RegressionLayout(Layout):
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         """Every payload in float64; for a point mass (std 0), z is 0 if the error is 0, else infinite."""
-        std, made = rows["std"].astype(np.float64), {}
+        std, made = rows["std"].astype(np.float64), Derived()
         if "target" in rows:
             made["target"] = rows["target"].astype(np.float64)
-            error = made["target"] - rows["mean"]
+            made["error"] = made["target"] - rows["mean"]
         else:
-            error = rows["error"].astype(np.float64)
-        z = z_column(error, std)
+            made["error"] = rows["error"].astype(np.float64)
+        made |= {"std": std, "z": z_column(made["error"], std)}
         with np.errstate(divide="ignore", over="ignore"):
-            inverse = 1 / std
-            return {
-                **made,
-                "std": std,
-                "std2": std * std,
-                "abs_error": np.abs(error),
-                "sq_error": error * error,
-                "z": z,
-                "z2": z * z,
-                "error": error,
-                "inv_std": inverse,
-                "inv_sqrt_std": np.sqrt(inverse),
-                "log_std": np.log(std),
-                "n_zero_std": std == 0,
-            }
+            names = [payload for by in RegressionLayout.orders for payload in RegressionLayout.orders[by]]
+            names += [*RegressionLayout.sums, *RegressionLayout.counted]
+            return {**made, **{name: made[name] for name in names}}
 
     @override
     def places(

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
+from uq_tracking.statistics.exact import Derived
 from uq_tracking.statistics.layout import Parts
 from uq_tracking.statistics.orders import Buckets
 from uq_tracking.statistics.regression import REGRESSION
@@ -37,17 +38,12 @@ JOINT_OCTAVES, JOINT_HEADROOM = 64, 16
 CHUNK = 1 << 20
 """Samples processed at a time."""
 
-FLAGS = (
-    "n",
-    "n_missing",
-    "n_masked",
-    "n_invalid",
-    "n_zero_std",
-    "bad_mean",
-    "bad_std",
-    "negative_std",
-    "first_bad",
-)
+DEFECTS = {
+    "bad_mean": "{} non-finite values in y_pred",
+    "bad_std": "{} non-finite values in y_std",
+    "negative_std": "{} negative values in y_std",
+}
+FLAGS = (*REGRESSION.counts, *DEFECTS, "first_bad")
 
 
 class BucketLayout:
@@ -86,6 +82,8 @@ class Drained(NamedTuple):
     statistics: Statistics
     flags: dict[str, int]
     fingerprint: Fingerprint
+    defect: str
+    """What was bad, and in which batch first; empty if nothing was."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,8 @@ class TorchSketch:
 
     def _add(self, samples: _Samples) -> None:
         std, error = samples.std, samples.target - samples.mean
-        columns = _payloads(std, error)
+        z = torch.nan_to_num(error / std, nan=0.0, posinf=torch.inf, neginf=-torch.inf)
+        columns = Derived({"std": std, "error": error, "z": z})
         for name in REGRESSION.orders:
             slot = self._layout.slot(columns[name], samples.valid, signed=name == "z")
             payloads = torch.stack(
@@ -272,7 +271,9 @@ class TorchSketch:
         facts = {"std_floor": self.std_floor}
         statistics = Statistics.of(REGRESSION, parts, bits=self.bits, counts=counts, facts=facts)
         self._start()
-        return Drained(statistics, flags, Fingerprint(*hashes))
+        bad = " and ".join(text.format(flags[name]) for name, text in DEFECTS.items() if flags[name])
+        defect = f"{bad} (first in batch {flags['first_bad']}, on {self.device})" if bad else ""
+        return Drained(statistics, flags, Fingerprint(*hashes), defect)
 
     def _buckets(self, name: str) -> Buckets:
         table = self._tables[name]
@@ -301,23 +302,6 @@ class TorchSketch:
 def _safe(values: Tensor, valid: Tensor) -> Tensor:
     """Values in float64, with -0.0 as zero, and 1 for samples that do not count, so that arithmetic stays safe."""
     return torch.where(valid, values.double() + 0.0, 1.0)
-
-
-def _payloads(std: Tensor, error: Tensor) -> dict[str, Tensor]:
-    """Every payload of samples, by name, as in ``RegressionLayout.columns``."""
-    z = torch.nan_to_num(error / std, nan=0.0, posinf=torch.inf, neginf=-torch.inf)
-    inverse = 1 / std
-    return {
-        "std": std,
-        "std2": std * std,
-        "abs_error": error.abs(),
-        "sq_error": error * error,
-        "z": z,
-        "z2": z * z,
-        "error": error,
-        "inv_std": inverse,
-        "inv_sqrt_std": inverse.sqrt(),
-    }
 
 
 def _mixed(state: Tensor, multiplier: int) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.collecting import RowCollector, SketchCollector
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
@@ -19,7 +20,7 @@ from uq_tracking.tasks import Task
 from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
-    from uq_tracking.streams.device import DeviceCounts
+    from uq_tracking.statistics.torch_sketch import TorchSketch
 
 
 LABELS: tuple[Literal["groups"], Literal["by"]] = ("groups", "by")
@@ -48,7 +49,7 @@ class State:
         self.about: dict[str, Any] = {}
         self.unit: str | None = settings.get("unit")
         self.batches = 0
-        self.devices: DeviceCounts | None = None
+        self.devices: dict[Any, TorchSketch] = {}
         self.defect = ""
         """What was bad in samples that were left out, and in which batch first; empty if nothing was."""
 
@@ -103,7 +104,8 @@ class State:
 
     def add_on_device(self, arrays: Sequence[Any], mask: Any, images: Any) -> None:
         """Count torch tensors of a regression on the device where they are."""
-        from uq_tracking.streams.device import DeviceCounts, cutter
+        from uq_tracking.statistics.torch_sketch import TorchSketch
+        from uq_tracking.streams.device import NAMES, cutter, tensor_mask
 
         if any(self.tallies.values()):
             raise SettingsError("groups or by was given for earlier batches; pass it for all or for none")
@@ -113,16 +115,19 @@ class State:
         chosen = self.maps.choose(shape)
         floor = self.settings["std_floor"]
         self._open({"std_floor": floor})
-        self.devices = self.devices or DeviceCounts(self.settings["bits"], floor)
-        self.devices.add(truth, mean, std, mask, self.batches)
+        check_shapes(*((name, tuple(each.shape)) for name, each in zip(NAMES, arrays, strict=True)))
+        mask, device = tensor_mask(mask, truth), truth.device
+        if device not in self.devices:
+            self.devices[device] = TorchSketch(device, self.settings["bits"], floor)
+        self.devices[device].add(truth, mean, std, mask, self.batches)
         self.batches += 1
         self.maps.add(shape, chosen, cutter(truth, mean, std, mask, images))
 
     def drain(self) -> None:
         """Bring what the devices counted to the host."""
-        if self.devices is None or not isinstance(self.collector, SketchCollector):
+        if not isinstance(self.collector, SketchCollector):
             return
-        for part in self.devices.drain():
+        for part in [sketch.drain() for sketch in self.devices.values()]:
             self.collector.absorb(part.statistics)
             self.fingerprint += part.fingerprint
             for name in self.counts:
