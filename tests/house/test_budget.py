@@ -31,13 +31,13 @@ inputs                3453    2250      20    18
 metrics               2077    1400      12     9
 recalibration         1170     920       7     8
 runs                  1499    1000       9     8
-statistics            2898    2350      14    13
-streams               1098     760       7     7
+statistics            2862    2350      14    13
+streams               1057     760       7     7
 tables                 623     430       4     4
 tasks                  428     360       4     2
 testing                466     420       5     5
 tracking              2580    1950      16    17
-total                28177   20540     184   164
+total                28113   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
