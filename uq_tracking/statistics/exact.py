@@ -391,7 +391,7 @@ class _Payloads(Derived):
             self[name] = np.asarray(self.column("error"), dtype=np.float64)
         else:
             with np.errstate(divide="ignore", over="ignore"):
-                return super().__missing__(name)
+                self[name] = _DERIVED[name](self)
         return self[name]
 
     def column(self, name: str) -> Column:
