@@ -299,10 +299,11 @@ class Report:
         return state if self.samples is None else {**state, "judgement": self._judged, "samples": None}
 
     def __str__(self) -> str:
-        from uq_tracking.tables.report import report_table
+        from uq_tracking.tables.report import report_table, strata_table
         from uq_tracking.tables.terminal import tables_text
 
-        return tables_text([report_table(self)])
+        strata = strata_table(self)
+        return tables_text([report_table(self), *([] if strata is None else [strata])])
 
     def __repr__(self) -> str:
         from uq_tracking.tables.report import report_summary

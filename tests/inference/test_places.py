@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.inference.places import Places, find_places
+from uq_tracking.inference.places import Places, find_places, find_strata
 
 
 def samples(n, seed=0, spread=0.6):
@@ -83,4 +83,48 @@ def test_degenerate_samples_do_no_harm(kind):
         error = np.where(np.arange(400) == 7, 1e150, error)
     report = uq.evaluate(mean + error, mean, std)
     assert json.loads(report.to_json())["verdict"]["text"] == report.verdict.text
+    assert uq.Report.from_json(report.to_json()).verdict == report.verdict
+
+
+def labels(n, seed, count):
+    return np.random.default_rng([seed, 1]).integers(0, count, n)
+
+
+def claimed(error, std, label, **options):
+    names = [str(k) for k in range(label.max() + 1)]
+    return [k for each in find_strata(error, std, label, names, **options).patterns for k in each.named]
+
+
+def test_labels_of_calibrated_models_rarely_differ():
+    assert sum(bool(claimed(*samples(1000, seed)[:2], labels(1000, seed, 12))) for seed in range(100)) <= 4
+
+
+def test_only_the_label_that_is_wrong_is_named():
+    found = []
+    for seed in range(40):
+        (error, std, _), label = samples(6000, seed), labels(6000, seed, 12)
+        found.append(claimed(np.where(label == 4, 1.8, 1) * error, std, label))
+    assert found.count([4]) >= 38
+
+
+def test_a_label_of_few_samples_or_few_groups_says_nothing():
+    error, std, _ = samples(400)
+    label = (np.arange(400) >= 385).astype(int)
+    few = find_strata(np.where(label == 1, 9, 1) * error, std, label, ["many", "few"])
+    assert few.strata[1].word == "too few"
+    assert few.patterns == ()
+    label, group = np.arange(400) // 100, np.arange(400) // 50
+    assert claimed(np.where(label == 1, 3, 1) * error, std, label, group=group) == []
+    assert find_strata(error, std, label, list("abcd"), group=group // 2) == Places()
+
+
+def test_the_table_of_labels_is_printed_and_survives_json():
+    (error, std, mean), label = samples(2000), labels(2000, 0, 3)
+    report = uq.evaluate(
+        mean + np.where(label == 2, 2, 1) * error, mean, std, by=np.array(list("abc"))[label]
+    )
+    table = str(report).partition("stratum")[2]
+    assert table.splitlines()[2].split()[0] == "c"
+    assert "x overconfident" in table
+    assert "x overconfident" in report._repr_html_()
     assert uq.Report.from_json(report.to_json()).verdict == report.verdict

@@ -258,6 +258,52 @@ def constant_for_growing_errors(rng):
     return mu + size * rng.normal(size=2000), mu, np.full(2000, np.sqrt(np.mean(size**2)))
 
 
+def sites(rng: np.random.Generator, n: int = 6000) -> tuple[np.ndarray, ...]:
+    """Errors in stds, stds, predictions, and the site of each sample, one of twelve."""
+    return rng.normal(size=n), spread_stds(rng, n), 2 * rng.normal(size=n), rng.integers(0, 12, n)
+
+
+@scenario(
+    "calibrated at each of twelve sites", FINE, USEFUL, says=("in any of 12 strata",), never=("Stratum",)
+)
+def calibrated_sites(rng):
+    z, s, mu, site = sites(rng)
+    return (mu + s * z, mu, s), {"by": site}
+
+
+@scenario(
+    "one site of twelve 1.8 times too small", PLACES, USEFUL,
+    says=("Stratum '3' is", "times overconfident", "the other 11 show no difference"),
+)  # fmt: skip
+def one_site_too_small(rng):
+    z, s, mu, site = sites(rng)
+    return (mu + np.where(site == 3, 1.8, 1) * s * z, mu, s), {"by": site}
+
+
+@scenario(
+    "predictions 0.4 std too low at one site of twelve", PLACES, USEFUL, bias=None,
+    says=("In stratum '3' predictions are", "too low"),
+)  # fmt: skip
+def one_site_biased(rng):
+    z, s, mu, site = sites(rng)
+    return (mu + s * (z + 0.4 * (site == 3)), mu, s), {"by": site}
+
+
+@scenario(
+    "1.5 times too small everywhere but at one site", OVER, USEFUL,
+    says=("Stratum '3' is unlike the others",), never=("Stratum '3' is 1",),
+)  # fmt: skip
+def one_site_calibrated(rng):
+    z, s, mu, site = sites(rng)
+    return (mu + np.where(site == 3, 1, 1.5) * s * z, mu, s), {"by": site}
+
+
+@scenario("calibrated; all but one label have too few samples", (*FINE, *UNKNOWN), never=("tratum", "strata"))
+def labels_with_few_samples(rng):
+    y, mu, s = calibrated(rng, 300)
+    return (y, mu, s), {"by": np.minimum(np.arange(300) // 15, 5)}
+
+
 # ---- bias ----
 
 

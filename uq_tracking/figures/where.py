@@ -39,7 +39,7 @@ SIZES: dict[Quantity, tuple[str, str]] = {
     "scale": (f"std {{}}{TIMES} too small", f"std {{}}{TIMES} too large"),
     "bias": ("{} std too high", "{} std too low"),
 }
-COVARIATES: dict[Covariate, str] = {"std": "Standard deviation", "mean": "Prediction"}
+COVARIATES: dict[Covariate, str] = {"std": "Standard deviation", "mean": "Prediction", "label": "Label"}
 LONG = 1e6
 """From here on, numbers are written with an exponent."""
 NOTHING = "No part of the samples is found to differ by an amount that matters."
@@ -70,6 +70,7 @@ def where(report: Report) -> Figure:
     facts = [
         _fact(each.quantity, each.on, places.parts[each.on], place, report.settings.get("unit"))
         for each in places.found()
+        if each.on in places.parts
         for place in _named(places, each.quantity, each.on)
     ]
     return report_header(figure, report, "Where it is wrong", facts or [NOTHING], ("calibration",))

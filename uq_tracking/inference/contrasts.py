@@ -21,11 +21,10 @@ from math import comb
 import numpy as np
 from scipy import special
 
+from uq_tracking.inference.limits import p_of_gamma
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
 TINY = 1e-300
-SYMMETRIC = 1e-4
-"""Below this skewness of a mean, its law is taken for this skewed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,16 +219,6 @@ def _p_of_t(t: FloatArray, skew: FloatArray, freedom: FloatArray) -> FloatArray:
     transformed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
     p = np.maximum(*(2 * special.stdtr(at, -np.abs(each)) for each in (t, transformed)))
     return np.asarray(np.where((freedom >= 1) & np.isfinite(p), p, 1.0))
-
-
-def p_of_gamma(t: FloatArray, skew: FloatArray) -> FloatArray:
-    """Return the larger p of a normal and of a gamma law of this skewness (Pearson III)."""
-    skew = np.where(np.abs(skew) < SYMMETRIC, SYMMETRIC, skew)
-    shape = 4 / skew**2
-    at = np.maximum(shape + np.sign(skew) * t * np.sqrt(shape), 0)
-    tail = np.where(np.sign(skew) * t > 0, special.gammaincc(shape, at), special.gammainc(shape, at))
-    p = 2 * np.maximum(special.ndtr(-np.abs(t)), tail)
-    return np.asarray(np.where(np.isfinite(p), p, 1.0))
 
 
 def _total(score: FloatArray, weight: FloatArray | None) -> float:

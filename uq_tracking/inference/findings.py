@@ -29,6 +29,7 @@ from uq_tracking.inference.places import Grade, Places, grade
 from uq_tracking.inference.verdict import Calibration, Estimate
 from uq_tracking.inputs.forms.numbers import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
+from uq_tracking.statistics.groups import plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
 SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL, RANKING_LEVEL = 0.98, 0.99, 0.95, 0.975
@@ -88,6 +89,8 @@ class Samples:
     valid: Any
     spatial: bool
     members: int | None = None
+    by: tuple[tuple[str, ...], IntArray] | None = None
+    """Names of the labels of ``by=``, and the place of each sample's label among them."""
 
     @classmethod
     def of(cls, data: Any, statistics: Any, kept: Mapping[str, Any] | None = None) -> Samples | None:
@@ -104,6 +107,7 @@ class Samples:
             data.valid,
             looks_spatial(data.shape),
             None if means is None else len(means),
+            None if data.by is None else labels_of(data),
         )
 
     @property
@@ -134,6 +138,13 @@ class Samples:
         z = error / self.std if np.all(self.std > 0) else error
         also = (self.target, self.mean, self.std)
         return find_dependence(z, self.shape, self.valid, also, spatial=self.spatial)
+
+
+def labels_of(data: Any) -> tuple[tuple[str, ...], IntArray]:
+    """Return the names of the labels of ``by=`` that samples have, and the place of each sample's among them."""
+    labels, codes = data.label_codes("by")
+    used, place = np.unique(data.select(codes), return_inverse=True)
+    return tuple(str(label) for label in plain_labels(labels[used])), place
 
 
 @dataclass(frozen=True)

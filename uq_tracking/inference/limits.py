@@ -31,6 +31,8 @@ DOMINATED = 0.45
 """Above this skewness over sqrt(n), a few units carry most of the spread; about 0.2 is usual."""
 SETS = 20
 """Maximum number of sets of groups to leave out in turn."""
+SYMMETRIC = 1e-4
+"""Below this skewness of a mean, its law is taken for this skewed."""
 SMALLEST = 3
 """Up to this many units, skewness and kurtosis have no unbiased estimate."""
 
@@ -179,3 +181,13 @@ def set_weights(groups: int) -> FloatArray:
     """Weight of every group when each set is left out, shape (sets, groups)."""
     place = sets_of(groups)
     return np.asarray(place[None, :] != np.arange(place.max() + 1)[:, None], dtype=np.float64)
+
+
+def p_of_gamma(t: FloatArray, skew: FloatArray) -> FloatArray:
+    """Return the larger p of a normal and of a gamma law of this skewness (Pearson III)."""
+    skew = np.where(np.abs(skew) < SYMMETRIC, SYMMETRIC, skew)
+    shape = 4 / skew**2
+    at = np.maximum(shape + np.sign(skew) * t * np.sqrt(shape), 0)
+    tail = np.where(np.sign(skew) * t > 0, special.gammaincc(shape, at), special.gammainc(shape, at))
+    p = 2 * np.maximum(special.ndtr(-np.abs(t)), tail)
+    return np.asarray(np.where(np.isfinite(p), p, 1.0))

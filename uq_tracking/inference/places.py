@@ -12,7 +12,7 @@ the predictions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -29,6 +29,8 @@ ONE_SIDED = 0.03
 """Mean of z beyond which errors may be too large only because predictions are one-sided."""
 LEVEL = 0.02
 """Share of calibrated models of which any of these tests claims something."""
+LEVEL_OF_LABELS = 0.01
+"""The same of the tests of labels; then half of the other level is left to the others."""
 PARTS = 5
 LARGEST_LOG = 600.0
 """Limits on the log beyond this are 0, or infinite, in float64."""
@@ -41,7 +43,7 @@ FEWEST_GROUPS_OF_PARTS = 20
 """With fewer groups only the trends are tested."""
 
 Grade = Literal["fine", "unclear", "slight", "off"]
-Covariate = Literal["std", "mean"]
+Covariate = Literal["std", "mean", "label"]
 Quantity = Literal["scale", "bias"]
 NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
 """Size, log factor or standard deviations, that does not matter in a part of the samples."""
@@ -82,13 +84,34 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Stratum(Part):
+    """The samples with one label of ``by=``.
+
+    Attributes
+    ----------
+    name : str
+    n : int
+        Number of samples.
+    p : float
+        Smaller p-value of scale and bias, adjusted for all labels.
+    word : str
+        What was found: "1.80x overconfident", "no difference", "too few".
+    """
+
+    name: str
+    n: int
+    p: float
+    word: str
+
+
+@dataclass(frozen=True)
 class Pattern:
     """How scale or bias depends on a covariate.
 
     Attributes
     ----------
     quantity : {"scale", "bias"}
-    on : {"std", "mean"}
+    on : {"std", "mean", "label"}
     p : float
         Smallest p-value, adjusted for all tests; 1 if a difference of scale may be due to bias alone.
     slope : float
@@ -121,6 +144,8 @@ class Places:
     size: tuple[float, float, float] | None = None
     """Root mean square of z, with its 98 % limits, without the bias within fifths of the prediction; None where there
     is hardly any."""
+    strata: tuple[Stratum, ...] = ()
+    """The labels of ``by=``."""
 
     def found(self) -> tuple[Pattern, ...]:
         """Return at most two patterns that matter, the most significant first."""
@@ -132,7 +157,8 @@ class Places:
         parts = {on: tuple(record(Part, each) for each in found) for on, found in values["parts"].items()}
         patterns = (record(Pattern, {**each, "named": tuple(each["named"])}) for each in values["patterns"])
         size = values.get("size")
-        return cls(parts, tuple(patterns), size and tuple(size))
+        strata = tuple(record(Stratum, each) for each in values.get("strata", ()))
+        return cls(parts, tuple(patterns), size and tuple(size), strata)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,27 +189,10 @@ class _Samples:
     group: IntArray | None
 
     @classmethod
-    def along(
-        cls,
-        on: Covariate,
-        covariate: FloatArray,
-        parts: int,
-        error: FloatArray,
-        std: FloatArray,
-        weight: FloatArray | None,
-        group: IntArray | None,
-    ) -> _Samples:
-        order = Ordered.by(covariate, parts, weight)
-        place = order.place
-        return cls(
-            on,
-            covariate[place],
-            order,
-            error[place],
-            std[place],
-            None if weight is None else weight[place],
-            None if group is None else group[place],
-        )
+    def of(cls, on: Covariate, covariate: FloatArray, order: Ordered, *columns: Any) -> _Samples:
+        """Put error, std, weight and group into an order."""
+        ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
+        return cls(on, covariate[order.place], order, *ordered)
 
     def without_lines(self, values: FloatArray) -> FloatArray:
         """Return what remains of values after a straight line in the covariate within each part."""
@@ -237,10 +246,9 @@ def find_places(
     if count < 2 or (groups is not None and groups < FEWEST_GROUPS):
         return Places()
     covariates: dict[Covariate, FloatArray] = {"std": std} if mean is None else {"std": std, "mean": mean}
-    ordered = [
-        _Samples.along(on, covariate, count, error, std, weight, group)
-        for on, covariate in covariates.items()
-    ]
+    orders = {on: Ordered.by(covariate, count, weight) for on, covariate in covariates.items()}
+    columns = (error, std, weight, group)
+    ordered = [_Samples.of(on, covariates[on], order, *columns) for on, order in orders.items()]
     ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
     in_parts = groups is None or groups >= FEWEST_GROUPS_OF_PARTS
     tested = []
@@ -274,6 +282,94 @@ def find_places(
         for each in tested
     ]
     return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
+
+
+def find_strata(
+    error: FloatArray,
+    std: FloatArray,
+    label: IntArray,
+    names: Sequence[str],
+    *,
+    weight: FloatArray | None = None,
+    group: IntArray | None = None,
+    level: float = LEVEL_OF_LABELS,
+) -> Places:
+    """Test whether scale and bias of the samples with one label differ from those of all.
+
+    A bias of a label also makes its errors larger; so a difference of scale must also be found without it.
+
+    Parameters
+    ----------
+    error, std, weight, group
+        As for `find_places`.
+    label : array of int, shape (n,)
+        Place of each sample's label among the names; each is there.
+    names : sequence of str
+    level : float
+        Share of calibrated models of which anything is claimed.
+    """
+    if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
+        return Places()
+    place = np.argsort(label, kind="stable")
+    order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
+    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group)
+    few = order.sizes < PER_PART
+    number = max(2 * int(np.count_nonzero(~few)), 1)
+    parts = _parts(samples, 1 - level / number)
+    z = samples.error / samples.std
+    means = np.repeat([part.bias for part in parts], order.sizes)
+    options: dict[str, Any] = {"weight": samples.weight, "group": samples.group}
+    patterns, claims = [], np.zeros((2, len(names)), dtype=bool)
+    adjusted = np.ones((2, len(names)))
+    quantities: tuple[Quantity, ...] = ("bias", "scale")
+    for row, quantity in enumerate(quantities):
+        score = z if quantity == "bias" else np.abs(z)
+        tests = contrast_parts(score, order.starts, ratio=quantity == "scale", **options)
+        p = tests.p
+        if quantity == "scale" and adjusted[0].min() < level:
+            p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)
+        adjusted[row] = np.where(
+            few | ((tests.freedom < 2) & (group is not None)), 1.0, np.minimum(1, number * p)
+        )
+        low, high = tests.limits(1 - level / number)
+        ends = zip(tests.estimate.tolist(), low.tolist(), high.tolist(), strict=True)
+        grades = [grade(*each, NEGLIGIBLE[quantity], SLIGHT[quantity]) for each in ends]
+        claims[row] = (adjusted[row] < level) & [each in ("slight", "off") for each in grades]
+        off = claims[row] & [_is_off(part, quantity) for part in parts]
+        claims[row] = (
+            off if off.any() else claims[row]
+        )  # one bad label makes the good ones differ from the mean
+        named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -_size(parts[k], quantity))
+        worst: Grade = "fine" if all(each == "fine" for each in grades) else "unclear"
+        if named:
+            worst = "off" if "off" in [grades[k] for k in named] else "slight"
+        patterns.append(Pattern(quantity, "label", float(adjusted[row].min()), 0.0, tuple(named), worst))
+    made = []
+    for k, part in enumerate(parts):
+        word = "too few" if few[k] else _word(part, *claims[:, k].tolist())
+        made.append(
+            Stratum(
+                **vars(part), name=names[k], n=int(order.sizes[k]), p=float(adjusted[:, k].min()), word=word
+            )
+        )
+    return Places(patterns=tuple(patterns) if number > 2 else (), strata=tuple(made))
+
+
+def _word(part: Part, one_sided: bool, other_size: bool) -> str:
+    """Say in a few words what was found of a label."""
+    found = []
+    if other_size:
+        times = max(part.factor, 1 / max(part.factor, SMALLEST))
+        side = "over" if part.factor > 1 else "under"
+        found.append(f"{times:.2f}x {side}confident" if _is_off(part, "scale") else "differs in size")
+    if one_sided:
+        found.append(f"{abs(part.bias):.2f} std too {'low' if part.bias > 0 else 'high'}")
+    return ", ".join(found) or "no difference"
+
+
+def _size(part: Part, quantity: Quantity) -> float:
+    """Return how far a part is from calibrated."""
+    return abs(math.log(max(part.factor, SMALLEST))) if quantity == "scale" else abs(part.bias)
 
 
 def grade(value: float, low: float, high: float, negligible: float, slight: float) -> Grade:
@@ -316,10 +412,7 @@ def _named(
     along: _Along, parts: tuple[Part, ...], number: int, level: float, slope: float
 ) -> tuple[int, ...]:
     """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed."""
-    size = [
-        abs(math.log(max(part.factor, SMALLEST))) if along.quantity == "scale" else abs(part.bias)
-        for part in parts
-    ]
+    size = [_size(part, along.quantity) for part in parts]
     if slope:
         outer = sorted((0, len(parts) - 1), key=lambda place: -size[place])
         certain = [place for place in outer if _is_off(parts[place], along.quantity)]
@@ -344,7 +437,7 @@ def _is_off(part: Part, quantity: Quantity) -> bool:
 
 def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
     """Describe each part, with limits at this level."""
-    made = []
+    made: list[Part] = []
     total = len(samples.error) if samples.weight is None else float(samples.weight.sum())
     starts = samples.order.starts
     for start, end in zip(starts, [*starts[1:], len(samples.error)], strict=True):

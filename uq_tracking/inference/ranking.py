@@ -19,8 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.contrasts import p_of_gamma
-from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.limits import Influence, p_of_gamma
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts

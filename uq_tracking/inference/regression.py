@@ -37,7 +37,7 @@ from uq_tracking.inference.findings import (
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor
-from uq_tracking.inference.places import LARGEST_LOG, Places, find_places
+from uq_tracking.inference.places import LARGEST_LOG, LEVEL, LEVEL_OF_LABELS, Places, find_places, find_strata
 from uq_tracking.inference.ranking import Order, sign_without_largest
 from uq_tracking.inference.verdict import (
     TEST_LEVEL,
@@ -224,7 +224,14 @@ class RegressionTests(Tests):
             return None
         group = samples.group if self.dependence is None else self.dependence.group
         error = samples.target.astype(np.float64) - samples.mean
-        return find_places(error, samples.std, samples.mean, weight=samples.weight, group=group)
+        units: dict[str, Any] = {"weight": samples.weight, "group": group}
+        if samples.by is None:
+            return find_places(error, samples.std, samples.mean, **units)
+        found = find_places(error, samples.std, samples.mean, **units, level=LEVEL - LEVEL_OF_LABELS)
+        names, label = samples.by
+        of_labels = find_strata(error, samples.std, label, names, **units)
+        patterns = sorted((*found.patterns, *of_labels.patterns), key=lambda pattern: pattern.p)
+        return replace(found, patterns=tuple(patterns), strata=of_labels.strata)
 
     def _few_tiles(self) -> int | None:
         """Return the number of tiles of maps, if they are too few to test more than scale and bias."""

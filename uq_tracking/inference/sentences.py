@@ -9,7 +9,7 @@ from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.inference import words
 from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.findings import Findings
-from uq_tracking.inference.places import Part, Pattern
+from uq_tracking.inference.places import Part, Pattern, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -140,7 +140,9 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
     if calibration == "consistent with calibrated":
         if biased:
             return f"Consistent with calibrated in size: {best}"
-        return f"Consistent with calibrated: no error found{NOWHERE if tested else ''}; {best}"
+        strata = sum(part.word != "too few" for part in found.places.strata) if found.places else 0
+        nowhere = NOWHERE + (f" or in any of {strata} strata" if strata > 1 else "") if tested else ""
+        return f"Consistent with calibrated: no error found{nowhere}; {best}"
     if calibration == "not enough data":
         no_error = "" if biased else "no error is found, but "
         return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
@@ -164,7 +166,30 @@ def _of_places(found: Findings, settings: Settings) -> list[str]:
     if found.places is None:
         return []
     unit = f" {settings.unit}" if settings.unit else ""
-    return [_of_pattern(each, found.places.parts[each.on], unit) for each in found.places.found()]
+    return [
+        _of_strata(each, found.places.strata, unit)
+        if each.on == "label"
+        else _of_pattern(each, found.places.parts[each.on], unit)
+        for each in found.places.found()
+    ]
+
+
+def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
+    """Name the worst label: ``Stratum 'coast' is 1.8 times overconfident (1.6 to 2.0); ...``."""
+    part = strata[pattern.named[0]]
+    if pattern.quantity == "bias":
+        text = f"In stratum '{part.name}' predictions are {_bias_of(part, unit)}"
+    elif part.factor_low <= 1 <= part.factor_high:
+        factors = (part.factor, part.factor_low, part.factor_high)
+        value, low, high = format_factors(*factors)
+        text = f"Stratum '{part.name}' is unlike the others: its best factor is {value} ({low} to {high})"
+    else:
+        times = _factor_of(part).replace("too small", "overconfident").replace("too large", "underconfident")
+        text = f"Stratum '{part.name}' is {times}"
+    others = len(pattern.named) - 1
+    alike = sum(each.word != "too few" for each in strata) - others - 1
+    also = f"; {others} other{'s differ' if others > 1 else ' differs'} too" if others else ""
+    return text + also + (f"; the other {alike} show no difference." if alike > 1 else ".")
 
 
 def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:

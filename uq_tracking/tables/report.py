@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WIDTH = 100
 MOST_LINES = 40
 BEFORE = "before"
+UNKNOWN = 1e100
+"""Limits beyond this are unknown."""
 VERDICTS = {
     "underconfident": "#1f6b97",
     "calibrated": "#00734f",
@@ -97,6 +99,34 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
             *(f"{key}: {verdict}" for key, verdict in report.verdicts.items()),
         ),
     )
+
+
+def strata_table(report: Report) -> Table | None:
+    """Return one row per label of ``by=``, with what the verdict found of it, the most certain first."""
+    places = report.verdict.places
+    if places is None or not places.strata:
+        return None
+    rows = [
+        Row(
+            one_line(part.name),
+            {
+                "n": Cell(words=f"{part.n:,}"),
+                "factor": Cell(words=_with_limits(part.factor, part.factor_low, part.factor_high)),
+                "bias [std]": Cell(words=_with_limits(-part.bias, -part.bias_high, -part.bias_low)),
+                "p": Cell(words="< 0.001" if part.p < 0.001 else format_number(part.p, 2)),
+                "found": Cell(words=part.word),
+            },
+            "score",
+        )
+        for part in sorted(places.strata, key=lambda part: part.p)
+    ]
+    numbers = (Column("n"), Column("factor"), Column("bias [std]"), Column("p"))
+    note = "limits and p hold for all labels together: one calibrated model in a hundred has a label that differs"
+    return Table("stratum", (*numbers, Column("found", numeric=False)), tuple(rows), notes=(note,))
+
+
+def _with_limits(value: float, low: float, high: float) -> str:
+    return f"{value:.2f} ({low:.2f} to {high:.2f})" if high < UNKNOWN else f"{value:.2f}"
 
 
 def _row(report: Report, score: Mapping[str, Any]) -> Row:
@@ -199,6 +229,7 @@ def report_html(report: Report, picture: bytes) -> str:
             families=grouped_tables(report),
             remarks=[*report.verdict.caveats, *report_table(report).remarks[len(report.verdict.caveats) :]],
             picture=b64encode(picture).decode(),
+            strata="" if (strata := strata_table(report)) is None else tables_html([strata]),
         )
     )
 
