@@ -38,7 +38,7 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet '$(TORCH)' || $(BIN)/python -m pip install --quiet torch
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	$(BIN)/python -m pip install --quiet --editable examples/third_party_backend --editable examples/third_party_metric \
-	    --editable examples/papers
+	    --editable examples/third_party_form --editable examples/papers
 	@touch $@
 
 demo: $(VENV)/.demo

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
-from uq_tracking.metrics.registry import TASK_NAMES, TaskName
+from uq_tracking.metrics.registry import TaskName
 from uq_tracking.parallel import begin
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class FigureSpec:
         ``function(report) -> Figure``, or its dotted name.
     needs : tuple of str
         Curves it is drawn from. One ending in ``*`` is met by any curve whose name starts that way.
-    task : {"regression", "classification"}
+    task : str
     default : bool
         Whether it is drawn by default.
     needs_places : bool
@@ -98,12 +98,20 @@ class MapSpec:
 
     For ``task="classification"`` it is ``function(labels, probs, *, class_names=None, image=None, title=None)``, with
     labels of shape (height, width), -1 where missing, and probabilities of shape (height, width, C).
+
+    Comparisons show what ``compared`` makes of a case: a function of the same arrays and options, or its dotted name,
+    which returns arrays ``target``, ``prediction``, ``error`` (NaN without a truth) and ``uncertainty``, and a
+    ``scale``: the factor by which the uncertainty was multiplied to share the error's colors, or None if target and
+    prediction are numbers of classes, the error is 0 or 1, and the uncertainty an entropy. ``note`` says how to read
+    that.
     """
 
     name: str
     function: Callable[..., Figure] | str
     task: TaskName = "regression"
     limits: Callable[..., Mapping[str, tuple[float, float]]] | str | None = None
+    compared: Callable[..., Mapping[str, Any]] | str | None = None
+    note: str = ""
 
     def common_limits(
         self, cases: Iterable[Case], **options: Any
@@ -155,19 +163,19 @@ def uq_figures() -> list[FigureSpec]:
     needs = ("reliability_recalibrated", "calibration_recalibrated")
     of_classes = ("reliability", "reliability_recalibrated")
     return [
-        *(_of_curve(spec) for task in TASK_NAMES for spec in plugins.curves(task).values()),
+        *(_of_curve(spec) for task in plugins.tasks() for spec in plugins.curves(task).values()),
         FigureSpec("recalibration", f"{calibration}.before_after", needs),
         FigureSpec("recalibration", f"{calibration}.class_before_after", of_classes, "classification"),
         *(
             FigureSpec(OVERVIEW, "uq_tracking.figures.curves.overview", task=task, default=False)
-            for task in TASK_NAMES
+            for task in plugins.tasks()
         ),
         FigureSpec("where", "uq_tracking.figures.where.where", needs_places=True),
         FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
         FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
         *(
             FigureSpec(name, f"{small}.{name}", (f"{name}_*",), task)
-            for task in TASK_NAMES
+            for task in plugins.tasks()
             for name in ("by_group", "by_members", "stability")
         ),
     ]
@@ -192,6 +200,17 @@ def uq_maps() -> list[MapSpec]:
             "uncertainty",
             "uq_tracking.figures.maps.uncertainty_map",
             limits="uq_tracking.figures.maps.common_limits",
+            compared="uq_tracking.figures.maps.compared_values",
+            note="Errors and uncertainties of all methods share one color scale. Each standard deviation is "
+            "multiplied so that it covers the same share of its method's errors: a useful uncertainty looks like the "
+            "error above it.",
         ),
-        MapSpec("uncertainty", "uq_tracking.figures.maps.class_map", "classification"),
+        MapSpec(
+            "uncertainty",
+            "uq_tracking.figures.maps.class_map",
+            "classification",
+            compared="uq_tracking.figures.maps.compared_classes",
+            note="Entropies of all methods share one color scale: a useful uncertainty is bright where the error "
+            "above it is.",
+        ),
     ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from uq_tracking import hookspecs
-from uq_tracking.errors import PluginError, warn
+from uq_tracking.errors import PluginError, closest, warn
 from uq_tracking.hookspecs import GROUP
 
 if TYPE_CHECKING:
@@ -146,7 +146,13 @@ def _offered(plugin: Any, hook: str) -> Iterator[Any]:
 
 def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
     """Items of one task by name; a name is unique within its task."""
-    found = collect(hook, lambda item: f"{item.task}/{getattr(item, name)}")
+
+    def place(item: Any) -> str:
+        if item.task not in tasks():
+            raise PluginError(f"no plugin brings the task {item.task!r}{closest(item.task, tasks())}")
+        return f"{item.task}/{getattr(item, name)}"
+
+    found = collect(hook, place)
     return {getattr(item, name): item for item in found.values() if item.task == task}
 
 

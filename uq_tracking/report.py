@@ -51,7 +51,7 @@ class Report:
 
     Attributes
     ----------
-    task : {"regression", "classification"}
+    task : str
     scores : dict of float
         Finite scores by metric key; ``uq-tracking metrics`` explains each.
     undefined : dict of str

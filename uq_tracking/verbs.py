@@ -17,7 +17,7 @@ from uq_tracking.inputs.labels import groups_of
 from uq_tracking.report import Report, Reports
 from uq_tracking.settings import SCORE_OPTIONS, Family, ScoreOptions
 from uq_tracking.streams.dask_arrays import count_dask
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
+from uq_tracking.tasks import Task, task_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -219,7 +219,7 @@ def check_options(verb: Callable[..., Any], task: Task, options: Mapping[str, An
     known = {*inspect.signature(verb).parameters}
     unknown = options.keys() - known - task.options
     if unknown:
-        parts = task is REGRESSION and any(part in name for name in unknown for part in _PARTS)
+        parts = any(part in name for name in unknown for part in _PARTS)
         meant = next((MEANT[name] for name in sorted(unknown) if name in MEANT), "")
         raise UnknownOptionError(verb.__name__, unknown, known, _CURE_OF_PARTS if parts else meant)
     for name, value in options.items():
@@ -227,5 +227,9 @@ def check_options(verb: Callable[..., Any], task: Task, options: Mapping[str, An
             owners = " or ".join(
                 other.forecast for other in plugins.tasks().values() if name in other.options
             )
-            cure = "omit it" if task is CLASSIFICATION else "pass those as probs=, or omit it"
+            forms = [
+                form for form in plugins.forms().values() if name in form.options and len(form.takes) == 1
+            ]
+            named = " or ".join(f"{form.takes[0]}=" for form in forms)
+            cure = f"pass those as {named}, or omit it" if named else "omit it"
             raise SettingsError(f"{name}= is an option of {owners}, not of {task.forecast}; {cure}")

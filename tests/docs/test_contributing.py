@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md shows is so: of statistics, and of a curve and its figure."""
+"""What CONTRIBUTING.md shows is so; tests/recalibration/test_plugin.py has its recalibration."""
 
 from __future__ import annotations
 
@@ -114,3 +114,36 @@ def test_the_curve_is_drawn_by_hand(register, scored):
     assert_allclose(curve(ax, "all samples")[1], report.scores["rmse"])
     assert ax.get_ylim()[0] == 0
     assert f"AUSE {readable(report.scores['ause_rmse'], padded=True)}" in texts(figure)
+
+
+def test_the_form_is_scored_counted_and_kept(register, tmp_path):
+    names = run("Add a form")
+    register("guide", {"uq_forms": names["uq_forms"]})
+    rng = np.random.default_rng(0)
+    std = rng.gamma(2, 1, 400)
+    y = std * rng.normal(size=400)
+    expected = uq.evaluate(y, 0 * y, std)
+    assert uq.evaluate(y, value=0 * y, expanded=2 * std).scores == expected.scores
+    assert uq.evaluate(y, value=0 * y, expanded=4 * std, coverage_factor=4.0).scores == expected.scores
+    count = uq.Accumulator(statistics="exact")
+    count.update(y, value=0 * y, expanded=2 * std)
+    assert count.compute().scores == expected.scores
+    data = uq.Predictions.of(names["Expanded"], y, {"value": 0 * y, "expanded": 2 * std})
+    back = uq.Predictions.load(data.save(tmp_path / "measured.npz"))
+    assert isinstance(back.form, names["Expanded"])
+    assert uq.evaluate(back).scores == expected.scores
+
+
+def test_the_backend_is_logged_to_compared_and_rescored(register, scored):
+    names = run("Add a backend")
+    register("guide", {"uq_backends": names["uq_backends"]})
+    error = scored[1]
+    for method, std in (("narrow", 0.5), ("wide", 2.0)):
+        uq.log(error, 0 * error, std * np.linspace(0.5, 2, 400), method=method, run="memory:here")
+    assert set(uq.compare("memory:here").methods) == {"narrow", "wide"}
+    before = {name: dict(held["scalars"]) for name, held in names["RUNS"].items()}
+    outcome = uq.rescore("memory:here", n_bins=5)
+    assert not outcome.failed
+    for name, held in names["RUNS"].items():
+        assert held["scalars"]["uq/ence"] != before[name]["uq/ence"]
+        assert held["scalars"]["uq/rmse"] == before[name]["uq/rmse"]

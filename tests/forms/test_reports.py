@@ -27,7 +27,7 @@ SKETCHED = {"rtol": 2e-3, "atol": 2e-3}
 
 
 def statistics_of(data, how="auto"):
-    return build_statistics(REGRESSION.layout_of(data), data, how)
+    return build_statistics(REGRESSION.layout_for(data.facts), data, how)
 
 
 def assert_same(one, other, *, rtol=1e-10, atol=1e-12, skip=()):
@@ -110,7 +110,7 @@ class TestEveryForm:
         data = make(form, n=300)
         rows = data.rows()
         order = rng.permutation(300)
-        layout = REGRESSION.layout_of(data)
+        layout = REGRESSION.layout_for(data.facts)
         one = statistics_of_rows(layout, rows, data.facts)
         other = statistics_of_rows(layout, {name: column[order] for name, column in rows.items()}, data.facts)
         assert_same(score(one), score(other))

@@ -166,7 +166,7 @@ def test_merged_streamed_and_stored(form, how, tmp_path):
         data = uq.Predictions.from_samples(y, draws, joint=True, groups=groups)
     whole = uq.evaluate(data, statistics=how)
     keep = np.broadcast_to((np.arange(200) < 77)[:, None], (200, 3))
-    layout = REGRESSION.layout_of(data)
+    layout = REGRESSION.layout_for(data.facts)
     parts = [build_statistics(layout, data.part(side), how) for side in (keep, ~keep)]
     write_statistics(tmp_path / "s.npz", parts[0] + parts[1])
     data.save(tmp_path / "p.npz")

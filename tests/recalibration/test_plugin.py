@@ -1,4 +1,4 @@
-"""The example of a method of one's own in the documentation does what the text says."""
+"""The example of a method of one's own in CONTRIBUTING.md does what the text says."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from uq_tracking.errors import PluginError
 
 from .samples import overconfident
 
-GUIDE = Path(__file__).parents[2] / "docs" / "recalibration.md"
+GUIDE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
 
 @pytest.fixture
 def plugin():
-    code = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)[-1]
+    section = GUIDE.read_text(encoding="utf-8").partition("\n## Add a recalibration\n")[2]
+    code = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
     module = types.ModuleType("added_noise_plugin")
     exec(compile(code, str(GUIDE), "exec", dont_inherit=True), module.__dict__)
     plugins.reload()

@@ -267,7 +267,7 @@ def test_log_rescore_pool_and_compare(case, tmp_path):
     close(expected.scores, first.report().scores)
     comparison = uq.compare(uri)
     assert {"one", "two"} <= set(str(comparison).split())
-    assert first.predictions(case.task).task == case.task
+    assert first.predictions().task == case.task
 
 
 def test_maps_of_arrays_and_of_streams(case, tmp_path):

@@ -11,15 +11,18 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION
+from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose_cases
 from uq_tracking.tracking.names import MAPS_FILE, PREDICTIONS_FILE
 
 FloatArray = npt.NDArray[np.float64]
 AUTO_CASES = 2
+COMPARED = "uncertainty"
+"""Name of the panel whose parts are compared."""
 
 T = TypeVar("T")
 
@@ -119,6 +122,9 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
     have no such case.
     """
     problems: list[str] = []
+    task = next((run.report.task for runs in groups.values() for run in runs), "")
+    if COMPARED not in plugins.maps(task) or plugins.maps(task)[COMPARED].compared is None:
+        return (), problems
     seen = {method: _drawn(runs, problems) for method, runs in groups.items()}
     numbers = _completed(groups, maps, seen, problems)
     for method, cases in seen.items():
@@ -134,21 +140,11 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
 
 def _seen(run: ScoredRun, case: Case) -> _Seen:
     from uq_tracking.figures.compared_maps import image_png, reduced, reduced_classes
-    from uq_tracking.figures.maps import entropy_of
 
-    arrays, scale, rounding = case.arrays, None, 0.0
-    if run.report.task == CLASSIFICATION.name:
-        shrink: Callable[[Any], npt.NDArray[Any]] = reduced_classes
-        target, prediction = arrays["labels"], arrays["probs"].argmax(axis=-1)
-        error = np.where(target >= 0, target != prediction, np.nan)
-        uncertainty = entropy_of(arrays["probs"])
-    else:
-        shrink, scale = reduced, float(REGRESSION.map_options(run.report)["scale"])
-        target, prediction = arrays["target"], arrays["mean"]
-        rounding = float(np.finfo(target.dtype).eps)
-        with np.errstate(invalid="ignore", over="ignore"):
-            error = np.abs(prediction.astype(np.float64) - target)
-            uncertainty = scale * arrays["std"].astype(np.float64)
+    compared = plugins.named(plugins.maps(run.report.task)[COMPARED].compared or "")
+    shown = compared(*case.arrays.values(), **task_of(run.report).map_options(run.report))
+    target, error, uncertainty, scale = (shown[name] for name in ("target", "error", "uncertainty", "scale"))
+    shrink = reduced_classes if scale is None else reduced
     known, image = np.isfinite(error), None
     if case.image is not None:
         with suppress(ShapeError):  # a file may hold anything; single maps show why
@@ -156,13 +152,13 @@ def _seen(run: ScoredRun, case: Case) -> _Seen:
     return _Seen(
         run,
         shrink(target),
-        shrink(prediction),
+        shrink(shown["prediction"]),
         reduced(error),
         reduced(uncertainty),
         mean_error=float(error[known].mean()) if known.any() else 0.0,
         mean_uncertainty=float(uncertainty[known].mean()) if known.any() else 0.0,
         scale=scale,
-        rounding=rounding,
+        rounding=0.0 if scale is None else float(np.finfo(target.dtype).eps),
         image=image,
     )
 
@@ -188,7 +184,7 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     classes: list[tuple[str, str]] = []
     if first.scale is None:
         limits = {"error": (0.0, 1.0), "entropy": error_limits(item.uncertainty for item in same)}
-        names = CLASSIFICATION.map_options(first.run.report)["class_names"]
+        names = task_of(first.run.report).map_options(first.run.report)["class_names"]
         classes = class_legend([first.target, *(item.prediction for item in same)], names)
     else:
         limits = {"value": value_limits(first.target), "error": error_limits(item.error for item in same)}

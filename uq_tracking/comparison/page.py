@@ -16,6 +16,7 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
+from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.comparison.curves import FloatArray, Overlay
 from uq_tracking.comparison.facts import UNJUDGED, Facts, MethodVerdict, by_family, family
@@ -73,6 +74,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
         .get_template("page.html")
         .render(
             comparison=facts,
+            map_note=Markup(plugins.maps(facts.task)["uncertainty"].note) if facts.maps else "",
             table=table,
             title=TITLE,
             version=__version__,

@@ -120,7 +120,7 @@ class CurveSpec:
         Axis labels and title in figures, trackers and comparisons.
     score : str or None
         Key of the score that summarizes the curve.
-    task : {"regression", "classification"}
+    task : str
     needs : tuple of str
         Inputs besides the statistics, as for metrics; a function that needs any receives `MetricInputs` instead.
     default : bool
@@ -193,7 +193,7 @@ class CurveSpec:
         """
         name = self.name or function.__name__
         what = f"curve {name!r}"
-        require_declarable(what, name, self.task, self.needs)
+        require_declarable(what, name, self.needs)
         for setting in self.settings:
             require_known(what, "settings", setting, [option.name for option in fields(Settings)])
         return plugins.declare("uq_curves", replace(self, name=name, function=function), function)

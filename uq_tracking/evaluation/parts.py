@@ -60,7 +60,8 @@ def with_curves(
     The reports of strata hold the metrics ``scored``; ``tables`` are statistics of the groups, for ``stability``.
     """
     data, how = inputs.predictions, options.statistics
-    layout, statistics, declared = task.layout_of(data), inputs.statistics, plugins.curves(task.name)
+    layout, declared = task.layout_for(data.facts), plugins.curves(task.name)
+    statistics = inputs.statistics
     if data.by is not None:
         report = with_strata(report, strata_of(layout, data, how), settings, metrics, scored, tables)
     if options.by_target is not None:

@@ -60,11 +60,11 @@ class Plan:
         rows = None
         if options.metrics is not None and wants_exact(data.n, options.statistics):
             rows = kept_rows(data)  # for what is asked of the report later
-            statistics = build_statistics(task.layout_of(data), data, options.statistics, rows=rows)
+            statistics = build_statistics(task.layout_for(data.facts), data, options.statistics, rows=rows)
             digest = data.digest_of(rows)
         else:
             found = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
-            statistics = build_statistics(task.layout_of(data), data, options.statistics)
+            statistics = build_statistics(task.layout_for(data.facts), data, options.statistics)
             digest = found()
         report = score(
             statistics,
@@ -77,7 +77,7 @@ class Plan:
             samples=Samples.of(data, statistics, rows),
             later=later,
         )
-        tables = build_groups(task.layout_of(data), data, options.intervals)
+        tables = build_groups(task.layout_for(data.facts), data, options.intervals)
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, options.level)
         inputs = replace(inputs, statistics=statistics)

@@ -104,7 +104,7 @@ def by_members(
 
     def scores_of(chosen: Sequence[int]) -> Scores:
         part = data.form.of_members(data, chosen)
-        statistics = build_statistics(task.layout_of(part), part, how)
+        statistics = build_statistics(task.layout_for(part.facts), part, how)
         return compute(statistics, settings, metrics, MetricInputs(statistics, part, reference, inputs.seed))[
             0
         ]
@@ -315,7 +315,7 @@ def iid_stability(
             task = task_of(data)
             chosen = chosen or metrics_of_parts(task.name, metrics, "metrics")
             with np.errstate(all="ignore"):
-                statistics = build_statistics(task.layout_of(data), data, "exact")
+                statistics = build_statistics(task.layout_for(data.facts), data, "exact")
                 rows.append(compute(statistics, asked, chosen)[0])
     curves = repeated(found, "iid_stability", "samples", "Number of samples", chosen, asked.unit)
     return {str(curve.score): curve for curve in curves}

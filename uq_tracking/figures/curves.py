@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-SHOWN = {
-    "regression": ("reliability", "calibration", "sparsification", "error_vs_std"),
-    "classification": ("reliability", "sparsification", "risk_coverage"),
-}
-"""Figures of the overview of each task."""
 PANEL, HEAD = (4.9, 4.4), 1.1
 """Size of a panel of the overview, and height of its header, in inches."""
 POINTWISE = "pointwise: 5 % outside"
@@ -189,7 +184,7 @@ def interval_band(ax: Axes, report: Report, table: Columns, x: str) -> None:
 def overview(report: Report) -> Figure:
     """Draw the most important figures of a report on one sheet, below the verdict."""
     known = plugins.figures(report.task)
-    names = [name for name in SHOWN.get(report.task, tuple(known)[:4]) if name in known]
+    names = [name for name in plugins.tasks()[report.task].overview if name in known]
     wide = 2 if len(names) == 4 else max(len(names), 1)
     high = max(-(-len(names) // wide), 1)
     figure = new_figure((PANEL[0] * wide, PANEL[1] * high + HEAD))

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from uq_tracking import plugins
 from uq_tracking.figures import style
 from uq_tracking.figures.style import MARGIN, cut, readable, text_width, wrapped
 from uq_tracking.formatting import format_factors, one_line, shorten_middle
@@ -120,10 +121,10 @@ def _calibration(report: Report) -> tuple[list[str], str]:
     if word in ("overconfident", "underconfident") and factor is not None:
         over = word == "overconfident"
         color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
-        ends = (factor.value, factor.low, factor.high)
-        if report.task == "classification":
+        ends, multiplied = (factor.value, factor.low, factor.high), plugins.tasks()[report.task].factor
+        if multiplied:
             value, low, high = format_factors(*ends)
-            what = f"{value}{TIMES} the errors it implies"
+            what = f"{value}{TIMES} {multiplied}"
         else:
             if not over:
                 ends = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))

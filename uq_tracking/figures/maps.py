@@ -326,6 +326,25 @@ def class_map(
     return plain_texts(figure)
 
 
+def compared_values(
+    target: Values, mean: Values, std: Values, *, scale: float, **options: Any
+) -> dict[str, Any]:
+    """Return what a comparison shows: target, mean, absolute error, and the std on the error's scale."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(mean.astype(np.float64) - target)
+        uncertainty = scale * std.astype(np.float64)
+    shown = {"target": target, "prediction": mean, "error": error}
+    return {**shown, "uncertainty": uncertainty, "scale": float(scale)}
+
+
+def compared_classes(labels: Values, probs: Values, **options: Any) -> dict[str, Any]:
+    """Return what a comparison shows: true and predicted classes, where they differ, and the entropy."""
+    predicted = probs.argmax(axis=-1)
+    error = np.where(labels >= 0, labels != predicted, np.nan)
+    shown = {"target": labels, "prediction": predicted, "error": error}
+    return {**shown, "uncertainty": entropy_of(probs), "scale": None}
+
+
 def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
     """Return the predictive entropy in nats, row by row so that a large case needs little memory."""
     entropy = np.empty(probs.shape[:-1])

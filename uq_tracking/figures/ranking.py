@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import ListedColormap, LogNorm
 
+from uq_tracking import plugins
 from uq_tracking.figures import style
 from uq_tracking.figures.curves import Columns, interval_band
 from uq_tracking.figures.style import QUARTERS, legend, line, points, readable
@@ -45,7 +46,7 @@ def sparsification(ax: Axes, curve: Columns, report: Report, alone: bool) -> Non
     ax.fill_between(x, oracle, model, **look, label="area: AUSE")
     interval_band(ax, report, curve, "fraction")
     points(ax, x, random, color=style.RANDOM, linestyle=":", label="random")
-    points(ax, x, model, label="by entropy" if report.task == "classification" else "by uncertainty")
+    points(ax, x, model, label=f"by {plugins.tasks()[report.task].uncertainty}")
     points(ax, x, oracle, color=style.ORACLE, linestyle="--", label="oracle")
     ax.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=QUARTERS)
     if model.mean() > 0.5 * top:

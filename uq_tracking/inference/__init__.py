@@ -13,20 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.inference.classification import ClassTests
+from uq_tracking import plugins
 from uq_tracking.inference.findings import Samples
 from uq_tracking.inference.noise import NoiseFloor, noise_floors
-from uq_tracking.inference.regression import RegressionTests
-from uq_tracking.inference.verdict import Estimate, Tests, Verdict, no_verdict
+from uq_tracking.inference.verdict import Estimate, Verdict, no_verdict
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import groups_of_rows
 from uq_tracking.typed import record
 
 __all__ = ["Estimate", "Judgement", "NoiseFloor", "Samples", "Verdict", "judge"]
-
-TESTS: Mapping[str, type[Tests]] = {"regression": RegressionTests, "classification": ClassTests}
-"""The tests of each task."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +67,9 @@ def judge(
             tables = groups_of_rows(statistics.layout, samples.rows, statistics.facts, dependence.group)
             statistics = replace(statistics, groups=tables)
         noise = noise_floors(statistics, task, settings, scores)
+        tests = plugins.tasks()[task].tests(statistics, settings, noise, samples, dependence)
         try:
-            tests = TESTS.get(task)
-            verdict = (
-                no_verdict(f"there is no test for the task {task}")
-                if tests is None
-                else tests(statistics, settings, noise, samples, dependence).verdict()
-            )
+            verdict = tests.verdict()
         except Undefined as reason:
             verdict = no_verdict(str(reason))
     return Judgement(noise, verdict)

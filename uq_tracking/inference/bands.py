@@ -151,7 +151,7 @@ def _ends(
     spec: CurveSpec, x: FloatArray, statistics: Any, settings: Settings
 ) -> tuple[FloatArray, FloatArray]:
     if spec.gap == "isotonic":
-        return _isotonic(x, statistics, spec.task, settings)
+        return _isotonic(x, statistics, settings)
     if spec.gap == "pit":
         return _pit(len(x), statistics, settings)
     if spec.gap is None:
@@ -175,18 +175,19 @@ def _pit(cells: int, statistics: Any, settings: Settings) -> tuple[FloatArray, F
     return np.maximum(1 - reach, 0.0), 1 + reach
 
 
-def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> tuple[FloatArray, FloatArray]:
+def _isotonic(x: FloatArray, statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
     """Quantiles of isotonic fits to simulated outcomes, looked up at the forecasts of the curve."""
-    if task == "regression" and (reason := ERROR.why_no_law(statistics)):
+    of_std = "std" in statistics.orders
+    if of_std and (reason := ERROR.why_no_law(statistics)):
         raise Undefined(reason)
     cells = min(CELLS, int(statistics.n_effective) // PER_CELL)
     if cells < 2:
         raise Undefined("too few samples to simulate an isotonic fit")
-    simulate = _errors if task == "regression" else _hits
+    simulate = _errors if of_std else _hits
     count, forecast, outcomes = _tied(*simulate(statistics, settings, cells))
     fits = np.asarray([rising_fit(outcome, count) for outcome in outcomes])
     low, high = np.quantile(fits, TAILS, axis=0)
-    if task == "regression":
+    if of_std:
         forecast, low, high = np.sqrt(forecast), np.sqrt(low), np.sqrt(high)
         return x * np.interp(x, forecast, low / forecast), x * np.interp(x, forecast, high / forecast)
     return np.interp(x, forecast, low), np.interp(x, forecast, high)

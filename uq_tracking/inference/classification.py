@@ -37,7 +37,7 @@ FEW_ERRORS = 30
 class ClassTests(Tests):
     """Tests of class probabilities."""
 
-    order = Order("entropy", "brier", errors="brier", power=1)
+    order = Order("entropy", "brier", errors="brier", power=1, most=2.0)
 
     @override
     def too_few_errors(self) -> str | None:

@@ -39,13 +39,15 @@ TRAPEZOID = np.concatenate([[0.0], _STEPS]) / 2 + np.concatenate([_STEPS, [0.0]]
 class Order:
     """Quantity that samples are ordered by, the payload that is their error, and the order that knows its sum.
 
-    Roots of the mean errors make the curve of a regression; ``power`` is 2 there, and 1 otherwise.
+    Roots of the mean errors make the curve of a regression; ``power`` is 2 there, and 1 otherwise; then ``most`` is
+    the largest error of a sample.
     """
 
     by: str
     payload: str
     errors: str
     power: Literal[1, 2]
+    most: float = math.inf
 
 
 def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influence:
@@ -77,7 +79,7 @@ def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influenc
             )
         contributions = _contributions(count, error, mean, kept, step)
         return Influence.of(contributions, None, groups.freedom(statistics))
-    parts, count = _of_bounded(statistics, mean, remaining_counts(statistics.n), step)
+    parts, count = _of_bounded(statistics, order, mean, remaining_counts(statistics.n), step)
     share = groups.effective(statistics)[1]
     return Influence.of(parts / share, count * share)
 
@@ -161,21 +163,21 @@ def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: Floa
 
 
 def _of_bounded(
-    statistics: Any, mean: FloatArray, kept: FloatArray, step: FloatArray
+    statistics: Any, order: Order, mean: FloatArray, kept: FloatArray, step: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Contributions of a classification's samples; for samples with equal entropy, with the largest possible spread.
+    """Contributions of samples with bounded errors; where uncertainties are equal, with the largest possible spread.
 
     Brier scores lie between 0 and 2: for samples with the same entropy and mean b, spread is largest if a share b / 2
     of them scores 2 and the others 0.
     """
     parts: list[FloatArray] = []
-    for block in statistics.orders["entropy"].blocks(("brier",)):
-        low, brier = block.ends - block.count, block.sums["brier"]
+    for block in statistics.orders[order.by].blocks((order.payload,)):
+        low, errors = block.ends - block.count, block.sums[order.payload]
         alone = block.count <= 1
-        parts.append(np.stack([low[alone], block.ends[alone], brier[alone], block.count[alone]]))
+        parts.append(np.stack([low[alone], block.ends[alone], errors[alone], block.count[alone]]))
         several = ~alone
-        worst = np.clip(brier[several] / 2, 0, block.count[several])
-        for value, count in ((2.0, worst), (0.0, block.count[several] - worst)):
+        worst = np.clip(errors[several] / order.most, 0, block.count[several])
+        for value, count in ((order.most, worst), (0.0, block.count[several] - worst)):
             parts.append(np.stack([low[several], block.ends[several], np.full(len(count), value), count]))
     low, high, error, count = np.concatenate(parts, axis=1)
     return _of_places(low, high, error, mean, kept, step), count

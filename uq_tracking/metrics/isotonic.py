@@ -136,7 +136,7 @@ def decompose(report: Any) -> Decomposition:
     """
     if report.statistics is None:
         raise Undefined("the report holds no statistics; read it with Report.from_npz")
-    if report.task == "classification":
+    if "std" not in report.statistics.orders:
         return _of_confidence(report.statistics)
     return _of_variance(report.statistics)
 

@@ -36,7 +36,6 @@ Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
 TaskName: TypeAlias = str
-TASK_NAMES: tuple[TaskName, ...] = ("regression", "classification")
 
 FAMILIES: dict[str, str] = {
     "accuracy": "Accuracy",
@@ -140,13 +139,12 @@ def require_known(what: str, name: str, value: str, known: Iterable[str]) -> Non
         )
 
 
-def require_declarable(what: str, name: str, task: TaskName, needs: Iterable[str]) -> None:
-    """Raise ``PluginError`` if the name, task or needs of a metric or curve are invalid."""
+def require_declarable(what: str, name: str, needs: Iterable[str]) -> None:
+    """Raise ``PluginError`` if the name or needs of a metric or curve are invalid."""
     if not name.isidentifier():
         raise PluginError(
             f"{what}: the name is also used for files; use only letters, digits and underscores"
         )
-    require_known(what, "task", task, TASK_NAMES)
     for need in needs:
         require_known(what, "needs", need, NEEDS)
 
@@ -169,7 +167,8 @@ class Metric:
         A one-line description; by default the first line of the function's docstring.
     unit : {"", "target", "1/target", "1/sqrt(target)", "target^2", "nats"}
         Unit in terms of the target's; "" for none.
-    task : {"regression", "classification"}
+    task : str
+        Name of the task whose forecasts it scores.
     bounds : (float, float)
         Smallest and largest possible value; confidence intervals end there.
     needs : tuple of str
@@ -267,7 +266,7 @@ class Metric:
         """
         named = self.named_after(function)
         what = f"metric {named.key!r}"
-        require_declarable(what, named.key, self.task, self.needs)
+        require_declarable(what, named.key, self.needs)
         require_known(what, "family", self.family, FAMILIES)
         require_known(what, "unit", self.unit, get_args(Unit))
         if not (self.direction in (None, *get_args(Direction)) or isinstance(self.direction, int | float)):
@@ -323,7 +322,7 @@ metric = Metric
 
 def every_metric() -> tuple[Metric, ...]:
     """Every metric of every task."""
-    return (*plugins.metrics("regression").values(), *plugins.metrics("classification").values())
+    return tuple(metric for task in plugins.tasks() for metric in plugins.metrics(task).values())
 
 
 def check_known(keys: Iterable[str], known: Collection[str], lacking: str, cure: str) -> None:

@@ -26,12 +26,13 @@ from uq_tracking.errors import (
 )
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read, read_floats
+from uq_tracking.inputs.forms.probabilities import probabilities_of
 from uq_tracking.inputs.labels import check_weights, read_weights, spread, zero_where_left_out
 from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import DAMAGE, record
+from uq_tracking.typed import DAMAGE, override, record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -99,6 +100,11 @@ class Recalibration(ABC):
     @abstractmethod
     def fit(cls, *data: Any, **options: Any) -> Self:
         """Find the parameters; the classes of the tasks say from what."""
+
+    @classmethod
+    def fit_to(cls, data: Predictions, split: str | None = None) -> Self:
+        """Fit to predictions, where statistics do not hold what is fitted."""
+        raise NotImplementedError
 
     @classmethod
     def fit_groups(
@@ -401,6 +407,13 @@ class ClassificationRecalibration(Recalibration):
     @abstractmethod
     def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
         """Find the parameters from labels (n,), finite logits (n, C) and, if samples have them, weights (n,)."""
+
+    @classmethod
+    @override
+    def fit_to(cls, data: Predictions, split: str | None = None) -> Self:
+        weights = None if data.weights is None else data.select(data.weights)
+        fitted_on = FittedOn(data.n, "arrays", split, data.digest())
+        return cls.fit(*probabilities_of(data).logits_of(data), fitted_on, weights=weights)
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:

@@ -9,8 +9,7 @@ from uq_tracking import plugins
 from uq_tracking.checks import named_options
 from uq_tracking.errors import RecalibrationError, SettingsError, closest
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.forms.probabilities import probabilities_of
-from uq_tracking.recalibration.base import FittedOn, Recalibration
+from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.regression import REGRESSION
@@ -79,7 +78,7 @@ def recalibrate(
     array([2.236, 4.472])
     """
     chosen = find_recalibrator(method)
-    if chosen.task == "classification":
+    if not issubclass(chosen, RegressionRecalibration):
         return _fit_arrays(chosen, source, split, ignore_label, weights)
     if ignore_label is not None:
         raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
@@ -140,20 +139,13 @@ def fit_groups(
     return method.fit_groups(source.rows(), source.flat_labels("by"), settings, fitted_on)
 
 
-def fit_classes(method: type[Recalibration], source: Predictions, split: str | None = None) -> Recalibration:
-    """Fit a method for classifications to the log probabilities of predictions."""
-    weights = None if source.weights is None else source.select(source.weights)
-    fitted_on = FittedOn(source.n, "arrays", split, source.digest())
-    return method.fit(*probabilities_of(source).logits_of(source), fitted_on, weights=weights)
-
-
 def _fit_arrays(
     method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
-    if isinstance(source, Predictions) and source.task == "classification":
+    if isinstance(source, Predictions) and source.task == method.task:
         if ignore_label is not None or weights is not None:
             raise SettingsError("Predictions hold their own weights and ignore_label; pass them there")
-        return fit_classes(method, source, split)
+        return method.fit_to(source, split)
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
             f"{method.method} is fitted on Predictions.from_probs(...) or (labels, logits), not on a "
@@ -185,8 +177,10 @@ def _predictions(arrays: tuple[Any, ...] | list[Any], weights: Any = None) -> Pr
 
 def _no_statistics(source: Any, statistics: Any) -> str:
     kind = type(source).__name__
-    if statistics is not None or getattr(source, "task", "") == "classification":
-        return f"this method needs a mean and a std, but the {kind} is a classification's; use method='temperature'"
+    if statistics is not None or isinstance(source, Predictions):
+        task = plugins.tasks()[source.task]
+        use = f"; use method={task.recalibration!r}" if task.recalibration else ""
+        return f"this method needs a mean and a std, but the {kind} is a {task.name}'s{use}"
     if hasattr(source, "statistics"):
         return (
             f"the {kind} holds no statistics, as when read from JSON; read it with Report.from_npz, or pass the "

@@ -13,7 +13,7 @@ from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.checks import as_names, check_choice, check_flag, whole_number
 from uq_tracking.errors import SettingsError, UnknownOptionError
-from uq_tracking.metrics.registry import find
+from uq_tracking.metrics.registry import every_metric, find
 from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.recalibration.fitting import find_recalibrator
@@ -131,7 +131,8 @@ class Request:
                 "calibration=True"
             )
         keys = () if metrics is None else as_names("metrics", metrics)
-        find([key for key in keys if key not in plugins.metrics("classification")])
+        known = {metric.key for metric in every_metric()}
+        find([key for key in keys if key not in known])
         calibration = _loaded(calibration)
         for name in (*methods, *(calibration if isinstance(calibration, list) else ())):
             if isinstance(name, str):
@@ -168,7 +169,7 @@ class Request:
         """Return twelve hexadecimal digits of everything that affects the numbers, also the installed metrics."""
         suites = [
             sorted(key for key, metric in plugins.metrics(task).items() if metric.default)
-            for task in ("regression", "classification")
+            for task in plugins.tasks()
         ]
         values = (
             __version__,

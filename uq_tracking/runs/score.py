@@ -125,8 +125,9 @@ def _needs_predictions(request: Request, old: Report) -> tuple[str, bool]:
     if crossed is True or (crossed and any(isinstance(item, str) for item in crossed)):
         return HALVES, False
     changes = request.alters(old)
-    if old.task == "classification" and (request.recalibrates or (changes and old.recalibrations)):
-        return "a temperature changes probabilities, which statistics do not hold", False
+    reason = task_of(old).needs_predictions
+    if reason and (request.recalibrates or (changes and old.recalibrations)):
+        return reason, False
     if changes and any(_needs_samples(key, old) for key in old.scores):
         return "some of the run's scores cannot be computed from statistics", False
     return (HALVES if changes and _is_cross_fitted(old) else ""), False

@@ -112,7 +112,7 @@ class Layout(ABC):
     """Columns that are only summed."""
     moments: ClassVar[tuple[str, ...]]
     """Columns whose moments are kept."""
-    tables: ClassVar[Mapping[str, type[CellCounts]]]
+    tables: ClassVar[Mapping[str, type[CellCounts]]] = {}
     grids: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """The tables that are grids of two orders."""
     counts: ClassVar[tuple[str, ...]]
@@ -136,7 +136,6 @@ class Layout(ABC):
         """The tables of a block other than grids, from its columns."""
         return {}
 
-    @abstractmethod
     def places(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
@@ -144,17 +143,18 @@ class Layout(ABC):
 
         Tables that are grids have ``bits`` mantissa bits.
         """
+        return {}
 
-    @abstractmethod
     def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:
         """The tables for no samples."""
+        return {}
 
-    @abstractmethod
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        """Return exact statistics of rows, whose orders, sums and moments are computed when first asked for.
+        """Return exact statistics of rows, whose orders, sums and moments may be computed when first asked for.
 
         ``known`` holds what cannot be recomputed from stored rows.
         """
+        return sort_samples(self, rows, facts, known)
 
     def complete(self, parts: Parts) -> None:
         """Compute now, on all cores, whatever exact statistics would otherwise compute when asked for it."""
@@ -168,25 +168,28 @@ class Layout(ABC):
         """By-products of sorting samples with weights."""
         return {}
 
-    @abstractmethod
     def rows_of(self, orders: Mapping[str, Order]) -> Rows:
-        """The rows that exact orders were made from, which ``sort`` accepts again."""
+        """The rows that ``sort`` made its own kind of orders from, and accepts again."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRows(Buckets):
+class HeldRows(Buckets):
     """Buckets of equal values, made of samples that are still available."""
 
     rows: Rows = field(default_factory=dict)
     """Columns of the samples, and their weights as given."""
 
 
-def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-    """Exact statistics of rows with a column ``weight``, all above 0; arguments as for ``Layout.sort``."""
-    weight = np.asarray(rows[WEIGHT], dtype=np.float64)
-    moments = {WEIGHT: Moments.of(weight)}
-    counts = in_units(weight, moments[WEIGHT].low)
-    columns = layout.columns(rows)
+def sort_samples(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
+    """Exact statistics of rows, of any weights above 0; arguments as for ``Layout.sort``."""
+    columns, moments = layout.columns(rows), dict[str, Moments]()
+    weight = {WEIGHT: np.asarray(rows[WEIGHT], dtype=np.float64)} if WEIGHT in rows else {}
+    n = len(next(iter(rows.values())))
+    counts: npt.NDArray[Any] = np.ones(n, dtype=np.int64)
+    for name, column in weight.items():
+        moments[name] = Moments.of(column)
+        counts = in_units(column, moments[name].low)
     told = {name: column for name, column in columns.items() if known is None or name not in layout.forgotten}
     sums = {name: float((told[name] * counts).sum()) for name in layout.sums if name in told}
     moments |= {name: Moments.of(told[name], counts) for name in layout.moments if name in told}
@@ -200,12 +203,14 @@ def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: P
         tables = {**known.tables, **tables}
     held = {**rows, **columns}
     orders = {
-        name: _ordered(name, columns, payloads, counts, {name: held[name] for name in (*layout.kept, WEIGHT)})
+        name: _ordered(
+            name, columns, payloads, counts, {name: held[name] for name in (*layout.kept, *weight)}
+        )
         for name, payloads in layout.orders.items()
     }
     counted = {name: int(np.count_nonzero(columns[name])) for name in layout.counted}
     derived = layout.derived(columns, counts)
-    return Parts(orders, sums, moments, tables, derived, {"n": len(weight), **counted})
+    return Parts(orders, sums, moments, tables, derived, {"n": n, **counted})
 
 
 def _ordered(
@@ -214,13 +219,13 @@ def _ordered(
     payloads: Sequence[str],
     counts: FloatArray,
     rows: Rows,
-) -> WeightedRows:
+) -> HeldRows:
     order, values = stable_order(columns[by])
     values += 0.0  # no negative zeros
     first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
     count = np.add.reduceat(counts[order], first)
-    return WeightedRows(by, values[first], np.zeros(len(first)), count, sums, rows)
+    return HeldRows(by, values[first], np.zeros(len(first)), count, sums, rows)
 
 
 def weighted_ranks(values: npt.NDArray[Any], counts: FloatArray) -> FloatArray:

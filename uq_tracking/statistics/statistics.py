@@ -16,7 +16,7 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.groups import GroupTables, Label
-from uq_tracking.statistics.layout import Layout, Parts, Rows, WeightedRows, sort_weighted
+from uq_tracking.statistics.layout import HeldRows, Layout, Parts, Rows, sort_samples
 from uq_tracking.statistics.orders import Buckets, Order, bucketed
 from uq_tracking.statistics.sketch import SKETCH_BITS, bucket_edges, bucket_of, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
@@ -123,7 +123,7 @@ class Statistics(Parts):
             Whether orders, sums and moments are computed when first asked for; the rows must keep their values.
         """
         if WEIGHT in rows:
-            made = sort_weighted(layout, rows, facts or {}, known)
+            made = sort_samples(layout, rows, facts or {}, known)
         else:
             made = layout.sort(rows, facts or {}, known)
             if not lazy:
@@ -178,7 +178,7 @@ class Statistics(Parts):
                 "a sketch has no rows; evaluate with statistics='exact' to keep them"
             )
         held = next(iter(self.orders.values()))
-        return held.rows if isinstance(held, WeightedRows) else self.layout.rows_of(self.orders)
+        return held.rows if isinstance(held, HeldRows) else self.layout.rows_of(self.orders)
 
     def sketched(self, bits: int = SKETCH_BITS) -> Statistics:
         """The same samples as a sketch of ``bits`` mantissa bits."""

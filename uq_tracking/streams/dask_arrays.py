@@ -32,7 +32,7 @@ from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.map_samples import case_image
-from uq_tracking.tasks import REGRESSION, Task
+from uq_tracking.tasks import REGRESSION
 
 Make = Callable[..., Predictions]
 """Makes predictions of a block's truth and arrays, with members, draws or levels along the last axis."""
@@ -128,11 +128,11 @@ def count_dask(
         asked = {**forecast.arrays, "mask": mask, "weights": weights, "groups": groups, "by": by, **given}
         form, named, given = read_form(forecast.y_true, asked)
         mask, weights, groups, by = (given.pop(name, None) for name in ("mask", "weights", "groups", "by"))
-        lazy = _arrays(task, named, mask, weights)
+        lazy = _arrays(named, mask, weights)
     else:
         forecast.check_whole({})
         form, named = None, {"y_true": forecast.y_true, **forecast.arrays}
-        lazy, given = task.lazy(_arrays(task, named, mask, weights), given)
+        lazy, given = task.lazy(_arrays(named, mask, weights), given)
     truth = lazy["y_true"]
     shape, chunks = truth.shape, truth.chunks
     values = plan.options.settings.to_dict()
@@ -158,15 +158,15 @@ def count_dask(
     return counted
 
 
-def _arrays(task: Task, named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]:
+def _arrays(named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]:
     """All as dask arrays of known shape."""
     da: Any = import_module("dask.array")
 
     more = {"mask": mask, "weights": weights}
     given = {**named, **{name: array for name, array in more.items() if array is not None}}
-    labelled = [(name, xarray_axes(value)) for name, value in given.items() if hasattr(value, "dims")]
-    if task.name == "regression":
-        check_alignment(labelled)
+    labelled = {name: value for name, value in given.items() if hasattr(value, "dims")}
+    beside = [name for name in labelled if labelled[name].ndim <= named["y_true"].ndim]
+    check_alignment([(name, xarray_axes(labelled[name])) for name in beside])
     bare = {name: value.data if hasattr(value, "dims") else value for name, value in given.items()}
     lazy = {name: value if isinstance(value, da.Array) else da.asarray(value) for name, value in bare.items()}
     for name, array in lazy.items():

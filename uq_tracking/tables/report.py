@@ -287,7 +287,7 @@ def before_after(
         There is no such metric.
     """
     task = next((report.task for report in reports.values()), "regression")
-    known = find(metrics, "classification" if task == "classification" else "regression")
+    known = find(metrics, task)
     after = (name for report in reports.values() for name in report.scored_methods())
     units = {report.settings.get("unit") for report in reports.values()}
     unit = units.pop() if len(units) == 1 else None

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
+from uq_tracking.errors import ShapeError
+from uq_tracking.inference.classification import ClassTests
+from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.forms.probabilities import class_axis_of, probabilities_of
 from uq_tracking.inputs.predictions import Case, Predictions
-from uq_tracking.recalibration.base import (
-    ClassificationRecalibration,
-    Recalibration,
-)
-from uq_tracking.recalibration.fitting import fit_classes
-from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
 from uq_tracking.statistics.classification import confusion_matrix
-from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.tasks.task import Fit, Samples, Task
+from uq_tracking.tasks.task import Task
 from uq_tracking.typed import override
 
 
@@ -39,6 +33,10 @@ class Classification(Task):
     recalibration = "temperature"
     curves = ("by_members", "stability")
     case_score = "error rate"
+    tests: ClassVar[type[Tests]] = ClassTests
+    overview = ("reliability", "sparsification", "risk_coverage")
+    factor = "the errors it implies"
+    uncertainty = "entropy"
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
         "sketch": "buckets of relative width 2^-11: accuracy, nll, brier, entropy_mean and miou are exact; about "
@@ -101,82 +99,6 @@ class Classification(Task):
         labels, predicted = case.arrays["labels"], case.arrays["probs"].argmax(axis=-1)
         known = labels >= 0
         return float(np.mean((labels != predicted)[known])) if known.any() else float("nan")
-
-    @override
-    def samples(self, statistics: Statistics, data: Any) -> Samples:
-        if data is None:
-            raise RecalibrationError(
-                "a recalibration of classes changes probabilities, which statistics do not hold; pass the predictions"
-            )
-        return ClassSamples(data)
-
-    @override
-    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
-        if isinstance(calibration, tuple) and len(calibration) == 2 and data is not None:
-            calibration = Predictions.from_probs(*calibration, **probabilities_of(data).input_options)
-        if not (isinstance(calibration, Predictions) and calibration.task == self.name):
-            given = repr(calibration) if isinstance(calibration, str) else f"a {type(calibration).__name__}"
-            raise SettingsError(
-                f"calibration is {given}; pass a second set (labels, probs), Predictions.from_probs(...), a fitted "
-                "recalibration, or True to fit on one half of the samples"
-            )
-        return lambda method: ClassSamples(calibration).fit(method, settings)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassSamples(Samples):
-    """Labels and probabilities of samples."""
-
-    data: Predictions
-
-    @property
-    @override
-    def n(self) -> int:
-        return self.data.n
-
-    @property
-    @override
-    def layout(self) -> Layout:
-        return LAYOUT
-
-    @property
-    @override
-    def facts(self) -> Mapping[str, Any]:
-        return self.data.facts
-
-    @property
-    @override
-    def codes(self) -> npt.NDArray[Any] | None:
-        return None if self.data.groups is None else self.data.select(self.data.label_codes("groups")[1])
-
-    @override
-    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
-        valid = np.zeros(self.data.shape, dtype=bool)
-        valid[np.ones(self.data.shape, dtype=bool) if self.data.valid is None else self.data.valid] = keep
-        return ClassSamples(self.data.part(valid))
-
-    @override
-    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
-        return fit_classes(method, self.data)
-
-    @override
-    def rows(self) -> Iterator[Rows]:
-        yield from self.data.row_blocks()
-
-    @override
-    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
-        if not isinstance(fitted, ClassificationRecalibration):
-            raise SettingsError(
-                f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of probabilities"
-            )
-        form = probabilities_of(self.data)
-        n_logits = 1 if form.binary else form.n_classes
-        if fitted.n_logits != n_logits:
-            raise SettingsError(
-                f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, but these predictions have "
-                f"{n_logits}; fit it to predictions of the same model"
-            )
-        yield from self.data.with_form(replace(form, transform=fitted.new_logarithms)).row_blocks()
 
 
 CLASSIFICATION = Classification()

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.families import family_of
+from uq_tracking.inference.regression import RegressionTests
+from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.predictions import Case
 from uq_tracking.metrics.reference import as_reference
@@ -42,6 +44,9 @@ class Regression(Task):
     recalibration = "std_scaling"
     curves = ("scale_sweep", "by_members", "stability")
     case_score = "RMSE"
+    tests: ClassVar[type[Tests]] = RegressionTests
+    overview = ("reliability", "calibration", "sparsification", "error_vs_std")
+    needs_predictions = ""
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
         "sketch": "buckets of relative width 2^-11: about 1e-6 relative for scores that are sums (nll, crps, "
@@ -50,10 +55,6 @@ class Regression(Task):
         "1e5 samples on; n_merci unless the bias is hundreds of times the spread of errors, ence if standard "
         "deviations spread over a factor of two); standard deviations closer than a bucket count as tied",
     }
-
-    @override
-    def layout_of(self, data: Any) -> Layout:
-        return layout_for(data.facts)
 
     @override
     def layout_for(self, facts: Mapping[str, Any]) -> Layout:
@@ -146,16 +147,6 @@ class RegressionSamples(Samples):
     def n(self) -> int:
         return len(self.columns["std"])
 
-    @property
-    @override
-    def layout(self) -> Layout:
-        return self.like.layout
-
-    @property
-    @override
-    def facts(self) -> Mapping[str, Any]:
-        return self.like.facts
-
     @override
     def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
         columns = {name: column[keep] for name, column in self.columns.items()}
@@ -167,15 +158,19 @@ class RegressionSamples(Samples):
         if method.by_group:
             if self.labels is None:
                 raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
-            fitted_on = FittedOn(self.n, "arrays", std_floor=self.facts.get("std_floor"))
+            fitted_on = FittedOn(self.n, "arrays", std_floor=self.like.facts.get("std_floor"))
             return method.fit_groups(self.columns, self.labels, settings, fitted_on)
         if self.whole:
             return fit(method, self.like, settings)
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
         if self.like.kind == "sketch":
-            return fit(method, statistics_of_rows(self.layout, rows, self.facts, "sketch"), settings)
+            return fit(
+                method, statistics_of_rows(self.like.layout, rows, self.like.facts, "sketch"), settings
+            )
         known = None if "target" in rows else self.like
-        return fit(method, Statistics.exact(self.layout, rows, facts=self.facts, known=known), settings)
+        return fit(
+            method, Statistics.exact(self.like.layout, rows, facts=self.like.facts, known=known), settings
+        )
 
     @override
     def rows(self) -> Iterator[Rows]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import RecalibrationError, SettingsError
+from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.outputs import entry_of, outputs_of
 from uq_tracking.inputs.predictions import Case, Predictions
@@ -19,6 +21,7 @@ from uq_tracking.recalibration.base import Recalibration
 from uq_tracking.settings import SCORE_OPTIONS, Settings
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 INPUT_OPTIONS = ("mask", "weights", "groups", "order", "by", "on_invalid")
 """Options of the input that every form has."""
@@ -33,16 +36,6 @@ class Samples(ABC):
     @abstractmethod
     def n(self) -> int:
         """Number of samples."""
-
-    @property
-    @abstractmethod
-    def layout(self) -> Layout:
-        """What the statistics consist of."""
-
-    @property
-    @abstractmethod
-    def facts(self) -> Mapping[str, Any]:
-        """Facts of the statistics."""
 
     @property
     @abstractmethod
@@ -64,6 +57,45 @@ class Samples(ABC):
     @abstractmethod
     def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
         """Rows after the recalibration, block by block."""
+
+
+@dataclass(frozen=True, eq=False)
+class FormSamples(Samples):
+    """Truth and forecast of samples, in a form whose recalibration statistics cannot hold."""
+
+    data: Predictions
+
+    @property
+    @override
+    def n(self) -> int:
+        return self.data.n
+
+    @property
+    @override
+    def codes(self) -> npt.NDArray[Any] | None:
+        return None if self.data.groups is None else self.data.select(self.data.label_codes("groups")[1])
+
+    @override
+    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
+        valid = np.zeros(self.data.shape, dtype=bool)
+        valid[np.ones(self.data.shape, dtype=bool) if self.data.valid is None else self.data.valid] = keep
+        return FormSamples(self.data.part(valid))
+
+    @override
+    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
+        return method.fit_to(self.data)
+
+    @override
+    def rows(self) -> Iterator[Rows]:
+        yield from self.data.row_blocks()
+
+    @override
+    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
+        if fitted.task != self.data.task:
+            raise SettingsError(
+                f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of a {self.data.task}"
+            )
+        yield from self.data.with_form(self.data.form.recalibrated(fitted)).row_blocks()
 
 
 class Task(ABC):
@@ -88,6 +120,14 @@ class Task(ABC):
         Name of what ``case_error`` measures.
     accuracy : dict of str
         Accuracy of exact and sketched statistics, in words.
+    tests : type of Tests
+        The tests behind its verdict.
+    overview : tuple of str
+        Names of the figures on the sheet that shows the most important ones.
+    factor : str
+        What the scale of a verdict multiplies, in words; empty if it multiplies standard deviations.
+    uncertainty : str
+        What sorts its samples in a sparsification, in words.
     """
 
     name: ClassVar[str]
@@ -95,10 +135,14 @@ class Task(ABC):
     settings: ClassVar[tuple[str, ...]]
     without: ClassVar[tuple[str, ...]]
     forecast: ClassVar[str]
-    recalibration: ClassVar[str]
-    curves: ClassVar[tuple[str, ...]]
+    recalibration: ClassVar[str] = ""
+    curves: ClassVar[tuple[str, ...]] = ("stability",)
     case_score: ClassVar[str]
     accuracy: ClassVar[Mapping[str, str]]
+    tests: ClassVar[type[Tests]]
+    overview: ClassVar[tuple[str, ...]]
+    factor: ClassVar[str] = ""
+    uncertainty: ClassVar[str] = "uncertainty"
 
     @property
     def options(self) -> frozenset[str]:
@@ -106,10 +150,6 @@ class Task(ABC):
         forms = [form for form in plugins.forms().values() if form.task == self.name]
         own = {name for form in forms for name in form.options}
         return (SCORE_OPTIONS - {*self.without}) | own | {*INPUT_OPTIONS}
-
-    def layout_of(self, data: Any) -> Layout:
-        """What the statistics of these predictions consist of."""
-        return self.layout
 
     def layout_for(self, facts: Mapping[str, Any]) -> Layout:
         """What statistics with these facts consist of."""
@@ -145,9 +185,9 @@ class Task(ABC):
         check_shapes(*((name, array.shape) for name, array in arrays.items()))
         return arrays, dict(options)
 
-    @abstractmethod
     def reference(self, reference: Any, data: Any) -> Any:
         """Check what ``kl_to_reference`` compares with."""
+        return reference
 
     @abstractmethod
     def targets(self, statistics: Statistics) -> dict[str, float]:
@@ -161,10 +201,27 @@ class Task(ABC):
     def case_error(self, case: Case) -> float:
         """How wrong the predictions of a 2-D case are, NaN without truth; used to choose the worst case."""
 
-    @abstractmethod
+    @property
+    def needs_predictions(self) -> str:
+        """Why a recalibration needs predictions, not only statistics; empty if it does not."""
+        return f"a recalibration changes {self.forecast}, which statistics do not hold"
+
     def samples(self, statistics: Statistics, data: Any) -> Samples:
         """The samples behind a report; RecalibrationError if neither data nor statistics hold them."""
+        if data is None:
+            raise RecalibrationError(f"{self.needs_predictions}; pass the predictions")
+        return FormSamples(data)
 
-    @abstractmethod
     def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
         """The function that fits a method to a second set; error messages list what a set may be."""
+        kind = next(form for form in plugins.forms().values() if form.task == self.name)
+        if isinstance(calibration, tuple) and len(calibration) == 1 + len(kind.takes) and data is not None:
+            arrays = dict(zip(kind.takes, calibration[1:], strict=True))
+            calibration = Predictions.of(kind, calibration[0], arrays, **data.form.input_options)
+        if not (isinstance(calibration, Predictions) and calibration.task == self.name):
+            given = repr(calibration) if isinstance(calibration, str) else f"a {type(calibration).__name__}"
+            raise SettingsError(
+                f"calibration is {given}; pass a second set ({', '.join((kind.truth_name, *kind.takes))}), "
+                f"{kind.made_by}(...), a fitted recalibration, or True to fit on one half of the samples"
+            )
+        return lambda method: method.fit_to(calibration)

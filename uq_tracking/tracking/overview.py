@@ -15,7 +15,7 @@ from typing import Literal
 
 from uq_tracking import plugins
 from uq_tracking.curves.spec import CurveSpec
-from uq_tracking.metrics.registry import TASK_NAMES, Metric, headline_or_all
+from uq_tracking.metrics.registry import Metric, headline_or_all
 from uq_tracking.report import Report
 from uq_tracking.tables.formats import markdown_escaped, table_markdown
 from uq_tracking.tables.report import report_table
@@ -151,7 +151,7 @@ def _cards(
 def _metrics() -> Iterable[Metric]:
     """Headline metrics of all tasks, each key once."""
     found: dict[str, Metric] = {}
-    for task in TASK_NAMES:
+    for task in plugins.tasks():
         for metric in plugins.metrics(task).values():
             if metric.headline:
                 found.setdefault(metric.key, metric)

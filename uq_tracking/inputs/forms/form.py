@@ -221,6 +221,15 @@ class Form(ABC):
         """The same truth predicted by some of the members."""
         raise NotImplementedError(f"{self.name} has no members")
 
+    @property
+    def input_options(self) -> dict[str, Any]:
+        """Options that read another set with arrays of the same form."""
+        return {}
+
+    def recalibrated(self, fitted: Any) -> Self:
+        """Return the form after a recalibration of its task."""
+        raise NotImplementedError(f"{self.name} are recalibrated otherwise")
+
     @classmethod
     def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
         """Say why a form with these facts, and with at least ``size`` draws or levels, does not determine a score."""

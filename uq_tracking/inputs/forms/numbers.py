@@ -91,8 +91,8 @@ class Numbers(Form):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "scored_as" not in vars(cls):
-            cls.scored_as = cls.name
+        if "scored_as" not in vars(cls) and getattr(cls, "scored_as", "") is not None:
+            cls.scored_as = cls.name  # what derives from a mean and a std is scored as such
 
     @classmethod
     def of(cls, scored: Scored, dtype: np.dtype[Any], **more: Any) -> Self:

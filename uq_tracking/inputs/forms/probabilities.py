@@ -173,9 +173,19 @@ class Probabilities(Form):
             "class_names": None if self.class_names is None else list(self.class_names),
         }
 
+    @override
+    def recalibrated(self, fitted: Any) -> Self:
+        n_logits = 1 if self.binary else self.n_classes
+        if fitted.n_logits != n_logits:
+            raise SettingsError(
+                f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, but these predictions have "
+                f"{n_logits}; fit it to predictions of the same model"
+            )
+        return replace(self, transform=fitted.new_logarithms)
+
     @property
+    @override
     def input_options(self) -> dict[str, Any]:
-        """Options that read another set with arrays of the same form."""
         class_axis, members_axis = self.axes
         return {
             "logits": self.logits,
