@@ -307,6 +307,19 @@ class Findings:
         one_sided = any(each.quantity == "bias" for each in self.places.found())
         return (one_sided or self.certain_bias()) and self.places.size[1] <= 1
 
+    def is_explained_by_labels(self) -> bool:
+        """Whether the size is right but for the labels that are named."""
+        found = () if self.places is None else self.places.found()
+        named = {
+            place for each in found if (each.quantity, each.on) == ("scale", "label") for place in each.named
+        }
+        rest = [
+            part for place, part in enumerate(self.places.strata if self.places else ()) if place not in named
+        ]
+        share = sum(part.share for part in rest)
+        square = sum(part.share * part.factor**2 for part in rest)
+        return bool(named and square) and abs(math.log(square / share)) < 2 * SLIGHT_SCALE
+
     def kind_of_scale(self) -> Calibration | None:
         """Return what kind of scale error there is, or None.
 
@@ -314,7 +327,7 @@ class Findings:
         only sort what they reject.
         """
         scale, within = self.scale, self.within_scale
-        if scale is None or self.is_explained_by_bias():
+        if scale is None or self.is_explained_by_bias() or self.is_explained_by_labels():
             return None
         shares = {share.level: share for share in self.shares}
         matters = self.scale_grade in ("slight", "off")
