@@ -26,7 +26,7 @@ evaluation             819     880       6     6
 figures               1933    1480      14    12
 files                  625     380       4     3
 frameworks             523     360       3     4
-inference             3234    1650      18    11
+inference             3245    1650      18    11
 inputs                3468    2250      20    18
 metrics               2074    1400      12     9
 recalibration         1177     920       7     8
@@ -37,7 +37,7 @@ tables                 648     430       4     4
 tasks                  405     360       4     2
 testing                466     420       5     5
 tracking              2580    1950      16    17
-total                28258   20540     184   164
+total                28269   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
