@@ -133,7 +133,7 @@ def test_a_tracker_that_fails_costs_a_warning(mlflow_uri, tmp_path, monkeypatch)
     [
         ({"keys": "mean"}, "keys is 'mean'; name 3 entries"),
         ({"keys": 5}, "keys is 5; name 3 entries"),
-        ({"task": [1]}, r"task is \[1\]; choose 'regression' or 'classification'"),
+        ({"task": [1]}, r"task is \[1\]; choose 'regression'"),
         ({"splits": {"fit": "val"}}, "pass the name of each stage's split"),
         ({"splits": "val"}, "splits is 'val'; pass the name of each stage's split"),
         ({"splits": {"test": None}}, "splits has no name for 'test'"),
