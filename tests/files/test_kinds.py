@@ -1,6 +1,7 @@
 """Files of every kind are read back equal."""
 
 import gzip
+import json
 import sys
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uq_tracking.errors import (
     FileFormatError,
+    InvalidValueError,
     MissingPackageError,
     SettingsError,
 )
@@ -63,6 +65,21 @@ def test_damaged_file(write):
         path.write_bytes(path.read_bytes()[:40] if path.suffix not in (".csv", ".tsv") else b"\xff\xfe\x00")
     with pytest.raises((FileFormatError, SettingsError), match=path.name):
         read_predictions(path)
+
+
+def test_whole_numbers_that_float64_cannot_hold_are_refused(tmp_path):
+    """Beside a missing value, every library reads them as floats."""
+    rows = [[1_700_000_000_000_000_123, 5, 20.0], [None, 6, 21.0]]
+    table = pd.DataFrame(rows, columns=["target", "mean", "std"])
+    table["target"] = pd.array([row[0] for row in rows], dtype="Int64")
+    table.to_csv(tmp_path / "p.csv", index=False)
+    table.to_parquet(tmp_path / "p.parquet")
+    (tmp_path / "p.json").write_text(json.dumps({"columns": list(table.columns), "data": rows}))
+    for path in tmp_path.iterdir():
+        with pytest.raises(
+            InvalidValueError, match=r"column 'target' has 1 value .* subtract a common offset"
+        ):
+            read_predictions(path)
 
 
 def test_plain_matrix_of_three_columns(tmp_path):

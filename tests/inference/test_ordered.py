@@ -58,6 +58,13 @@ def test_order_makes_the_blocks_the_groups():
         uq.evaluate(error, zero, one, order=time, groups=time)
     with pytest.raises(InvalidValueError, match="missing values"):
         uq.evaluate(error, zero, one, order=np.where(time == 3, np.nan, time))
+    for missing in (
+        np.where(time == 3, np.datetime64("NaT"), time.astype("M8[s]")),
+        np.where(time == 3, np.timedelta64("NaT"), time.astype("m8[s]")),
+        np.ma.masked_equal(time, 3),
+    ):
+        with pytest.raises(InvalidValueError, match="order has missing values"):
+            uq.evaluate(error, zero, one, order=missing)
     with pytest.raises(InputTypeError, match="numbers or dates"):
         uq.evaluate(error, zero, one, order=time.astype(str))
 

@@ -9,12 +9,14 @@ from decimal import Decimal
 import dask.array
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 import xarray as xr
 from numpy.testing import assert_array_equal
 
-from uq_tracking.errors import InputTypeError
+from uq_tracking.errors import InputTypeError, InvalidValueError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.convert import read_floats, read_mask
 
@@ -151,6 +153,76 @@ def test_list_of_batches_of_unequal_size_is_refused():
 def test_ragged_list_is_refused():
     with pytest.raises(InputTypeError, match=r"y_true \(list\) cannot be read as a numpy array"):
         _floats([[1.0], [2.0, 3.0]])
+
+
+LARGE = 2**53 + 1
+"""The first whole number that float64 lacks."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1, LARGE]),
+        np.array([0, 2**64 - 1], np.uint64),
+        np.array([0, 2**63 - 1]),
+        np.array([1, 2, 3], np.longdouble) / 3 + 1e18,
+        np.array(["0", "1e400"], np.longdouble),
+        np.ma.MaskedArray([LARGE, LARGE], [True, False]),
+        [1, LARGE],
+        [0.5, LARGE],
+        [-1, 2**63 + 1],
+        [np.array([0.5]), np.array([LARGE])],
+        [torch.tensor([0.5], dtype=torch.float64), torch.tensor([LARGE])],
+        torch.tensor([1, LARGE]),
+        xr.DataArray([1, LARGE]),
+        pd.Series([1, LARGE]),
+        pd.Series([None, LARGE], dtype="Int64"),
+        pd.Series([None, LARGE], dtype="int64[pyarrow]"),
+        pd.DataFrame({"x": [0.5], "y": [LARGE]}),
+        pd.DataFrame({"x": pd.array([None], dtype="Int64"), "y": [LARGE]}),
+        pa.array([None, LARGE]),
+        pa.chunked_array([[None, LARGE]]),
+        pl.Series([None, LARGE]),
+        pl.DataFrame({"x": [0.5], "y": [LARGE]}),
+    ],
+    ids=lambda value: f"{type(value).__module__}.{type(value).__name__}-{getattr(value, 'dtype', '')}",
+)
+def test_numbers_that_float64_cannot_hold_are_refused(value):
+    message = (
+        r"y_true\S* has \d+ values? that 64-bit floating point cannot hold.*subtract a common offset first"
+    )
+    with pytest.raises(InvalidValueError, match=message):
+        _floats(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([-(2**63), 2**62]),
+        np.array([2**63], np.uint64),
+        np.array([np.nan, np.inf, 1e300], np.longdouble),
+        np.ma.MaskedArray([LARGE, 1], [True, False]),
+        [1e300, -1.0],
+        pl.Series([1e300, None]),
+    ],
+)
+def test_large_numbers_that_float64_holds_are_read(value):
+    assert_array_equal(_floats(value), np.ma.getdata(value).astype(np.float64))
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), KeyError("x"), MemoryError()])
+@pytest.mark.parametrize("name", ["y_true", "y_pred", "y_std", "mask", "weights", "groups", "by"])
+def test_an_array_that_cannot_be_loaded_is_named(name, error):
+    class Unread:
+        def __array__(self, dtype=None, copy=None):
+            raise error
+
+    given = {"y_true": VALUES, "y_pred": VALUES, "y_std": [1.0] * 4, name: Unread()}
+    with pytest.raises(
+        InputTypeError, match=rf"^{name} .* cannot be read .*: {type(error).__name__}"
+    ) as found:
+        Predictions(**given)
+    assert found.value.__cause__ is error
 
 
 class OnlyGet:

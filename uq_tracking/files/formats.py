@@ -11,6 +11,7 @@ import importlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +21,12 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, MissingPackageError, SettingsError, UQTrackingError
+from uq_tracking.inputs.convert import EXACT, check_whole
 from uq_tracking.npz import CURE, RATIO, VARIABLE, check_room
 
 ROOM = 2**30
 """Any file may unpack to this many bytes, however small it is; the environment may set another limit."""
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 LONGEST_HEAD = 2**20
 """Characters of the first line used to detect a table's separator."""
 EXTRA = 'pip install "uq-tracking[files]"'
@@ -156,7 +159,13 @@ def _open_csv(path: Path) -> ColumnFile:
 
     def columns(wanted: Sequence[str]) -> Columns:
         table = pandas.read_csv(path, sep=separator, usecols=list(wanted), **exact)
-        return {name: table[name].to_numpy() for name in wanted}
+        found = {name: table[name].to_numpy() for name in wanted}
+        for name, values in found.items():
+            if values.dtype == np.float64 and np.any(np.abs(values) >= EXACT):
+                text = pandas.read_csv(path, sep=separator, usecols=[name], dtype=str, na_filter=False)[name]
+                whole = [int(cell) if _WHOLE.fullmatch(cell) else None for cell in text]
+                check_whole(values, whole, f"{path}: column {name!r}")
+        return found
 
     return ColumnFile(path, [str(name) for name in names], columns)
 
@@ -178,7 +187,10 @@ def _open_parquet(path: Path) -> ColumnFile:
         )
         _check_unpacked(path, sum(sizes))
         table = dataset.to_table(columns=list(wanted))
-        return {name: _plain(table.column(name).to_numpy()) for name in wanted}
+        found = {name: _plain(table.column(name).to_numpy()) for name in wanted}
+        for name, values in found.items():
+            check_whole(values, table.column(name), f"{path}: column {name!r}")
+        return found
 
     return ColumnFile(path, list(dataset.schema.names), columns)
 
@@ -209,6 +221,7 @@ def _open_json(path: Path) -> ColumnFile:
                 raise FileFormatError(
                     f"{path}: column {name!r} holds neither numbers nor equally long lists of numbers"
                 )
+            check_whole(found[name], cells, f"{path}: column {name!r}")
         return found
 
     return ColumnFile(path, names, columns)

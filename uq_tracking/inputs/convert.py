@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import AlignmentError, InputError, InputTypeError
+from uq_tracking.errors import AlignmentError, InputError, InputTypeError, InvalidValueError
 
 
 class Axis(NamedTuple):
@@ -111,6 +111,8 @@ _CURES = {
     "V": "pick one field of the records, for example array['mean']",
 }
 _SMALL_FLOATS = ("bfloat16", "float8", "float6", "float4")
+EXACT = 2**53
+"""Up to this size float64 holds every whole number."""
 
 
 class Source(NamedTuple):
@@ -134,33 +136,84 @@ def read(value: Any, name: str) -> Source:
         return _read_known(value, name)
     except InputError:
         raise
-    except (TypeError, ValueError, RuntimeError) as error:  # what libraries raise if they cannot convert
+    except (
+        Exception
+    ) as error:  # libraries raise TypeError, ValueError or RuntimeError; what loads data, anything
+        told = isinstance(error, TypeError | ValueError | RuntimeError)
+        reason = str(error) if told else f"{type(error).__name__} {error}".rstrip()
         raise InputTypeError(
-            f"{name} ({_type_name(value)}) cannot be read as a numpy array: {error}; pass a numpy array"
+            f"{name} ({_type_name(value)}) cannot be read as a numpy array: {reason}; pass a numpy array"
         ) from error
 
 
 def read_floats(value: Any, name: str) -> Source:
     """Read any array of real numbers as floating point, keeping float32 and float64 as they are.
 
-    float16 and bfloat16 become float32; integers and bool become float64.
+    float16 and bfloat16 become float32; integers and bool become float64, and so do longer floats. Values that
+    float64 cannot hold exactly are refused, because the difference of two of them would be wrong.
     """
     source = read(value, name)
-    return source._replace(values=to_floats(source.values, name))
+    values = source.values
+    if values.dtype.kind == "f":
+        target = np.dtype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
+    elif values.dtype.kind in "iub":
+        target = np.dtype(np.float64)
+    elif values.dtype.name.startswith(_SMALL_FLOATS):
+        target = np.dtype(np.float32)
+    else:
+        cure = _CURES.get(values.dtype.kind, "convert it with .astype(float)")
+        raise InputTypeError(f"{name} has dtype {values.dtype}, not real numbers; {cure}")
+    if values.dtype == target:
+        return source
+    with np.errstate(over="ignore"):  # refused by name
+        floats = values.astype(target)
+    _check_exact(values, floats, name, source.left_out)
+    return source._replace(values=floats)
 
 
-def to_floats(values: AnyArray, name: str) -> FloatArray:
-    """Convert to native float32 or float64; a view if the dtype is already one of them."""
-    dtype = values.dtype
-    if dtype.kind == "f":
-        target = np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)
-        return values if dtype == target else values.astype(target)
-    if dtype.kind in "iub":
-        return values.astype(np.float64)
-    if dtype.name.startswith(_SMALL_FLOATS):
-        return values.astype(np.float32)
-    cure = _CURES.get(dtype.kind, "convert it with .astype(float)")
-    raise InputTypeError(f"{name} has dtype {dtype}, not real numbers; {cure}")
+def _check_exact(values: AnyArray, floats: FloatArray, name: str, left_out: BoolArray | None = None) -> None:
+    """Raise InvalidValueError where whole numbers or long floats that count differ from their float64."""
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind not in "iuf" or size < 8 or (kind == "f" and size == 8):
+        return
+    if kind == "f":
+        lost = (floats != values) & ~np.isnan(values)
+    elif not values.size or max(-int(values.min()), int(values.max())) <= EXACT:
+        return
+    else:
+        with np.errstate(invalid="ignore"):  # 2^63 and 2^64 do not convert back
+            lost = (floats.astype(values.dtype) != values) | (floats >= float(np.iinfo(values.dtype).max))
+    if left_out is not None:
+        lost &= ~left_out
+    if lost.any():
+        _refuse_inexact(name, int(np.count_nonzero(lost)), np.unravel_index(int(np.argmax(lost)), lost.shape))
+
+
+def check_whole(floats: AnyArray, source: Any, name: str) -> None:
+    """Raise InvalidValueError if an array of floats was made of whole numbers that it cannot hold.
+
+    Libraries make floats of whole numbers if others are missing, negative or not whole. ``source`` is a sequence, or
+    an object of pandas, polars or pyarrow.
+    """
+    if floats.dtype != np.float64 or not np.any(np.abs(floats) >= EXACT):
+        return
+    methods = (getattr(source, name, None) for name in ("tolist", "to_list", "to_pylist", "rows"))
+    items = next((method() for method in methods if method is not None), source)
+    whole = [
+        k
+        for k, item in enumerate(np.asarray(items, dtype=object).reshape(-1))
+        if isinstance(item, int | np.integer) and int(float(item)) != int(item)
+    ]
+    if whole:
+        _refuse_inexact(name, len(whole), np.unravel_index(whole[0], floats.shape))
+
+
+def _refuse_inexact(name: str, count: int, first: Sequence[Any]) -> None:
+    raise InvalidValueError(
+        f"{name} has {count} value{'s' * (count > 1)} that 64-bit floating point cannot hold exactly (first at index "
+        f"{tuple(map(int, first))}), so differences would be wrong; subtract a common offset first, or convert with "
+        ".astype(float) if only the leading 15 digits count"
+    )
 
 
 def read_mask(value: Any, name: str) -> Source:
@@ -187,7 +240,7 @@ def _read_known(value: Any, name: str) -> Source:
     if is_a(value, "pandas", "Series", "DataFrame", "Index") or is_a(
         value, "pandas.api.extensions", "ExtensionArray"
     ):
-        values = _read_frame(value, name) if is_a(value, "pandas", "DataFrame") else _read_column(value)
+        values = _read_frame(value, name) if is_a(value, "pandas", "DataFrame") else _read_column(value, name)
         return Source(
             name, values, None, pandas_axes(value) if is_a(value, "pandas", "Series", "DataFrame") else ()
         )
@@ -202,7 +255,9 @@ def _read_known(value: Any, name: str) -> Source:
             f"{name} is a {_type_name(value)}, not an array; pass its numbers as a numpy array, for example "
             f"{name}.values() of a Darts series"
         )
-    return Source(name, np.asarray(value))
+    array = np.asarray(value)
+    check_whole(array, value, name)
+    return Source(name, array)
 
 
 def _is_read_item_by_item(value: Any) -> bool:
@@ -259,12 +314,13 @@ def _read_tensor(value: Any) -> AnyArray:
     return array
 
 
-def _read_column(value: Any) -> AnyArray:
+def _read_column(value: Any, name: str) -> AnyArray:
     dtype = _nullable_dtype(value.dtype)
     if dtype is None:
         array: AnyArray = np.asarray(value)
         return array.astype(bool) if str(value.dtype) == "boolean" and not value.isna().any() else array
     array = value.to_numpy(dtype=dtype, na_value=np.nan)
+    check_whole(array, value, name)
     return array
 
 
@@ -277,21 +333,30 @@ def _nullable_dtype(dtype: Any) -> np.dtype[Any] | None:
 
 
 def _read_frame(value: Any, name: str) -> AnyArray:
-    columns = [_read_column(value.iloc[:, k]) for k in range(value.shape[1])]
+    columns = [_read_column(value.iloc[:, k], f"{name}[{value.columns[k]!r}]") for k in range(value.shape[1])]
     for label, column in zip(value.columns, columns, strict=True):
         if column.dtype.kind not in "fiub":
             raise InputTypeError(
                 f"column {label!r} of {name} has dtype {column.dtype}, not real numbers; drop it"
             )
-    if all(isinstance(dtype, np.dtype) for dtype in value.dtypes):
-        array: AnyArray = value.to_numpy()
-        return array
-    return np.stack(columns, axis=1)
+    plain = all(isinstance(dtype, np.dtype) for dtype in value.dtypes)
+    array: AnyArray = value.to_numpy() if plain else np.stack(columns, axis=1)
+    _check_parts(columns, array, name)
+    return array
+
+
+def _check_parts(parts: Sequence[AnyArray], joined: AnyArray, name: str) -> None:
+    """Check that arrays of whole numbers were not joined with others to floats that cannot hold them."""
+    if joined.dtype.kind == "f":
+        for part in parts:
+            _check_exact(part, part.astype(np.float64), name)
 
 
 def _read_sequence(value: Sequence[Any], name: str) -> Source:
     if not _holds_arrays(value):
-        return Source(name, np.asarray(value))
+        array = np.asarray(value)
+        check_whole(array, value, name)
+        return Source(name, array)
     parts = [read(item, f"{name}[{k}]") for k, item in enumerate(value)]
     check_alignment([(part.name, part.axes) for part in parts])
     shapes = {part.values.shape for part in parts}
@@ -306,7 +371,9 @@ def _read_sequence(value: Sequence[Any], name: str) -> Source:
             [np.zeros(parts[0].values.shape, bool) if mask is None else mask for mask in masks]
         )
     axes = (None, *parts[0].axes) if parts[0].axes else ()
-    return Source(name, np.stack([part.values for part in parts]), left_out, axes, parts[0].unit)
+    joined = np.stack([part.values for part in parts])
+    _check_parts([part.values for part in parts], joined, name)
+    return Source(name, joined, left_out, axes, parts[0].unit)
 
 
 def _holds_arrays(value: Sequence[Any]) -> bool:

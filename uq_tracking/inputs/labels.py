@@ -238,12 +238,13 @@ def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
 
 def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Position of each sample's time, in the shape of the order, and how many samples each time has."""
-    values = np.asarray(read(order, "order").values)
+    source = read(order, "order")
+    values = np.asarray(source.values)
     if not values.size:
         raise EmptyInputError("order is empty; pass the time of every sample")
     if values.dtype.kind not in "iufmM":
         raise InputTypeError(f"order holds {values.dtype}; pass the time of each sample, as numbers or dates")
-    if values.dtype.kind in "fmM" and not np.isfinite(values.astype(np.float64)).all():
+    if source.left_out is not None or (values.dtype.kind in "fmM" and not np.isfinite(values).all()):
         raise InvalidValueError("order has missing values; pass the time of every sample")
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return place.reshape(values.shape), count
