@@ -110,8 +110,8 @@ class ScoreOptions(Settings):
         - True, a method's name or a list of names, without a second set: one half of the samples is scored before
           and after, with parameters fitted on the other half; whole groups if ``groups`` are given, else at random.
     recalibration : str or iterable of str, optional
-        Methods to fit to the second set or to each half; by default ``std_scaling``, or ``temperature`` for class
-        probabilities.
+        Methods to fit to the second set or to each half; by default ``std_scaling``; for class probabilities
+        ``temperature``, or ``logistic`` if there are two.
     intervals : bool, optional
         Whether to compute confidence intervals, ``report.intervals``. By default only if ``groups`` are given, which
         are then resampled. True without groups resamples the samples as if they were independent: neighboring

@@ -239,7 +239,11 @@ class TestTemperature:
         ):
             parts = [probs[:, part] if "members_axis" in options else probs[part] for part in half]
             report = uq.evaluate(
-                labels[half[0]], probs=parts[0], calibration=(labels[half[1]], parts[1]), **options
+                labels[half[0]],
+                probs=parts[0],
+                calibration=(labels[half[1]], parts[1]),
+                recalibration="temperature",
+                **options,
             )
             after = report.recalibration["methods"]["temperature"]
             assert abs(after["scalars"]["temperature"] - 2.0) < 0.25
@@ -251,8 +255,8 @@ class TestTemperature:
         with pytest.warns(TrackingWarning, match="no scores after temperature: .*not finite"):
             report = uq.evaluate(labels, probs=softmax(z), calibration=(labels, sure))
         assert "not finite" in report.recalibration["methods"]["temperature"]["refused"]
-        with pytest.raises(SettingsError, match="no recalibration method is called 'isotonic'"):
-            uq.evaluate(labels, probs=z, logits=True, calibration="isotonic")
+        with pytest.raises(SettingsError, match="no recalibration method is called 'platt'"):
+            uq.evaluate(labels, probs=z, logits=True, calibration="platt")
 
     def test_another_number_of_classes_is_refused(self):
         labels, z = samples(500)

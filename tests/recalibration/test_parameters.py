@@ -28,6 +28,7 @@ from uq_tracking.recalibration.quantiles import Conformal
 
 from .samples import METHODS, overconfident
 
+OF_CLASSES = ("temperature", "bias_temperature", "logistic", "isotonic")
 HERE = FittedOn(n=10, source="exact")
 DOUBLE = StdScaling(factor=2.0, fitted_on=HERE)
 
@@ -40,10 +41,14 @@ def fitted():
     labels, logits = rng.integers(0, 3, 300), rng.normal(size=(300, 3))
     logits[np.arange(300), labels] += 1
     made["temperature"] = uq.recalibrate((labels, logits), "temperature", split="val")
+    made["bias_temperature"] = uq.recalibrate((labels, logits), "bias_temperature", split="val")
+    event, log_odds = np.tile(labels == 0, 4).astype(int), np.tile(logits[:, 0], 4)
+    for method in ("logistic", "isotonic"):
+        made[method] = uq.recalibrate((event, log_odds), method, split="val")
     return made
 
 
-@pytest.mark.parametrize("method", [*METHODS, "temperature"])
+@pytest.mark.parametrize("method", [*METHODS, *OF_CLASSES])
 def test_parameters_survive_json(fitted, method, tmp_path):
     one = fitted[method]
     one.to_json(tmp_path / "fit.json")
@@ -54,7 +59,7 @@ def test_parameters_survive_json(fitted, method, tmp_path):
     assert len(one.to_json()) < 100_000
 
 
-@pytest.mark.parametrize("method", [*METHODS, "temperature"])
+@pytest.mark.parametrize("method", [*METHODS, *OF_CLASSES])
 def test_parameters_are_frozen_and_name_themselves(fitted, method):
     one = fitted[method]
     assert one.method == method

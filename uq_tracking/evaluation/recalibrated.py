@@ -112,7 +112,8 @@ def with_refusal(
 ) -> Report:
     """Add the reason why no method has scores after it, and warn; arguments as for ``evaluate``."""
     given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
-    wanted = names or recalibration or task_of(report).recalibration
+    facts = {} if report.statistics is None else report.statistics.facts
+    wanted = names or recalibration or task_of(report).recalibration_of(facts)
     methods = [item.method for item in given] or [method.method for method in _methods(report.task, wanted)]
     how = FITTED_OBJECT if given else AT_RANDOM if calibration is True or names else SECOND_SET
     warn(f"{', '.join(methods)}: no scores after recalibration: {refusal}")
@@ -144,7 +145,7 @@ class _Bench:
         if given:
             return FITTED_OBJECT, [(item.method, partial(self._applied, item)) for item in given]
         task = task_of(self.before)
-        methods = _methods(task.name, names or recalibration or task.recalibration)
+        methods = _methods(task.name, names or recalibration or task.recalibration_of(self.statistics.facts))
         if calibration is True or names:
             how = AT_RANDOM if self.samples.codes is None else BY_GROUPS
             return how, [(method.method, partial(self._cross_fitted, method)) for method in methods]

@@ -325,7 +325,8 @@ def _panel_title(ax: Axes, text: str) -> None:
 
 def class_before_after(report: Report) -> Figure:
     """Draw the reliability of classes before and after the first recalibration, side by side."""
-    name, reports = "Before and after temperature scaling", (report, report.after())
+    method, reports = next(iter(report.scored_methods())), (report, report.after())
+    name = f"Before and after {one_line(method)}"
     try:
         tables = [columns(each, "reliability", "confidence", "accuracy", score="ece") for each in reports]
     except NothingToDrawError as nothing:

@@ -366,6 +366,8 @@ class ClassificationRecalibration(Recalibration):
     """
 
     task: ClassVar[TaskName] = "classification"
+    takes_certainty: ClassVar[bool] = False
+    """True for a method of two classes that can be fitted to probabilities of 0 and 1, whose logits are infinite."""
 
     n_logits: int
 
@@ -399,7 +401,7 @@ class ClassificationRecalibration(Recalibration):
         RecalibrationError
             Labels are out of range, logits are not finite, or the method finds no best parameters.
         """
-        truth, scores, weight, n_logits = _checked(cls.method, labels, logits, ignore_label, weights)
+        truth, scores, weight, n_logits = _checked(cls, labels, logits, ignore_label, weights)
         known = replace(fitted_on or FittedOn(n=0, source="arrays"), n=len(truth), source="arrays")
         return cls(n_logits=n_logits, fitted_on=known, **cls.best(truth, scores, weight))
 
@@ -458,7 +460,11 @@ class ClassificationRecalibration(Recalibration):
 
 
 def _checked(
-    method: str, labels: Any, logits: Any, ignore_label: int | None, weights: Any
+    method: type[ClassificationRecalibration],
+    labels: Any,
+    logits: Any,
+    ignore_label: int | None,
+    weights: Any,
 ) -> tuple[Labels, Logits, Weights, int]:
     """Return labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
     truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
@@ -484,14 +490,15 @@ def _checked(
         truth, scores = truth[keep], scores[keep]
     truth = truth.astype(np.int64)
     if not len(truth) or scores.shape[-1] < 2:
-        raise RecalibrationError(f"{method} needs at least one labelled sample and two classes")
+        raise RecalibrationError(f"{method.method} needs at least one labelled sample and two classes")
     outside = (truth < 0) | (truth >= scores.shape[-1])
     if outside.any():
         raise RecalibrationError(
             f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
             "pass ignore_label= if one means 'no class'"
         )
-    bad = int(np.count_nonzero(~np.isfinite(scores)))
+    takes_infinite = method.takes_certainty and scores.shape[-1] == 2
+    bad = int(np.count_nonzero(np.isnan(scores) if takes_infinite else ~np.isfinite(scores)))
     if bad:
         raise RecalibrationError(
             f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"

@@ -37,12 +37,13 @@ def recalibrate(
     ----------
     source : Report, Statistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, as does a
-        stored run, so the predictions are not needed again. For ``method="temperature"``, those of
+        stored run, so the predictions are not needed again. For methods of classification, those of
         `Predictions.from_probs`, which take classes on any axis, masks and members, or ``(labels, logits)`` with
         classes on the last axis.
     method : str
         ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``,
-        ``temperature``, or a plugin's.
+        of class probabilities ``temperature``, ``bias_temperature``, and for two classes ``logistic``, ``isotonic``;
+        or a plugin's.
     family, dof : optional
         Distribution behind the recalibration, as in ``Settings``; by default the report's, else Gaussian.
     n_bins : int, optional
@@ -50,7 +51,7 @@ def recalibrate(
     split : str, optional
         Name of the set, stored with the parameters.
     ignore_label : int, optional
-        Label that ``temperature`` ignores.
+        Label that methods of classification ignore.
     weights : array, optional
         For a tuple of arrays, how much each sample counts, as for `Predictions`.
     by : labels, optional
@@ -179,7 +180,8 @@ def _no_statistics(source: Any, statistics: Any) -> str:
     kind = type(source).__name__
     if statistics is not None or isinstance(source, Predictions):
         task = plugins.tasks()[source.task]
-        use = f"; use method={task.recalibration!r}" if task.recalibration else ""
+        method = task.recalibration_of((source if statistics is None else statistics).facts)
+        use = f"; use method={method!r}" if method else ""
         return f"this method needs a mean and a std, but the {kind} is a {task.name}'s{use}"
     if hasattr(source, "statistics"):
         return (

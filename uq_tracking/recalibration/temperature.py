@@ -1,4 +1,4 @@
-"""One temperature for all logits of a classifier."""
+"""One temperature for all logits of a classifier, and an offset for each class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.errors import RecalibrationError
+from uq_tracking.errors import RecalibrationError, warn
 from uq_tracking.inputs.forms.probabilities import log_softmax
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
@@ -16,6 +16,7 @@ from uq_tracking.recalibration.base import (
     Labels,
     Logits,
     Weights,
+    check_finite,
     check_positive,
     recalibrator,
 )
@@ -25,6 +26,8 @@ BLOCK = 1 << 16
 """Samples processed at a time."""
 WIDEST = math.log(1e4)
 """The search covers temperatures between exp(-WIDEST) and exp(WIDEST)."""
+PER_CLASS = 50
+"""Samples per class that offsets need: with 30, they are worse than a temperature alone on calibrated data."""
 
 
 @recalibrator
@@ -104,3 +107,100 @@ def _loss(truth: Labels, scores: Logits, weight: Weights, temperature: float) ->
         losses = np.log(np.exp(z).sum(axis=-1)) - z[np.arange(len(labels)), labels]
         total += float((losses if weight is None else losses * weight[part]).sum())
     return total / (len(truth) if weight is None else float(weight.sum()))
+
+
+@recalibrator
+@dataclass(frozen=True, kw_only=True)
+class BiasTemperature(ClassificationRecalibration):
+    """One divisor for every logit and an offset for each class, by maximum likelihood (Alexandari et al. 2020).
+
+    ``softmax(logits / temperature + offsets)``, for more than two classes. With fewer than 50 samples per class, or
+    if a class does not occur, a warning says so and the offsets are 0.
+
+    Attributes
+    ----------
+    temperature : float
+    offsets : tuple of float
+        One per class, with sum 0; below 0 for a class that is stated too often.
+    """
+
+    method = "bias_temperature"
+
+    temperature: float
+    offsets: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_positive("temperature", [self.temperature])
+        check_finite("offsets", self.offsets)
+        if len(self.offsets) != self.n_logits:
+            raise RecalibrationError(
+                f"offsets must be of {self.n_logits} classes, not of {len(self.offsets)}"
+            )
+
+    @classmethod
+    @override
+    def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
+        """Find the temperature and offsets that minimize the negative log likelihood."""
+        classes = logits.shape[1]
+        if classes == 2:
+            raise RecalibrationError(
+                "bias_temperature is for more than two classes; use logistic, which has an offset and a slope"
+            )
+        temperature = _search(labels, logits, weights)
+        lacking = np.flatnonzero(np.bincount(labels, minlength=classes) == 0)
+        why = ""
+        if len(labels) < PER_CLASS * classes:
+            why = f"needs {PER_CLASS * classes} samples for {classes} classes, but there are {len(labels)}"
+        elif len(lacking):
+            why = f"needs samples of every class, but class {lacking[0]} does not occur"
+        if why:
+            warn(f"bias_temperature {why}; fitted a temperature without offsets")
+            return {"temperature": temperature, "offsets": (0.0,) * classes}
+        return _search_offsets(labels, logits, weights, temperature)
+
+    @override
+    def scalars(self) -> dict[str, float]:
+        return {"bias_temperature": self.temperature, "bias_largest": max(map(abs, self.offsets))}
+
+    @override
+    def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
+        return log_softmax(logarithms / self.temperature + np.asarray(self.offsets))
+
+
+def _search_offsets(truth: Labels, scores: Logits, weight: Weights, temperature: float) -> dict[str, Any]:
+    """Minimize over the inverse temperature, relative to a first guess, and the offsets; the loss is convex."""
+    from scipy.optimize import minimize
+
+    total = len(truth) if weight is None else float(weight.sum())
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        value, slopes = 0.0, np.zeros_like(parameters)
+        for start in range(0, len(truth), BLOCK):
+            part = slice(start, start + BLOCK)
+            labels, z = truth[part], scores[part].astype(np.float64) / temperature
+            z -= z.max(axis=1, keepdims=True)
+            logs = log_softmax(parameters[0] * z + parameters[1:])
+            rows = np.arange(len(labels))
+            w = np.ones(len(labels)) if weight is None else weight[part]
+            value -= float(w @ logs[rows, labels])
+            off = np.exp(logs)
+            off[rows, labels] -= 1
+            slopes[0] += w @ np.einsum("ij,ij->i", off, z)
+            slopes[1:] += w @ off
+        return value / total, slopes / total
+
+    widest = math.exp(WIDEST)
+    found = minimize(
+        loss,
+        np.concatenate([[1.0], np.zeros(scores.shape[1])]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(1 / widest, widest), *[(None, None)] * scores.shape[1]],
+        options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000, "maxls": 50},
+    )
+    inverse, offsets = float(found.x[0]), found.x[1:] - found.x[1:].mean()
+    if not 1.01 / widest < inverse < 0.99 * widest:
+        raise _no_best(
+            "0: offsets separate the classes" if inverse > 1 else "infinity: the logits do not help"
+        )
+    return {"temperature": temperature / inverse, "offsets": tuple(offsets.tolist())}

@@ -69,6 +69,11 @@ class Classification(Task):
             )
         return {**arrays, "probs": moved}, own
 
+    @override
+    def recalibration_of(self, facts: Mapping[str, Any]) -> str:
+        """An offset and a slope for two classes, which a temperature cannot shift."""
+        return "logistic" if facts.get("n_classes") == 2 else self.recalibration
+
     def reference(self, reference: Any, data: Predictions) -> Any:
         """Probabilities in the same form as the scored ones, or without their members axis."""
         if reference is None:

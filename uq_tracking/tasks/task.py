@@ -185,6 +185,10 @@ class Task(ABC):
         check_shapes(*((name, array.shape) for name, array in arrays.items()))
         return arrays, dict(options)
 
+    def recalibration_of(self, facts: Mapping[str, Any]) -> str:
+        """The default method for what has statistics with these facts."""
+        return self.recalibration
+
     def reference(self, reference: Any, data: Any) -> Any:
         """Check what ``kl_to_reference`` compares with."""
         return reference

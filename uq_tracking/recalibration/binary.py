@@ -1,0 +1,233 @@
+"""Recalibrations of the probability of an event: two classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from uq_tracking.errors import RecalibrationError
+from uq_tracking.recalibration.base import (
+    ClassificationRecalibration,
+    FloatArray,
+    Labels,
+    Logits,
+    Weights,
+    check_finite,
+    check_increasing,
+    check_positive,
+    recalibrator,
+)
+from uq_tracking.typed import override
+
+CERTAIN = math.log(1e7)
+"""Logit that a probability of 1 counts as, unless finite logits are larger; minus this for a probability of 0."""
+FEWEST_SAMPLES, FEWEST_EVENTS = 1000, 50
+"""Samples, and samples of the rarer class, that `Isotonic` needs."""
+
+
+def _log_odds(scores: Logits) -> FloatArray:
+    """Return the logit of class 1, given logits or log probabilities of both classes, shape (n, 2)."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(scores[:, 1].astype(np.float64) - scores[:, 0])
+
+
+def _logarithms(log_odds: FloatArray) -> FloatArray:
+    """Return log probabilities of both classes, shape (n, 2)."""
+    return np.stack([-np.logaddexp(0, log_odds), -np.logaddexp(0, -log_odds)], axis=1)
+
+
+def _check_two_classes(method: str, labels: Labels, scores: Logits) -> None:
+    """Raise RecalibrationError unless there are two classes and both occur."""
+    if scores.shape[1] != 2:
+        raise RecalibrationError(
+            f"{method} recalibrates two classes, but there are {scores.shape[1]}; use temperature or bias_temperature"
+        )
+    if labels.min() == labels.max():
+        raise RecalibrationError(
+            f"{method} needs samples of both classes, but all are of class {labels[0]}; pass a larger set"
+        )
+
+
+@recalibrator
+@dataclass(frozen=True, kw_only=True)
+class Logistic(ClassificationRecalibration):
+    """Offset and slope on the logit of the event, by maximum likelihood (Platt 1999; Cox 1958).
+
+    ``expit(offset + slope logit(p))``, with p the probability of class 1.
+
+    Attributes
+    ----------
+    slope : float
+        Below 1 if probabilities are too extreme.
+    offset : float
+        Below 0 if, at p = 0.5, the event is stated too often.
+    limit : float
+        Logits are cut to ``[-limit, limit]``: the largest of the fit set, at least log(10^7). So the infinite logits
+        of probabilities 0 and 1 have a finite place too.
+    """
+
+    method = "logistic"
+    takes_certainty: ClassVar[bool] = True
+
+    slope: float
+    offset: float
+    limit: float
+
+    def __post_init__(self) -> None:
+        check_finite("offset", [self.offset])
+        check_positive("slope", [self.slope])
+        check_positive("limit", [self.limit])
+
+    @classmethod
+    @override
+    def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
+        """Find the offset and slope that minimize the negative log likelihood."""
+        _check_two_classes(cls.method, labels, logits)
+        x = _log_odds(logits)
+        limit = max(CERTAIN, float(np.abs(x[np.isfinite(x)]).max(initial=0.0)))
+        x = x.clip(-limit, limit)
+        offset, slope = _offset_and_slope(labels == 1, x, weights)
+        if slope <= 0:
+            raise RecalibrationError(
+                f"the event is no more frequent where its probability is higher (slope {slope:.3g}); check which "
+                "class is the event"
+            )
+        return {"slope": slope, "offset": offset, "limit": limit}
+
+    @override
+    def scalars(self) -> dict[str, float]:
+        return {"logistic_slope": self.slope, "logistic_offset": self.offset}
+
+    @override
+    def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
+        x = _log_odds(logarithms).clip(-self.limit, self.limit)
+        return _logarithms(self.offset + self.slope * x)
+
+
+def _offset_and_slope(event: Logits, x: FloatArray, weights: Weights) -> tuple[float, float]:
+    """Return the maximum-likelihood offset and slope of the log odds of the event against x."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    inside, outside = x[event], x[~event]
+    if inside.max() <= outside.min() or outside.max() <= inside.min():
+        raise RecalibrationError(
+            "there is no best slope: one probability separates the samples with the event from those without; "
+            "fit on more, held-out data"
+        )
+    unit = float(np.sqrt(np.mean(np.square(x))))  # so that the search works at any scale of logits
+    columns = np.stack([np.ones_like(x), x / unit])
+    w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
+
+    def loss(parameters: FloatArray) -> float:
+        log_odds = parameters @ columns
+        return float(w @ (np.logaddexp(0, log_odds) - np.where(event, log_odds, 0.0)))
+
+    def gradient(parameters: FloatArray) -> FloatArray:
+        return np.asarray(columns @ (w * (expit(parameters @ columns) - event)))
+
+    def curvature(parameters: FloatArray) -> FloatArray:
+        q = expit(parameters @ columns)
+        return np.asarray((columns * (w * q * (1 - q))) @ columns.T)
+
+    start, goal = np.array([0.0, 1.0]), {"gtol": 1e-12, "maxiter": 1000}
+    found = minimize(loss, start, jac=gradient, hess=curvature, method="trust-exact", options=goal)
+    return float(found.x[0]), float(found.x[1]) / unit
+
+
+@recalibrator
+@dataclass(frozen=True, kw_only=True)
+class Isotonic(ClassificationRecalibration):
+    """Probability of the event replaced by an increasing function of itself (Zadrozny and Elkan 2002).
+
+    The blocks of the isotonic regression of events on probabilities become the points of a line: each stands at its
+    mean probability and states ``(events + 1/2) / (samples + 1)``, so that none states 0 or 1.
+
+    Attributes
+    ----------
+    stated : tuple of float
+        Mean probability of each block, increasing.
+    observed : tuple of float
+        What the block states instead: increasing, linear in between, constant outside.
+    """
+
+    method = "isotonic"
+    takes_certainty: ClassVar[bool] = True
+
+    stated: tuple[float, ...]
+    observed: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_increasing("stated", self.stated)
+        check_increasing("observed", self.observed)
+        check_positive("observed", self.observed)
+        if len(self.stated) != len(self.observed) or not self.stated:
+            raise RecalibrationError("stated and observed must be two columns of one table")
+        if max(self.observed) >= 1:
+            raise RecalibrationError("observed must be below 1")
+
+    @classmethod
+    @override
+    def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
+        """Pool neighbours until shares of events increase.
+
+        Raises
+        ------
+        RecalibrationError
+            There are fewer than 1000 samples, or fewer than 50 of either class, which it would follow one by one.
+        """
+        from scipy.special import expit
+
+        _check_two_classes(cls.method, labels, logits)
+        w = np.ones(len(labels))
+        if weights is not None:
+            w = weights * (weights.sum() / np.square(weights).sum())
+        n, events = float(w.sum()), float(w[labels == 1].sum())
+        if n < FEWEST_SAMPLES or min(events, n - events) < FEWEST_EVENTS:
+            raise RecalibrationError(
+                f"isotonic needs at least {FEWEST_SAMPLES} samples and {FEWEST_EVENTS} of either class, but there "
+                f"are {n:.0f}, of which {events:.0f} of class 1; use logistic"
+            )
+        p, place = np.unique(expit(_log_odds(logits)), return_inverse=True)
+        sums = np.zeros((3, len(p)))
+        for row, column in zip(sums, (w, w * (labels == 1), w * p[place]), strict=True):
+            row += np.bincount(place, column)
+        stated, observed = _points(sums)
+        return {"stated": tuple(stated.tolist()), "observed": tuple(observed.tolist())}
+
+    @override
+    def scalars(self) -> dict[str, float]:
+        return {"isotonic_min": self.observed[0], "isotonic_max": self.observed[-1]}
+
+    @override
+    def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
+        from scipy.special import expit
+
+        new = np.interp(expit(_log_odds(logarithms)), self.stated, self.observed)
+        return np.stack([np.log1p(-new), np.log(new)], axis=1)
+
+
+def _points(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean probability and smoothed share of events of each block of distinct probabilities.
+
+    ``sums`` are samples, events and probabilities of each, shape (3, n). Smoothing moves small blocks most and may undo their order; such neighbours are pooled, too.
+    """
+    from scipy.optimize import isotonic_regression
+
+    first = isotonic_regression(sums[1] / sums[0], weights=sums[0]).blocks[:-1]
+    kept: list[FloatArray] = []
+    for block in np.add.reduceat(sums, first, axis=1).T:
+        whole = block
+        while kept and _smoothed(kept[-1]) >= _smoothed(whole):
+            whole = kept.pop() + whole
+        kept.append(whole)
+    pooled = np.stack(kept).T
+    return pooled[2] / pooled[0], _smoothed(pooled)
+
+
+def _smoothed(sums: FloatArray) -> FloatArray:
+    """Return (events + 1/2) / (count + 1), for counts and events along the first axis."""
+    return np.asarray((sums[1] + 0.5) / (sums[0] + 1))
