@@ -106,9 +106,7 @@ class TestReport:
     def test_classes_of_a_stream_are_logged_with_the_reason(self, tmp_path):
         accumulator = uq.Accumulator()
         accumulator.update([0, 1, 1], probs=[0.2, 0.9, 0.4])
-        with pytest.warns(
-            TrackingWarning, match="temperature: no scores after recalibration: .*probabilities"
-        ):
+        with pytest.warns(TrackingWarning, match="logistic: no scores after recalibration: .*probabilities"):
             report = uq.log(accumulator, calibration=True, run=f"dir:{tmp_path}", strict=True)
         assert report.scores
 

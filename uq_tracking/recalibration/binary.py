@@ -213,7 +213,8 @@ class Isotonic(ClassificationRecalibration):
 def _points(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return mean probability and smoothed share of events of each block of distinct probabilities.
 
-    ``sums`` are samples, events and probabilities of each, shape (3, n). Smoothing moves small blocks most and may undo their order; such neighbours are pooled, too.
+    ``sums`` are samples, events and probabilities of each, shape (3, n). Smoothing moves small blocks most and may
+    undo their order; such neighbours are pooled, too.
     """
     from scipy.optimize import isotonic_regression
 

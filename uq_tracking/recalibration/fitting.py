@@ -180,7 +180,7 @@ def _no_statistics(source: Any, statistics: Any) -> str:
     kind = type(source).__name__
     if statistics is not None or isinstance(source, Predictions):
         task = plugins.tasks()[source.task]
-        method = task.recalibration_of((source if statistics is None else statistics).facts)
+        method = task.recalibration_of(getattr(source if statistics is None else statistics, "facts", {}))
         use = f"; use method={method!r}" if method else ""
         return f"this method needs a mean and a std, but the {kind} is a {task.name}'s{use}"
     if hasattr(source, "statistics"):
