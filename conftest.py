@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from _pytest.doctest import DoctestModule
+from matplotlib.figure import Figure
 
 from tests.browser import MISSING, browser, is_skipped_for_it
 from tests.mlflow_stores import mlflow_imported, server, sqlite_uri
+from uq_tracking.drawings import pictured
 from uq_tracking.tracking.deadline import THREADS
 from uq_tracking.tracking.health import forget_health
+from uq_tracking.tracking.journal import Write
 
 __all__ = ["browser", "mlflow_imported", "server", "sqlite_uri"]
 
@@ -53,6 +56,19 @@ def _keep_reports_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def _a_busy_machine_is_no_failing_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls without a deadline of their own wait until even a store that is made beside other tests answers."""
     monkeypatch.setenv("UQ_TRACKING_DEADLINE", "60")
+
+
+@pytest.fixture(autouse=True)
+def _no_picture_that_nobody_looks_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Log plain figures in place of drawn ones, which take most of a call, where a test is of something else."""
+    if request.node.get_closest_marker("pictures") is None:
+        monkeypatch.setattr("uq_tracking.tracking.publish._drawn", _plain)
+
+
+def _plain(method: str, name: str, _: Callable[[], Figure]) -> Write:
+    """Log an empty figure, small and of the name's own size, under the name of a drawn one."""
+    figure = pictured(Figure((0.2 + 0.01 * len(name), 0.2), dpi=50))
+    return lambda run: getattr(run, method)(name, figure)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
