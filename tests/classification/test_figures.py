@@ -170,6 +170,7 @@ class TestMaps:
 
 
 @pytest.mark.parametrize("name", ["by_group", "by_members", "stability"])
+@pytest.mark.pictures
 def test_curves_on_demand_are_drawn_as_those_of_a_regression(name):
     labels, logits = samples(300)
     members = softmax(logits + np.random.default_rng(1).normal(size=(4, *logits.shape)))

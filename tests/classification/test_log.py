@@ -119,6 +119,7 @@ def test_arrays_that_cannot_be_scored_raise_before_anything_is_written(folder):
     assert not list((folder / "runs").rglob("report.json"))
 
 
+@pytest.mark.pictures
 def test_the_warning_stands_at_the_callers_line(folder, monkeypatch):
     def broken(*given):
         raise RuntimeError("no ink")

@@ -20,6 +20,7 @@ def pictures(place, folder):
 
 
 @pytest.mark.parametrize("method", ["log_figure", "log_scalars"])
+@pytest.mark.pictures
 def test_figures_and_scores_catch_up_with_the_report(dir_place, tmp_path, monkeypatch, method):
     data = predictions(n=100)
     dir_place.log(data, figures=True)

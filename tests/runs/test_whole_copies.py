@@ -130,7 +130,9 @@ def test_two_processes_that_copy_at_once_make_one_copy_of_each_run(tmp_path, req
         for process in processes:
             process.stdout.readline()
         (tmp_path / f"go{attempt}").touch()
-    assert [process.wait(120) for process in processes] == [0] * PROCESSES
+    for process in processes:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in processes] == [0] * PROCESSES
     for each in places:
         copies = each.runs()
         assert len(copies) == 4

@@ -280,6 +280,7 @@ def test_maps_of_arrays_and_of_streams(case, tmp_path):
     assert pictures[0] == pictures[1]
 
 
+@pytest.mark.pictures
 def test_rescoring_redraws_the_figures(case, tmp_path):
     case.log(*case.arrays, run=tmp_path / "run", maps=False)
     before = (tmp_path / "run" / "uq_reliability.png").read_bytes()

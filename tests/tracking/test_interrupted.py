@@ -71,6 +71,7 @@ def test_what_a_signal_handler_raises_passes_and_the_call_is_kept(hung, kind, mo
     assert "uq/report.json" in FolderStore(run.path.parent).files(run.path.name)
 
 
+@pytest.mark.pictures
 def test_an_interruption_while_its_run_is_being_made_makes_no_second_one(tmp_path, monkeypatch):
     create, draw, drawn = FolderStore.create, FigureSpec.draw, []
 

@@ -209,7 +209,7 @@ def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
 
 def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -> str:
     """Describe one part: ``the smallest 20 % (below 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
-    part, share = parts[place], f"{100 * parts[place].share:.0f} %"
+    part, share = parts[place], f"{round(100 * parts[place].share, 9):.0f} %"
     low, high = format_number(part.low, 2), format_number(part.high, 2)
     smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
     if place == 0:

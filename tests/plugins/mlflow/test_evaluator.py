@@ -174,6 +174,7 @@ def test_columns_of_the_input_serve_a_model_too(evaluate):
     assert result.artifacts["uq/report"].content["counts"]["n_masked"] == frame["bad"].sum()
 
 
+@pytest.mark.pictures
 def test_figures_and_reports_are_artifacts_of_the_result(evaluate, tmp_path):
     result = evaluate(predictions="mean", config={"figures": True})
     assert {"uq/report", "uq_calibration", "uq_reliability"} <= set(result.artifacts)
