@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.pictures
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 

@@ -11,6 +11,8 @@ from uq_tracking.runs import RescoreOptions
 from uq_tracking.streams.map_samples import case_arrays
 from uq_tracking.tracking.cases import DrawnCases
 
+pytestmark = pytest.mark.pictures
+
 Y = np.random.default_rng(0).normal(size=(5, 18, 20))
 SIZES = np.array([2.0, 1.0, 5.0, 3.0, 4.0])[:, None, None]
 
