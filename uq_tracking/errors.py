@@ -109,6 +109,10 @@ class TrackerUnreachableError(BackendError, ConnectionError):
     """A tracker that does not answer; the call sends nothing more to it."""
 
 
+class PermissionDeniedError(BackendError):
+    """A run or an experiment that the tracker lets others write to, but not this user."""
+
+
 class PluginError(UQTrackingError):
     """A plugin that cannot be loaded, or two plugins that claim the same name."""
 

@@ -18,8 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, redact
+from uq_tracking.errors import (
+    BackendError,
+    PermissionDeniedError,
+    RunNotFoundError,
+    TrackerUnreachableError,
+    redact,
+)
 from uq_tracking.tracking.deadline import check_listens
+from uq_tracking.tracking.guard import watch
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -30,6 +37,8 @@ T = TypeVar("T")
 
 ROOM = 8 * 2**20
 """With less free space than this, in bytes, nothing is written to MLflow's file store."""
+LONGEST = 10_000
+"""Characters of an error that are looked through: MLflow puts whole answers there."""
 _FRESH = 1.0
 """Seconds for which an answer counts as a sign of life; after that, check for a dead server before MLflow retries."""
 _UNREACHABLE = ("Max retries exceeded", "OperationalError")
@@ -53,6 +62,8 @@ class Connection:
         ------
         TrackerUnreachableError
             The server or database does not answer.
+        PermissionDeniedError
+            The server forbids it.
         RunNotFoundError
             There is no such run or experiment, or the run is deleted.
         BackendError
@@ -61,16 +72,18 @@ class Connection:
         try:
             if time.monotonic() - self._answered > _FRESH:
                 check_listens(self.uri)
-            found = function()
-            self._answered = time.monotonic()
-            return found
         except TrackerUnreachableError as error:
             raise TrackerUnreachableError(
                 f"the MLflow server does not answer: {redact(str(error))}; "
                 "restart it, or correct MLFLOW_TRACKING_URI"
             ) from error
+        watch()  # MLflow may have been imported in this very call
+        try:
+            found = function()
         except Exception as error:
             raise _translated(what, error) from error
+        self._answered = time.monotonic()
+        return found
 
 
 def check_room(tracking_uri: str) -> None:
@@ -103,13 +116,19 @@ def place_of(client: MlflowClient | None) -> str:
 
 def _translated(what: str, error: Exception) -> Exception:
     """Translate an error of MLflow, or of a library below it, to a class that says what it means."""
-    text = redact(f"{what}: {error}")
+    cause: BaseException | None = error
+    while cause is not None:  # MLflow wraps what the guard of its requests raises
+        for kind in (PermissionDeniedError, TrackerUnreachableError):
+            if isinstance(cause, kind):
+                return kind(redact(f"{what}: {cause}"))
+        cause = cause.__cause__ or cause.__context__
+    text = redact(f"{what}: {str(error)[:LONGEST]}")
     code = getattr(error, "error_code", None)
     if code == "RESOURCE_DOES_NOT_EXIST":
         return RunNotFoundError(f"{text}; check the run id and MLFLOW_TRACKING_URI")
-    if "must be in the 'active' state" in str(error):
+    if "must be in the 'active' state" in text:
         return RunNotFoundError(f"{text}; restore it with `mlflow runs restore --run-id RUN_ID`")
-    if isinstance(error, ConnectionError) or any(sign in str(error) for sign in _UNREACHABLE):
+    if isinstance(error, ConnectionError) or any(sign in text for sign in _UNREACHABLE):
         return TrackerUnreachableError(text)
     return BackendError(text) if code in _REFUSED else error
 

@@ -2,16 +2,38 @@
 
 ``python -m tests.faults.gateway PORT TARGET_PORT FOLDER``: serves ``PORT`` and passes requests on. The file
 ``FOLDER/mode`` says what happens to requests other than ``/health``, which is always well: ``pass``, a status
-(``500``), ``slow SECONDS``, ``garbage``, ``half``, ``hang``, or ``status 503 /path`` for the paths that hold a text.
+(``500``), ``slow SECONDS``, ``garbage``, ``half``, ``hang``, ``status 503 /path`` for the paths that hold a text,
+``forbid TEXT`` for the requests that hold one, ``later`` (429 for a day), ``empty`` (200 and ``{}``),
+``redirect URL``, or answers without an end: ``drip``, ``endless``, ``bomb`` (3 MB that unpack to 3 GB).
 """
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import http.server
 import sys
 import time
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+
+def drip() -> Iterator[bytes]:
+    while True:
+        yield b" "
+        time.sleep(1.0)
+
+
+def endless() -> Iterator[bytes]:
+    yield b'{"runs": ['
+    while True:
+        yield b"1, " * 10_000
+
+
+@cache
+def bomb() -> bytes:
+    return gzip.compress(bytes(2**26)) * 48
 
 
 class Gateway(http.server.ThreadingHTTPServer):
@@ -45,12 +67,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
         mode = ["pass"] if self.path.startswith("/health") else self.server.mode()
         if mode[0] == "status":
             mode = [mode[1]] if mode[2] in self.path else ["pass"]
+        if mode[0] == "forbid":
+            mode = ["403"] if mode[1] in self.path or mode[1].encode() in body else ["pass"]
         if mode[0] == "404":  # as of a proxy that has lost its route
             return self._answer(404, b"<html>not found</html>", [("Content-Type", "text/html")])
         if mode[0].isdigit():
             return self._answer(int(mode[0]), b'{"error_code": "TEMPORARILY_UNAVAILABLE", "message": "sick"}')
         if mode[0] == "garbage":
             return self._answer(200, b"\x00\xff<html>not json")
+        if mode[0] == "later":
+            return self._answer(429, b"{}", [("Retry-After", "100000")])
+        if mode[0] == "empty":
+            return self._answer(200, b"{}", [("Content-Type", "application/json")])
+        if mode[0] == "redirect":
+            return self._answer(307, b"", [("Location", mode[1] + self.path)])
+        if mode[0] == "bomb":
+            return self._answer(200, bomb(), [("Content-Encoding", "gzip")])
+        if mode[0] in ("drip", "endless"):
+            return self._without_end(drip() if mode[0] == "drip" else endless())
         if mode[0] == "hang":
             time.sleep(3600)
         if mode[0] == "slow":
@@ -64,6 +98,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         return self._answer(status, content, headers)
+
+    def _without_end(self, pieces):
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        for piece in pieces:
+            self.wfile.write(piece)
+            self.wfile.flush()
 
     def _pass_on(self, body):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=60)

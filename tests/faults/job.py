@@ -35,6 +35,8 @@ class Found:
     raised: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
     ended: float = 0.0
+    memory: float = 0.0
+    """The most that the process has used, in MB, where the system tells."""
 
 
 def main(arguments: dict[str, Any]) -> None:
@@ -82,8 +84,15 @@ def main(arguments: dict[str, Any]) -> None:
         except Exception as error:
             found.warned.append(f"finish: {error!r}")  # the tracker's own, which its users know
         (folder / "finish").write_text(f"{time.perf_counter() - start}")
+    found.memory = most_memory()
     found.ended = time.monotonic()
     (folder / "result.json").write_text(json.dumps(asdict(found)))
+
+
+def most_memory() -> float:
+    with suppress(OSError, IndexError):
+        return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+    return 0.0
 
 
 def opened(arguments: dict[str, Any]) -> Any:

@@ -19,6 +19,8 @@ from tests.faults.stores import Content, Store, differences, directory_store
 STEPS = 8
 SICK_STEP, WELL_STEP = 2, 6
 SICK_FROM = f"step{SICK_STEP}"
+MEMORY = 100.0
+"""MB that a disturbed job may need more than an undisturbed one."""
 OF_JOB = ("workers", "finish_timeout", "split", "figures")
 """Options by which an undisturbed job differs from another."""
 
@@ -79,6 +81,8 @@ class Row:
     differing: list[str] = field(default_factory=list)
     """Fields in which the run differs from an undisturbed one."""
     loses: str = ""
+    memory: float = 0.0
+    """The most that the job has used, in MB."""
 
     @property
     def slowest(self) -> float:
@@ -119,9 +123,12 @@ def run_fault(store: Store, folder: Path, fault: Fault) -> Row:
         if calm.raised or calm.failed or calm.warned:
             raise RuntimeError(f"an undisturbed job: {calm.raised} {calm.failed} {calm.warned}")
         store.calm[options] = store.content((folder / "calm" / "run").read_text())
+        store.calm_memory[options] = calm.memory
     row = _run(store, folder / "job", fault, store.deadline)
     found = store.content(fault.instead((folder / "job" / "run").read_text()))
     row.differing = differences(fault.compare(store.calm[options]), fault.compare(found))
+    if (more := row.memory - store.calm_memory[options]) > MEMORY:
+        row.differing.append(f"the job needed {more:.0f} MB more")
     return row
 
 
@@ -143,6 +150,7 @@ def _run(store: Store, folder: Path, fault: Fault, deadline: float) -> Row:
         job.kill()
     row.seconds, row.blocked, row.worked = found["seconds"], found["blocked"], found["worked"]
     row.raised, row.warned = found["raised"], found["warned"]
+    row.memory = found["memory"]
     row.exit_seconds, row.left = found["exit_seconds"], spooled(folder)
     if fault.wandb_sync is not None:
         _wandb_sync(fault.wandb_sync, variables)

@@ -36,6 +36,11 @@ ANSWERS = (
     ("truncated responses", "half"),
     ("never responds", "hang"),
     ("each request takes 0.3 s", "slow 0.3"),
+    ("429, try again in a day", "later"),
+    ("one byte of the response per second", "drip"),
+    ("endless responses", "endless"),
+    ("compressed responses that unpack to 3 GB", "bomb"),
+    ("redirects to another server", "redirect http://localhost:9"),
 )
 
 
@@ -156,7 +161,7 @@ def on_mlflow_files(folder: Path) -> Rows:
     yield store, Fault("unavailable until the job ends", *moved(folder / "mlruns"), until="exit")
     with small_disk(folder / "disk", "64m") as disk:
         full = mlflow_store("MLflow, files", (disk / "mlruns").as_uri())
-        full.calm = store.calm
+        full.calm, full.calm_memory = store.calm, store.calm_memory
         yield full, Fault("disk full for a while", lambda: fill(disk), lambda: free(disk))
         yield full, Fault("disk full until the job ends", lambda: fill(disk), lambda: free(disk), "exit")
 
@@ -169,7 +174,7 @@ def on_tensorboard(folder: Path) -> Rows:
     yield store, Fault("unavailable until the job ends", *moved(runs), until="exit")
     with small_disk(folder / "disk", "8m") as disk:
         full = tensorboard_store(disk)
-        full.calm = store.calm
+        full.calm, full.calm_memory = store.calm, store.calm_memory
         yield full, Fault("disk full until the job ends", lambda: fill(disk), lambda: free(disk), "exit")
 
 
@@ -208,7 +213,7 @@ def on_folders(folder: Path) -> Rows:
     yield store, Fault("unavailable, and the clock is set back a day", *moved(runs), job={"clock": -86400.0})
     with small_disk(folder / "disk") as disk:
         full = directory_store(disk / "runs")
-        full.calm = store.calm
+        full.calm, full.calm_memory = store.calm, store.calm_memory
         yield full, Fault("disk full until the job ends", lambda: fill(disk), lambda: free(disk), "exit")
         fill(disk)
         yield store, Fault("temporary directory full", temporary=disk)
@@ -258,7 +263,7 @@ def on_wandb_offline(folder: Path) -> Rows:
     yield store, Fault("its data directory is unavailable until the job ends", *moved(data), until="end")
     with small_disk(folder / "disk", "64m") as disk:
         full = wandb_offline_store(disk)
-        full.calm = store.calm
+        full.calm, full.calm_memory = store.calm, store.calm_memory
         yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
 
 

@@ -37,6 +37,8 @@ class Store:
     """Seconds; more where an undisturbed call takes long on a busy machine."""
     calm: dict[str, Content] = field(default_factory=dict)
     """What undisturbed runs hold, by the jobs' options."""
+    calm_memory: dict[str, float] = field(default_factory=dict)
+    """The most that undisturbed jobs have used, in MB."""
 
 
 def differences(calm: Content, found: Content) -> list[str]:

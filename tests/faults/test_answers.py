@@ -16,7 +16,7 @@ from tests.faults.gateway import Gateway
 from tests.faults.job import FINAL, arrays
 from tests.faults.stores import differences, mlflow_content
 from tests.runs.conftest import use_tracking_uri
-from uq_tracking.errors import TrackingWarning
+from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.spool import entries
@@ -66,7 +66,7 @@ def log(seed, run, step=None, **options):
     return uq.log(*arrays(seed), run=run, step=step, method="m", figures=False, **options)
 
 
-@pytest.mark.parametrize("status", [500, 503, 429, 401, 403, 404])
+@pytest.mark.parametrize("status", [500, 503, 429, 401, 404])
 def test_an_api_that_fails_while_its_health_is_well(gate, undisturbed, monkeypatch, status):
     uri, answer = gate
     run = new_run(uri)
@@ -87,6 +87,40 @@ def test_an_api_that_fails_while_its_health_is_well(gate, undisturbed, monkeypat
     assert not uq.sync().failed
     assert list(entries()) == []
     assert differences(undisturbed, mlflow_content(uri, run)) == []
+
+
+def test_one_forbidden_run_holds_back_no_other(gate, undisturbed):
+    """403 to one run of two: it is asked once, the other one as ever; a strict call raises and is not sent later."""
+    uri, answer = gate
+    forbidden, own = new_run(uri), new_run(uri)
+    log(0, forbidden, 0, strict=True)
+    answer(f"forbid {forbidden}")
+    with pytest.raises(BackendError, match="denies permission"):
+        log(1, forbidden, 1, strict=True)
+    assert list(entries()) == []
+    with pytest.warns(TrackingWarning, match="denies permission") as told:
+        log(1, forbidden, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrackingWarning)
+        log(2, forbidden, 2)
+        log(FINAL, forbidden)
+        for step in range(3):
+            log(step, own, step, strict=True)
+        log(FINAL, own, strict=True)
+    assert len(told) == 1
+    assert len(list(entries())) == 3
+    assert differences(undisturbed, mlflow_content(uri, own)) == []
+    answer("pass")
+    assert not uq.sync().failed
+    assert differences(undisturbed, mlflow_content(uri, forbidden)) == []
+
+
+def test_refused_credentials_are_named(gate):
+    uri, answer = gate
+    run = new_run(uri)
+    answer("401")
+    with pytest.raises(BackendError, match="refuses the credentials"):
+        log(0, run, 0, strict=True)
 
 
 def test_a_database_that_another_process_holds(sqlite_uri, tmp_path, monkeypatch):

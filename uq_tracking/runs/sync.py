@@ -27,6 +27,7 @@ from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import LoggedRun, logged_runs
 from uq_tracking.tracking.backend import RunStore, StoredRun, calling
 from uq_tracking.tracking.deadline import PATIENCE
+from uq_tracking.tracking.guard import LONG_ANSWER, limited
 from uq_tracking.tracking.health import is_sick
 from uq_tracking.tracking.journal import PAGES, JournalRun, Line, replay
 from uq_tracking.tracking.names import ORIGIN_TAG, REPORT_FILE, curve_name, map_name
@@ -293,6 +294,8 @@ def _file(run: LoggedRun, folder: Path, name: str) -> Path:
 
 SENT = "sent"
 """Folder in which sent entries are kept."""
+SECONDS = 3600.0
+"""Seconds that the calls of one run may take to be sent."""
 MOST_FAILURES = 2
 """After how many entries in a row a tracker that fails on them is not asked again."""
 
@@ -369,7 +372,8 @@ def _send_run(
         _check_place(own[0].origin)
         failed: dict[Path, Exception] = {}
         if not dry_run:
-            message, failed = _sent(own, destination)
+            with limited(SECONDS, LONG_ANSWER):
+                message, failed = _sent(own, destination)
     except Exception as error:  # trackers raise whatever their libraries raise
         failed = {entry.path: error for entry in own}
     for entry in own:

@@ -69,7 +69,7 @@ class LogOptions:
     tags : mapping, optional
         Further tags.
     strict : bool
-        Raise instead of warning if a tracker fails, after trying everything.
+        Raise instead of warning if a tracker fails, after trying everything; what it refuses is not sent later.
     every_rank : bool
         Log from every process of a distributed job as if it were rank zero, each on its own.
     deadline : float, optional

@@ -15,6 +15,7 @@ from urllib.request import getproxies
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, TrackerUnreachableError
+from uq_tracking.tracking.guard import LIMIT, Limit, watch
 
 DEADLINE = 10.0
 PATIENCE = 300.0
@@ -89,7 +90,8 @@ class Budget:
         """Start a call in a thread, and abandon it if it takes longer than the time that is left.
 
         An SDK's time-outs and retries apply to the whole process, including the user's own calls, so they stay as
-        they are; an abandoned call carries on in its thread, which does not keep the process alive.
+        they are. The connections of an abandoned call are shut; what else it does, it carries on in its thread, which
+        does not keep the process alive.
 
         Parameters
         ----------
@@ -111,9 +113,12 @@ class Budget:
                 reason = f"{len(abandoned)} earlier calls are still waiting for its answer"
             return lambda: TrackerUnreachableError(reason)
         context, done, raised = contextvars.copy_context(), threading.Event(), list[BaseException]()
+        limit = LIMIT.get() or Limit(self.left())
+        context.run(LIMIT.set, limit)
 
         def work() -> None:
             try:
+                watch()
                 context.run(function)
             except BaseException as error:
                 raised.append(error)
@@ -131,6 +136,7 @@ class Budget:
                 if not done.is_set() and thread not in abandoned:
                     abandoned.append(thread)
             if not done.is_set():
+                limit.cut()
                 return TrackerUnreachableError(f"no answer within the deadline of {self.seconds:g} s")
             error = raised[0] if raised else None
             if error is None or isinstance(error, Exception):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import threading
 import time
@@ -31,10 +32,13 @@ from uq_tracking.errors import (
     redact,
 )
 from uq_tracking.tracking.deadline import THREADS, check_listens
+from uq_tracking.tracking.guard import Limit, limited
 from uq_tracking.tracking.places import LockedError, spool_lock
 from uq_tracking.tracking.resolve import Opened
 from uq_tracking.tracking.spool import number_of, read_entry
 
+SECONDS = 300.0
+"""Seconds that one piece of a kept call, such as a file, may take in the background."""
 LOCK_SECONDS = 5.0
 """Seconds to wait for a `sync` that is sending the same entries."""
 
@@ -74,9 +78,10 @@ class Waiting:
         """
         taken = 0
 
-        def took() -> None:
+        def took(limit: Limit) -> None:
             nonlocal taken
             taken += 1
+            limit.extend(SECONDS)
 
         try:
             check_listens(place)
@@ -85,11 +90,12 @@ class Waiting:
                     entry = read_entry(self.path)
                 except FileNotFoundError:
                     return "absent"
-                opened = self.open()
-                try:
-                    entry.send(opened.run, took)
-                finally:
-                    opened.release()
+                with limited(SECONDS) as limit:
+                    opened = self.open()
+                    try:
+                        entry.send(opened.run, lambda: took(limit))
+                    finally:
+                        opened.release()
                 with suppress(OSError):
                     self.path.unlink(missing_ok=True)
         except FileFormatError:
@@ -139,6 +145,8 @@ class Health:
     """Threads whose calls took too long; see `Budget`."""
     gone: set[str] = field(default_factory=set)
     """Addresses of runs that the tracker no longer has."""
+    denied: set[str] = field(default_factory=set)
+    """Addresses of runs and experiments that the tracker does not let this user write to."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _entries: list[Waiting] = field(default_factory=list)
     _unconfirmed: dict[Path, threading.Thread] = field(default_factory=dict)
@@ -150,11 +158,16 @@ class Health:
     _asking_since: float | None = None
     _asked: int = 0
 
-    def refusal(self, run: str) -> str | None:
-        """Return why a call for this run should not be sent now; None if it should."""
+    def refusal(self, run: str, *, strict: bool = False) -> str | None:
+        """Return why a call for this run should not be sent now; None if it should.
+
+        A strict call always asks whether it is permitted now.
+        """
         with self._changed:
             if run in self.gone:
                 return f"{run} is gone"
+            if run in self.denied and not strict:
+                return "it has denied permission before"
             if self._sick_since is not None:
                 ago = time.monotonic() - self._sick_since
                 return f"it has not answered for {ago:.0f} s and is being retried in the background"
@@ -208,7 +221,8 @@ class Health:
 
         def confirmed() -> None:
             try:
-                arrival()
+                with limited(math.inf):
+                    arrival()
             except Exception as error:  # trackers raise whatever their libraries raise
                 _log.debug("%s has not confirmed %s: %s", self.name, path, redact(str(error)))
                 return
@@ -261,6 +275,10 @@ class Health:
         """Return the entries in these states, in order."""
         return [waiting for waiting in self._entries if waiting.state in states]
 
+    def _of_run(self, run: str, *states: str) -> list[Waiting]:
+        """Return the entries of a run in these states."""
+        return [waiting for waiting in self._in(*states) if waiting.run == run]
+
     def _start(self) -> None:
         """Start a sending thread unless one is running; start another if that one is stuck."""
         self._drainers = [thread for thread in self._drainers if thread.is_alive()]
@@ -284,6 +302,10 @@ class Health:
             is_wanted = waiting in self._in("queued", "refused")
             if outcome in ("sent", "refused"):
                 self.answered()
+            if outcome == "sent" and waiting.run in self.denied:
+                self.denied.discard(waiting.run)
+                for entry in self._of_run(waiting.run, "refused", "left"):
+                    entry.state = "queued"
             if outcome == "gone":
                 self.gone.add(waiting.run)
             if outcome in ("refused", "stuck") and is_wanted:
@@ -327,9 +349,13 @@ class Health:
 
     def _refuse(self, waiting: Waiting) -> None:
         """Try an entry again later, a few times; then it is left to `sync`."""
-        waiting.state = "left" if waiting.tries >= MOST_TRIES else "refused"
+        before = self._of_run(waiting.run, "left") if waiting.run in self.denied else []
+        waiting.state = "left" if before or waiting.tries >= MOST_TRIES else "refused"
         self._entries = [*(item for item in self._entries if item is not waiting), waiting]
-        if waiting.state == "left":
+        if waiting.state == "left" and not before:
+            if waiting.run in self.denied:
+                for entry in self._of_run(waiting.run, "refused"):
+                    entry.state = "left"
             _log.warning(
                 "%s answers, but does not take the call in %s; `uq-tracking sync` tries again and says why",
                 self._label,

@@ -284,7 +284,14 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
     writers = [
         RunWriter(
             target,
-            Safety(budget, health_of(target.backend, target.place, deadline), about.step, splits, kind),
+            Safety(
+                budget,
+                health_of(target.backend, target.place, deadline),
+                about.step,
+                splits,
+                kind,
+                strict=about.strict,
+            ),
         )
         for target in targets
     ]

@@ -10,7 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from uq_tracking.errors import RunFinishedError, RunNotFoundError, TrackerUnreachableError, printable, redact
+from uq_tracking.errors import (
+    BackendError,
+    PermissionDeniedError,
+    RunFinishedError,
+    RunNotFoundError,
+    TrackerUnreachableError,
+    printable,
+    redact,
+)
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, Ending, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
@@ -33,6 +41,10 @@ LAST_SECONDS = 1.0
 LONGEST_REASON = 600
 """How many characters of a tracker's own message to show."""
 _MAX_FAILURES_IN_A_ROW = 2
+_HOPELESS = (TrackerUnreachableError, RunNotFoundError, PermissionDeniedError)
+"""Errors that the next request of the call would meet again."""
+_LATER = (TrackerUnreachableError, RunNotFoundError, RunFinishedError)
+"""Errors after which a call can be sent later: to a tracker that is back, a new run, or a reopened one."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,8 @@ class Safety:
     splits: Sequence[str | None] = (None,)
     kind: str = ""
     """Scores that the call logs: a later call replaces one of its own kind only."""
+    strict: bool = False
+    """True if the caller is told of a refusal by an error, and decides: it is then not sent later."""
 
 
 @dataclass
@@ -84,7 +98,7 @@ class RunWriter:
     def __post_init__(self) -> None:
         if self.safety is None:
             return
-        reason = self.safety.health.refusal(self.target.label)
+        reason = self.safety.health.refusal(self.target.label, strict=self.safety.strict)
         if reason is not None:
             self._give_up(TrackerUnreachableError(reason))
 
@@ -196,7 +210,7 @@ class RunWriter:
                     action(run)
                 except Exception as error:  # the others may still arrive
                     failures.append((name, error))
-                    if len(failures) >= _MAX_FAILURES_IN_A_ROW or isinstance(error, TrackerUnreachableError):
+                    if len(failures) >= _MAX_FAILURES_IN_A_ROW or isinstance(error, _HOPELESS):
                         raise
 
     def _begin(self, function: Callable[[], object]) -> Ending:
@@ -227,7 +241,7 @@ class RunWriter:
     def _failed(self, names: Sequence[str], error: Exception) -> None:
         self.lost.extend(names)
         self._failures += 1
-        hopeless = isinstance(error, TrackerUnreachableError | RunNotFoundError) or self._opened is None
+        hopeless = isinstance(error, _HOPELESS) or self._opened is None
         if hopeless or self._failures >= _MAX_FAILURES_IN_A_ROW:
             self._gave_up = True
         self.error = self.error or error
@@ -249,13 +263,20 @@ class RunWriter:
             health.gone.add(self.target.label)
         elif self.is_news and (is_unreachable or (self.error and is_sick(self.error) and not self.arrived)):
             health.failed()
+        is_answered = isinstance(self.error, BackendError) and not isinstance(self.error, _LATER)
+        if safety.strict and is_answered:
+            return
+        if isinstance(self.error, PermissionDeniedError):
+            health.denied.add(self.target.label)
         origin = self._origin(safety)
         try:
             self.kept = keep(origin, self._groups)
         except Exception as error:  # a full disk; plugins' figures may raise anything
             self.keeping_failed = error
             return
-        is_refused = not is_unreachable and (self.arrived > 0 or not (self.error and is_sick(self.error)))
+        is_refused = self.target.label in health.denied
+        if not is_unreachable:
+            is_refused |= self.arrived > 0 or not (self.error and is_sick(self.error))
         key = f"{origin.key} {safety.kind}" if origin.is_run else ""
         waiting = Waiting(self.kept, self._again, self.target.label, key)
         health.wait_with(waiting, refused=is_refused)
