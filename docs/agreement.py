@@ -17,6 +17,7 @@ import torchmetrics.classification as tm
 import uncertainty_toolbox as uct
 from scipy import integrate, optimize, stats
 from sklearn import metrics as sk
+from sklearn.linear_model import LogisticRegression
 
 import uq_tracking as uq
 from uq_tracking import plugins
@@ -234,7 +235,33 @@ CLASS_PEERS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     "mce": {"torchmetrics": lambda y, p: calibration(y, p, "max")},
     "miou": {"scikit-learn": lambda y, p: sk.jaccard_score(y, p.argmax(axis=1), average="macro")},
     "entropy_mean": {"scipy": lambda y, p: stats.entropy(p, axis=1).mean()},
+    "failure_auroc": {
+        "scikit-learn": lambda y, p: sk.roc_auc_score(p.argmax(axis=1) == y, p.max(axis=1)),
+    },
 }
+EVENT_PEERS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
+    **CLASS_PEERS,
+    "ece": {"torchmetrics": lambda y, p: event_calibration(y, p, "l1")},
+    "mce": {"torchmetrics": lambda y, p: event_calibration(y, p, "max")},
+    "event_rate": {"scipy": lambda y, p: stats.tmean(y)},
+    "stated_rate": {"scipy": lambda y, p: stats.tmean(p[:, 1])},
+    "event_ratio": {"scipy": lambda y, p: stats.tmean(p[:, 1]) / stats.tmean(y)},
+    "cal_slope": {"scikit-learn": lambda y, p: odds(y, p)},
+    "auroc": {"scikit-learn": lambda y, p: sk.roc_auc_score(y, p[:, 1])},
+    "average_precision": {"scikit-learn": lambda y, p: sk.average_precision_score(y, p[:, 1])},
+}
+"""Scores of two classes: those of calibration are the event's."""
+
+
+def event_calibration(y: Array, p: Array, norm: str) -> float:
+    metric = tm.BinaryCalibrationError(n_bins=10, norm=norm)
+    return float(metric(torch.as_tensor(p[:, 1].copy(), dtype=torch.float64), torch.as_tensor(y)))
+
+
+def odds(y: Array, p: Array) -> float:
+    """Slope of an unpenalized logistic regression on the logit."""
+    fit = LogisticRegression(penalty=None, tol=1e-14, solver="newton-cholesky")
+    return float(fit.fit(np.log(p[:, 1:] / p[:, :1]), y).coef_[0, 0])
 
 
 def calibration(y: Array, p: Array, norm: str) -> float:
@@ -339,16 +366,18 @@ def regression_rows() -> list[tuple[str, str, float]]:
 
 
 def classification_rows() -> list[tuple[str, str, float]]:
-    """The same for class probabilities."""
+    """The same for class probabilities, of four classes and of two."""
     labels, probs = classes()
-    scores = uq.evaluate(labels, probs=probs).scores
-    rows = []
-    for key, score in scores.items():
-        found = {peer: f(labels, probs) for peer, f in CLASS_PEERS.get(key, {}).items()}
-        if key in LITERAL_CLASSIFICATION:
-            found["literal formula"] = LITERAL_CLASSIFICATION[key](labels.tolist(), probs.tolist())
-        rows += [(key, peer, difference(score, float(theirs))) for peer, theirs in found.items()]
-    return rows
+    two = np.stack([probs[:, 1:].sum(axis=1), probs[:, 0]], axis=1)
+    worst: dict[tuple[str, str], float] = {}
+    for y, p, peers in ((labels, probs, CLASS_PEERS), ((labels == 0).astype(int), two, EVENT_PEERS)):
+        for key, score in uq.evaluate(y, probs=p).scores.items():
+            found = {peer: f(y, p) for peer, f in peers.get(key, {}).items()}
+            if key in LITERAL_CLASSIFICATION:
+                found["literal formula"] = LITERAL_CLASSIFICATION[key](y.tolist(), p.tolist())
+            for peer, theirs in found.items():
+                worst[key, peer] = max(worst.get((key, peer), 0.0), difference(score, float(theirs)))
+    return [(key, peer, value) for (key, peer), value in worst.items()]
 
 
 HEAD = """# Agreement with other libraries

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.inputs import Predictions
-from uq_tracking.statistics.classification import CLASSIFICATION
+from uq_tracking.statistics.classification import layout_for
 from uq_tracking.statistics.collecting import How, build_statistics
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.sketch import SKETCH_BITS
@@ -39,4 +39,5 @@ def classification_statistics(
     labels: npt.ArrayLike, probs: npt.ArrayLike, *, statistics: How = "exact", **options: Any
 ) -> Statistics:
     """Statistics of labels, shape (n,), and probabilities, shape (n, C); options as for `Predictions.from_probs`."""
-    return build_statistics(CLASSIFICATION, Predictions.from_probs(labels, probs, **options), statistics)
+    data = Predictions.from_probs(labels, probs, **options)
+    return build_statistics(layout_for(data.facts), data, statistics)

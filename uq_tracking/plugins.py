@@ -38,6 +38,7 @@ BUILT_IN = (
     "uq_tracking.metrics.calibration",
     "uq_tracking.metrics.ranking",
     "uq_tracking.metrics.classification",
+    "uq_tracking.metrics.events",
     "uq_tracking.metrics.forms",
     "uq_tracking.metrics.reference",
     "uq_tracking.curves.regression",

@@ -94,11 +94,11 @@ def test_an_impossible_label_makes_the_log_score_undefined():
 @pytest.mark.parametrize("classes", [2, 5, 30])
 def test_ece_is_that_of_torchmetrics(classes):
     labels, z = samples(3000, classes)
-    probs = softmax(z)
+    probs, key = softmax(z), "ece_top" if classes == 2 else "ece"
     peer = multiclass_calibration_error(
         torch.from_numpy(probs), torch.from_numpy(labels), num_classes=classes, n_bins=10, norm="l1"
     )
-    np.testing.assert_allclose(uq.evaluate(labels, probs=probs).scores["ece"], peer.item(), rtol=1e-5)
+    np.testing.assert_allclose(uq.evaluate(labels, probs=probs).scores[key], peer.item(), rtol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -160,14 +160,18 @@ def test_curves_agree_with_their_scores():
 
 
 def test_empty_bins_are_left_out_of_the_curve():
-    curve = uq.evaluate([0, 0, 1], probs=[[0.95, 0.05], [0.55, 0.45], [0.52, 0.48]]).curves["reliability"]
+    probs = [[0.95, 0.05, 0.0], [0.55, 0.45, 0.0], [0.52, 0.48, 0.0]]
+    curve = uq.evaluate([0, 0, 1], probs=probs).curves["reliability"]
     np.testing.assert_array_equal(curve.columns["count"], [2, 1])
     np.testing.assert_array_equal(curve.steps, [5, 9])
 
 
 def test_a_perfect_classifier_has_no_sparsification():
     report = uq.evaluate(np.arange(10) % 3, probs=np.eye(3)[np.arange(10) % 3])
-    assert report.undefined == {"ause_brier": "every Brier score is 0, so there is no error to normalize by"}
+    assert report.undefined == {
+        "ause_brier": "every Brier score is 0, so there is no error to normalize by",
+        "failure_auroc": "all samples, or none, are classified correctly",
+    }
     assert "sparsification_brier" not in report.curves
     assert report.scores["ece"] == 0
 

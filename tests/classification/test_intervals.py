@@ -25,7 +25,7 @@ from uq_tracking.inference.paired import paired_differences
 from uq_tracking.metrics.registry import compute, find, select
 from uq_tracking.runs.read import logged_runs
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import CLASSIFICATION, confusion_matrix
+from uq_tracking.statistics.classification import confusion_matrix, layout_for
 from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.statistics import resampled
@@ -34,7 +34,7 @@ from uq_tracking.statistics.store import read_statistics, statistics_from_arrays
 from .made import softmax
 
 SETTINGS = Settings()
-SUITE = select("classification")
+SUITE = [metric for metric in select("classification") if metric.when is None]
 SUMS = ("accuracy", "nll", "brier", "entropy_mean", "miou")
 """Scores that coarse buckets do not change."""
 
@@ -56,8 +56,8 @@ def grouped(codes, labels, z, **options):
 
 
 def with_groups(data):
-    statistics = build_statistics(CLASSIFICATION, data)
-    return replace(statistics, groups=build_groups(CLASSIFICATION, data))
+    layout = layout_for(data.facts)
+    return replace(build_statistics(layout, data), groups=build_groups(layout, data))
 
 
 def evaluated(codes, labels, z, **options):

@@ -16,11 +16,15 @@ from uq_tracking.statistics.store import read_statistics, statistics_from_arrays
 from .made import samples, softmax
 
 METRICS = [metric for metric in plugins.metrics("classification").values() if not metric.needs]
-ON_A_GRID = {"ause_brier", "ace", "aurc"}
+ON_A_GRID = {"ause_brier", "ace", "aurc", "augrc", "risk_at_80"}
 """Defined by places in the order: k-fold repetition changes them within 1/N."""
 
 quarters = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)).filter(any)
 rows = st.lists(st.tuples(st.integers(0, 2), quarters), min_size=12, max_size=50)
+pairs = st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(any)
+events = st.lists(st.tuples(st.integers(0, 1), pairs), min_size=12, max_size=50)
+either = st.one_of(rows, events)
+"""Samples of three classes, or of two, of which one is the event."""
 
 
 def arrays(drawn):
@@ -40,7 +44,7 @@ def assert_same(one, other, *, rtol=1e-11, atol=1e-13, skip=()):
         np.testing.assert_allclose(other[0][key], one[0][key], rtol=rtol, atol=atol, err_msg=key)
 
 
-@given(rows, st.randoms())
+@given(either, st.randoms())
 @settings(max_examples=40, deadline=None)
 def test_the_order_of_the_samples_changes_nothing(drawn, random):
     one = classification_statistics(*arrays(drawn))
@@ -64,7 +68,7 @@ def test_the_names_of_the_classes_change_nothing(drawn, names):
     assert_same(one, other, rtol=1e-15, atol=0)
 
 
-@given(rows, st.integers(1, 11))
+@given(either, st.integers(1, 11))
 @settings(max_examples=40, deadline=None)
 def test_parts_merge_to_the_whole(drawn, cut):
     labels, probs = arrays(drawn)
@@ -78,7 +82,7 @@ def test_parts_merge_to_the_whole(drawn, cut):
         assert_same(scores_of(whole), scores_of(parts[1] + parts[0]))
 
 
-@given(rows, st.integers(2, 4))
+@given(either, st.integers(2, 4))
 @settings(max_examples=30, deadline=None)
 def test_repeated_samples_are_counted(drawn, times):
     one = scores_of(classification_statistics(*arrays(drawn)))
@@ -86,7 +90,7 @@ def test_repeated_samples_are_counted(drawn, times):
     assert_same(one, repeated, skip=ON_A_GRID)
 
 
-@given(rows)
+@given(either)
 @settings(max_examples=40, deadline=None)
 def test_a_sketch_of_few_distinct_values_is_exact(drawn):
     exact = classification_statistics(*arrays(drawn))
@@ -112,13 +116,30 @@ def test_tiny_brier_scores_keep_their_digits():
     np.testing.assert_allclose(scores_of(statistics)[0]["brier"], 2 * doubt**2, rtol=1e-6)
 
 
-def test_every_metric_gets_worse_with_the_predictions():
-    labels, z = samples(20_000, 5, factor=1.0)
+@given(events)
+@settings(max_examples=40, deadline=None)
+def test_the_other_class_as_the_event_is_the_same_turned_around(drawn):
+    labels, probs = arrays(drawn)
+    one = classification_statistics(1 - labels, probs[:, ::-1], event=0)
+    top = np.sort(probs, axis=1)
+    clear = top[:, -1] > top[:, -2]  # the first class wins ties
+    skip = (
+        () if clear.all() else {"accuracy", "miou", "ece_top", "aurc", "augrc", "failure_auroc", "risk_at_80"}
+    )
+    found, expected = scores_of(one)[0], scores_of(classification_statistics(labels, probs))[0]
+    for key in (found.keys() & expected.keys()) - {*skip}:
+        np.testing.assert_allclose(found[key], expected[key], rtol=1e-9, atol=1e-12, err_msg=key)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_every_metric_gets_worse_with_the_predictions(classes):
+    labels, z = samples(20_000, classes, factor=1.0)
     good = scores_of(classification_statistics(labels, softmax(z)))[0]
     rng = np.random.default_rng(1)
-    bad = scores_of(classification_statistics(labels, softmax(3 * z + 3 * rng.normal(size=z.shape))))[0]
+    worse = softmax(3 * z + 3 * rng.normal(size=z.shape) + np.arange(classes))
+    bad = scores_of(classification_statistics(labels, worse))[0]
     for metric in METRICS:
-        if metric.direction is not None:
+        if metric.direction is not None and (classes == 2 or metric.when is None):
             assert metric.loss(good[metric.key]) < metric.loss(bad[metric.key]), metric.key
 
 

@@ -93,7 +93,7 @@ def test_every_figure_and_map_names_a_function(task):
 
 
 def test_the_bins_of_a_classification_are_numbered_with_gaps():
-    labels, probs = [0, 0, 1], [[0.55, 0.45], [0.95, 0.05], [0.0, 1.0]]
+    labels, probs = [0, 0, 1], [[0.55, 0.45, 0.0], [0.95, 0.05, 0.0], [0.0, 1.0, 0.0]]
     curve = uq.evaluate(labels, probs=probs).curves["reliability"]
     assert_array_equal(curve.steps, [5, 9])
 

@@ -33,6 +33,20 @@ def hits(labels: Labels, probs: Probs) -> list[float]:
     return [1.0 if top_label(row) == label else 0.0 for label, row in zip(labels, probs, strict=True)]
 
 
+def event_probabilities(probs: Probs) -> list[float]:
+    """Probability of class 1 of two classes."""
+    if len(probs[0]) != 2:
+        raise UndefinedScoreError("more than two classes have no event")
+    return [float(row[1]) for row in probs]
+
+
+def stated_and_observed(labels: Labels, probs: Probs) -> tuple[list[float], list[float]]:
+    """Of two classes the event's probability and occurrence; of more, confidence and correctness."""
+    if len(probs[0]) == 2:
+        return event_probabilities(probs), [float(label) for label in labels]
+    return confidences(probs), hits(labels, probs)
+
+
 def confidences(probs: Probs) -> list[float]:
     return [float(max(row)) for row in probs]
 
@@ -61,10 +75,10 @@ def brier(labels: Labels, probs: Probs) -> float:
     return mean([brier_of(label, row) for label, row in zip(labels, probs, strict=True)])
 
 
-def equal_width(labels: Labels, probs: Probs, n_bins: int) -> list[tuple[int, float, float]]:
-    """(count, accuracy, mean confidence) of each non-empty bin [b/n, (b+1)/n), the last one closed."""
+def equal_width(stated: Floats, observed: Floats, n_bins: int) -> list[tuple[int, float, float]]:
+    """(count, share observed, mean stated) of each non-empty bin [b/n, (b+1)/n), the last one closed."""
     rows = []
-    pairs = list(zip(confidences(probs), hits(labels, probs), strict=True))
+    pairs = list(zip(stated, observed, strict=True))
     for b in range(n_bins):
         last = b == n_bins - 1
         inside = [(c, h) for c, h in pairs if b / n_bins <= c and (last or c < (b + 1) / n_bins)]
@@ -74,20 +88,28 @@ def equal_width(labels: Labels, probs: Probs, n_bins: int) -> list[tuple[int, fl
 
 
 def ece(labels: Labels, probs: Probs, n_bins: int = 10) -> float:
-    return math.fsum(n / len(labels) * abs(acc - conf) for n, acc, conf in equal_width(labels, probs, n_bins))
+    rows = equal_width(*stated_and_observed(labels, probs), n_bins)
+    return math.fsum(n / len(labels) * abs(observed - stated) for n, observed, stated in rows)
+
+
+def ece_top(labels: Labels, probs: Probs, n_bins: int = 10) -> float:
+    event_probabilities(probs)
+    rows = equal_width(confidences(probs), hits(labels, probs), n_bins)
+    return math.fsum(n / len(labels) * abs(observed - stated) for n, observed, stated in rows)
 
 
 def mce(labels: Labels, probs: Probs, n_bins: int = 10) -> float:
-    return max(abs(acc - conf) for _, acc, conf in equal_width(labels, probs, n_bins))
+    rows = equal_width(*stated_and_observed(labels, probs), n_bins)
+    return max(abs(observed - stated) for _, observed, stated in rows)
 
 
 def equal_count(labels: Labels, probs: Probs, n_bins: int) -> list[tuple[int, float, float]]:
-    """(count, accuracy, mean confidence) of each bin of the samples in order of confidence."""
+    """(count, share observed, mean stated) of each bin of the samples in order of the stated probability."""
     if len(labels) < n_bins:
         raise UndefinedScoreError(f"{len(labels)} samples do not fill {n_bins} bins")
-    confidence = confidences(probs)
-    right = in_expected_order(confidence, hits(labels, probs))
-    ordered = sorted(confidence)
+    stated, observed = stated_and_observed(labels, probs)
+    right = in_expected_order(stated, observed)
+    ordered = sorted(stated)
     bins = equal_count_bins(len(labels), n_bins)
     return [(len(b), mean([right[i] for i in b]), mean([ordered[i] for i in b])) for b in bins]
 
@@ -139,6 +161,100 @@ def aurc(labels: Labels, probs: Probs) -> float:
     return mean([mean(wrong[:k]) for k in range(1, len(wrong) + 1)])
 
 
+def augrc(labels: Labels, probs: Probs) -> float:
+    """Mean over k = 1 ... N of the errors among the k most confident samples, over N."""
+    wrong = in_expected_order([-c for c in confidences(probs)], [1.0 - h for h in hits(labels, probs)])
+    return mean([math.fsum(wrong[:k]) / len(wrong) for k in range(1, len(wrong) + 1)])
+
+
+def area_under_roc(values: Floats, positive: Floats) -> float:
+    """Share of the pairs of a positive and a negative sample of which the former has the higher value; ties half."""
+    ups = [value for value, hit in zip(values, positive, strict=True) if hit]
+    downs = [value for value, hit in zip(values, positive, strict=True) if not hit]
+    if not ups or not downs:
+        raise UndefinedScoreError("only one kind of sample")
+    return math.fsum((up > down) + (up == down) / 2 for up in ups for down in downs) / len(ups) / len(downs)
+
+
+def failure_auroc(labels: Labels, probs: Probs) -> float:
+    return area_under_roc(confidences(probs), hits(labels, probs))
+
+
+def risk_at_80(labels: Labels, probs: Probs) -> float:
+    wrong = in_expected_order([-c for c in confidences(probs)], [1.0 - h for h in hits(labels, probs)])
+    return mean(wrong[: -(-4 * len(wrong) // 5)])
+
+
+def event_rate(labels: Labels, probs: Probs) -> float:
+    event_probabilities(probs)
+    return mean([float(label) for label in labels])
+
+
+def stated_rate(labels: Labels, probs: Probs) -> float:
+    return mean(event_probabilities(probs))
+
+
+def event_ratio(labels: Labels, probs: Probs) -> float:
+    return divided(stated_rate(labels, probs), event_rate(labels, probs), "the share of events")
+
+
+def auroc(labels: Labels, probs: Probs) -> float:
+    return area_under_roc(event_probabilities(probs), [float(label) for label in labels])
+
+
+def average_precision(labels: Labels, probs: Probs) -> float:
+    """Over the thresholds at which recall rises: the rise times the precision there."""
+    p, total = event_probabilities(probs), sum(labels)
+    if not total:
+        raise UndefinedScoreError("no event")
+    area = 0.0
+    for threshold in set(p):
+        chosen = [label for value, label in zip(p, labels, strict=True) if value >= threshold]
+        fresh = sum(label for value, label in zip(p, labels, strict=True) if value == threshold)
+        area += fresh / total * sum(chosen) / len(chosen)
+    return area
+
+
+def logits(probs: Probs) -> list[float]:
+    return [
+        max(min(math.log(p / (1 - p)) if 0 < p < 1 else (p - 0.5) * math.inf, math.log(1e7)), -math.log(1e7))
+        for p in event_probabilities(probs)
+    ]
+
+
+def odds_score(x: Floats, labels: Labels, offset: float, slope: float) -> tuple[float, float]:
+    """Derivative of the log likelihood by offset and slope."""
+    rest = [label - 1 / (1 + math.exp(-offset - slope * v)) for v, label in zip(x, labels, strict=True)]
+    return math.fsum(rest), math.fsum(r * v for r, v in zip(rest, x, strict=True))
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function is 0, by bisection."""
+    if function(low) <= 0 or function(high) >= 0:
+        raise UndefinedScoreError("no finite maximum")
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def cal_offset(labels: Labels, probs: Probs) -> float:
+    x = logits(probs)
+    return root(lambda a: odds_score(x, labels, a, 1.0)[0], -40.0, 40.0)
+
+
+def cal_slope(labels: Labels, probs: Probs) -> float:
+    """The slope at which the likelihood is largest, with the best offset for each slope."""
+    x = logits(probs)
+    if len(set(x)) < 2:
+        raise UndefinedScoreError("the probability is the same everywhere")
+
+    def best_offset(slope: float) -> float:
+        return root(lambda a: odds_score(x, labels, a, slope)[0], -400.0, 400.0)
+
+    return root(lambda b: odds_score(x, labels, best_offset(b), b)[1], -20.0, 20.0)
+
+
 Score = Callable[[Labels, Probs], float]
 
 LITERAL: dict[str, Score] = {
@@ -152,4 +268,19 @@ LITERAL: dict[str, Score] = {
     "miou": miou,
     "entropy_mean": entropy_mean,
     "aurc": aurc,
+    "augrc": augrc,
+    "failure_auroc": failure_auroc,
+    "risk_at_80": risk_at_80,
+    "ece_top": ece_top,
+    "event_rate": event_rate,
+    "stated_rate": stated_rate,
+    "event_ratio": event_ratio,
+    "cal_slope": cal_slope,
+    "cal_offset": cal_offset,
+    "auroc": auroc,
+    "average_precision": average_precision,
 }
+OF_EVENTS = (
+    "ece_top", "event_rate", "stated_rate", "event_ratio", "cal_slope", "cal_offset", "auroc", "average_precision",
+)  # fmt: skip
+"""Scores of two classes only."""

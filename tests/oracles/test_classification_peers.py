@@ -10,10 +10,12 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from sklearn import metrics as sk
+from sklearn.calibration import calibration_curve
+from sklearn.linear_model import LogisticRegression
 from torchmetrics.functional import classification as tm
 
 from . import datasets
-from .classification import LITERAL, equal_width, sparsification_brier
+from .classification import LITERAL, confidences, equal_width, hits, sparsification_brier
 from .literal import UndefinedScoreError, mean
 
 CONTINUOUS = ["calibrated", "overconfident", "binary"]
@@ -59,15 +61,51 @@ def test_log_loss_of_an_impossible_class_is_undefined():
 @pytest.mark.parametrize(("key", "norm"), [("ece", "l1"), ("mce", "max")])
 def test_calibration_errors_of_equal_width_bins(key, norm, name):
     d = datasets.CLASSIFICATION[name]()
-    classes = d.probs.shape[1]
-    peer = tm.multiclass_calibration_error(*tensors(d), num_classes=classes, n_bins=10, norm=norm)
+    probs, labels = tensors(d)
+    if d.probs.shape[1] == 2:
+        peer = tm.binary_calibration_error(probs[:, 1].contiguous(), labels, n_bins=10, norm=norm)
+    else:
+        peer = tm.multiclass_calibration_error(
+            probs, labels, num_classes=d.probs.shape[1], n_bins=10, norm=norm
+        )
     assert_allclose(literal(key, d), peer.item(), rtol=1e-6)  # the peer bins in float32
+
+
+def test_calibration_error_of_the_top_label_of_two_classes():
+    d = datasets.CLASSIFICATION["binary"]()
+    peer = tm.multiclass_calibration_error(*tensors(d), num_classes=2, n_bins=10, norm="l1")
+    assert_allclose(literal("ece_top", d), peer.item(), rtol=1e-6)
+
+
+def test_calibration_curves_of_the_event():
+    """Bins are scikit-learn's, apart from samples exactly at their edges."""
+    d = datasets.CLASSIFICATION["binary"]()
+    p = d.probs[:, 1]
+    observed, stated = calibration_curve(d.labels, p, n_bins=10, strategy="uniform")
+    rows = equal_width(p.tolist(), d.labels.astype(float).tolist(), 10)
+    assert_allclose([row[1] for row in rows], observed, rtol=1e-12)
+    assert_allclose([row[2] for row in rows], stated, rtol=1e-12)
+    observed, stated = calibration_curve(d.labels, p, n_bins=10, strategy="quantile")
+    assert_allclose(literal("ace", d), np.mean(np.abs(observed - stated)), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["binary"])
+def test_discrimination_and_odds_of_the_event(name):
+    d = datasets.CLASSIFICATION[name]()
+    p = d.probs[:, 1]
+    assert_allclose(literal("auroc", d), sk.roc_auc_score(d.labels, p), rtol=1e-12)
+    assert_allclose(literal("average_precision", d), sk.average_precision_score(d.labels, p), rtol=1e-12)
+    x = np.log(p / (1 - p))[:, None]
+    fit = LogisticRegression(penalty=None, tol=1e-10, max_iter=1000).fit(x, d.labels)
+    assert_allclose(literal("cal_slope", d), fit.coef_[0, 0], rtol=1e-5)
+    right = d.probs.argmax(axis=1) == d.labels
+    assert_allclose(literal("failure_auroc", d), sk.roc_auc_score(right, d.probs.max(axis=1)), rtol=1e-12)
 
 
 def test_a_bin_holds_its_left_edge_and_the_last_one_both():
     """A confidence of .5 belongs to [.5, .6), and certainty to the last bin, which is closed."""
     probs = [[0.5, 0.5], [0.5, 0.5], [0.55, 0.45], [1.0, 0.0], [1.0, 0.0]]
-    rows = equal_width([0, 1, 0, 0, 1], probs, 10)
+    rows = equal_width(confidences(probs), hits([0, 1, 0, 0, 1], probs), 10)
     assert [row[0] for row in rows] == [3, 2]
     assert rows[1][1:] == (0.5, 1.0)
 
@@ -76,6 +114,8 @@ def test_a_bin_holds_its_left_edge_and_the_last_one_both():
 def test_equal_count_bins_without_ties_are_those_of_array_split(name):
     d = datasets.CLASSIFICATION[name]()
     confidence, right = d.probs.max(axis=1), d.probs.argmax(axis=1) == d.labels
+    if d.probs.shape[1] == 2:
+        confidence, right = d.probs[:, 1], d.labels
     bins = np.array_split(np.argsort(confidence), 10)
     expected = np.mean([abs(right[b].mean() - confidence[b].mean()) for b in bins])
     assert_allclose(literal("ace", d), expected, rtol=1e-11)

@@ -35,8 +35,8 @@ of_classes = partial(curve, task="classification")
 @of_classes(
     x="confidence",
     y="accuracy",
-    x_label="Confidence: mean top probability of the bin",
-    y_label="Accuracy of the bin",
+    x_label="Stated probability: mean of the bin",
+    y_label="Observed share of the bin",
     title="Reliability",
     score="ece",
     steps=bin_number,
@@ -49,7 +49,10 @@ of_classes = partial(curve, task="classification")
     gap=CONFIDENCE,
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
-    """Accuracy against confidence in the non-empty bins."""
+    """Share that occurs against stated probability in the non-empty bins.
+
+    Of two classes those of the event, of more those of the top label: accuracy against confidence.
+    """
     bins = confidence_bins(statistics, settings.n_bins)
     filled = bins.count > 0
     columns = {
@@ -65,8 +68,8 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
 @of_classes(
     x="predicted",
     y="observed",
-    x_label="Confidence: top probability",
-    y_label="Isotonic accuracy",
+    x_label="Stated probability",
+    y_label="Isotonic observed share",
     title="Reliability without bins",
     score="ece",
     default=False,
@@ -76,7 +79,7 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     header={"ece": "ECE"},
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
-    """Accuracy as the best-fitting increasing step function of the confidence (CORP)."""
+    """Observed share as the best-fitting increasing step function of the stated probability (CORP)."""
     predicted, observed = isotonic_confidence(statistics).corners()
     return {"predicted": predicted, "observed": observed}
 

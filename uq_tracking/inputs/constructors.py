@@ -77,6 +77,7 @@ class Constructors:
         members_axis: int | None = None,
         ignore_label: int | None = None,
         class_names: Sequence[str] | None = None,
+        event: int | str | None = None,
         **options: Unpack[Beside],
     ) -> Self:
         """The predicted probability of each class, and the true class of each sample or pixel.
@@ -103,6 +104,8 @@ class Constructors:
             Label of samples without a class; they are left out and counted in ``n_ignored``.
         class_names : sequence of str, optional
             Names of the classes, for figures.
+        event : int or str, optional
+            Of two classes, the number or name of the one whose probability is judged; by default class 1.
         **options
             ``mask``, ``weights``, ``on_invalid``, ``groups`` and ``by``, as for `Predictions`. Invalid are samples
             whose probabilities are non-finite, negative or do not sum to 1.
@@ -137,6 +140,7 @@ class Constructors:
             members_axis=members_axis,
             ignore_label=ignore_label,
             class_names=class_names,
+            event=event,
             **options,
         )
 

@@ -7,8 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from uq_tracking.metrics.gaps import CONFIDENCE, EQUAL_COUNT_CONFIDENCE, Reduction
-from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, sparsification, sum_of_prefix_means
+from uq_tracking.metrics.events import area_under_roc, two_classes
+from uq_tracking.metrics.gaps import CONFIDENCE, EQUAL_COUNT_CONFIDENCE, TOP_CONFIDENCE, Reduction
+from uq_tracking.metrics.ranking import (
+    FRACTIONS,
+    Sparsification,
+    order_of,
+    sparsification,
+    sum_of_prefix_means,
+)
 from uq_tracking.metrics.registry import Infinite, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
@@ -87,17 +94,18 @@ def brier(statistics: Statistics, settings: Settings) -> float:
 
 @of_classes(
     family="calibration",
-    formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
-    source="Guo 2017; Gustafsson 2020 section 4.3",
+    formula="sum over equal-width bins of N_b/N |observed - stated|",
+    source="Naeini 2015 (event); Guo 2017, Gustafsson 2020 section 4.3 (top label)",
     headline=True,
     gap=CONFIDENCE,
     reduction=Reduction("absolute", over="samples"),
     in_curves=True,
 )
 def ece() -> None:
-    """Mean gap between confidence and accuracy, in bins of confidence.
+    """Mean gap between stated probability and what occurs, in bins of the former.
 
-    Expected calibration error (ECE) of the top label.
+    Expected calibration error (ECE): of two classes that of the event, of more that of the top label, whose stated
+    probability is the confidence, and which occurs where it is correct.
 
     Examples
     --------
@@ -109,13 +117,13 @@ def ece() -> None:
 
 @of_classes(
     family="calibration",
-    formula="max over the bins of ECE of |accuracy - confidence|",
-    source="Guo 2017",
+    formula="max over the bins of ECE of |observed - stated|",
+    source="Naeini 2015 (event); Guo 2017 (top label)",
     gap=CONFIDENCE,
     reduction=Reduction("largest"),
 )
 def mce() -> None:
-    """Largest gap between confidence and accuracy, in bins of confidence.
+    """Largest gap between stated probability and what occurs, in bins of the former.
 
     The bins are those of ``ece``.
 
@@ -129,19 +137,42 @@ def mce() -> None:
 
 @of_classes(
     family="calibration",
-    formula="mean over equal-count bins of |accuracy - confidence|",
-    source="Nixon 2019, top label",
+    formula="mean over equal-count bins of |observed - stated|",
+    source="Nixon 2019",
     gap=EQUAL_COUNT_CONFIDENCE,
     reduction=Reduction("absolute"),
 )
 def ace() -> None:
-    """Mean gap between confidence and accuracy, in bins of equal count.
+    """Mean gap between stated probability and what occurs, in bins of equal count.
+
+    The stated probability is that of ``ece``.
 
     Examples
     --------
     >>> from uq_tracking.testing.examples import example_score
     >>> example_score("ace", "classification")
     0.19
+    """
+
+
+@of_classes(
+    family="calibration",
+    formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
+    source="Guo 2017",
+    gap=TOP_CONFIDENCE,
+    reduction=Reduction("absolute", over="samples"),
+    when=two_classes,
+)
+def ece_top() -> None:
+    """Mean gap between confidence and accuracy, in bins of confidence.
+
+    That is ``ece`` of the top label, which does not see that a rare event is forecast too often.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("ece_top", "classification")
+    0.166667
     """
 
 
@@ -233,3 +264,63 @@ def aurc(statistics: Statistics, settings: Settings) -> float:
     0.0382155
     """
     return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.n
+
+
+@of_classes(
+    family="ranking",
+    direction="higher",
+    formula="P(confidence of a correct sample > that of an error) + P(equal) / 2",
+    source="Hendrycks and Gimpel 2017",
+    headline=True,
+)
+def failure_auroc(statistics: Statistics, settings: Settings) -> float:
+    """Share of pairs of a correct sample and an error of which the former is more confident.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("failure_auroc", "classification")
+    0.9
+    """
+    reason = "all samples, or none, are classified correctly"
+    return 1 - area_under_roc(statistics.orders["one_minus_confidence"], "correct", reason)
+
+
+@of_classes(
+    family="ranking",
+    formula="mean over k of the errors among the k most confident, over N",
+    source="Traub 2024",
+)
+def augrc(statistics: Statistics, settings: Settings) -> float:
+    """Area under the generalized risk-coverage curve.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("augrc", "classification")
+    0.0347222
+    """
+    order, n = statistics.orders["one_minus_confidence"], statistics.n
+    risk = 1 - order.sum("correct") / n
+    mixed = risk * (1 - risk)
+    ranked = area_under_roc(order, "correct", "") if mixed > 0 else 0.0
+    return ranked * mixed + risk * risk / 2 + risk / (2 * n)
+
+
+@of_classes(
+    family="ranking",
+    formula="error rate of the ceil(.8 N) most confident",
+    source="Geifman and El-Yaniv 2017",
+)
+def risk_at_80(statistics: Statistics, settings: Settings) -> float:
+    """Error rate of the most confident 80 %.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("risk_at_80", "classification")
+    0.1
+    """
+    decided = order_of(0.8, statistics.n)
+    correct = statistics.orders["one_minus_confidence"].cumulative("correct", [decided])[0]
+    return max(1 - float(correct) / decided, 0.0)

@@ -27,6 +27,7 @@ from scipy import special
 from uq_tracking.families import family_of
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
+from uq_tracking.metrics.events import event_order, events_of_groups, two_classes
 from uq_tracking.metrics.forms import central_share
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_variance, share_within
@@ -482,7 +483,7 @@ ON_EDGE = 1e-10
 
 @dataclass(frozen=True)
 class ConfidenceBins:
-    """Bins of the samples by top probability; empty ones hold zeros, not NaN."""
+    """Bins of the samples by stated probability; empty ones hold zeros, not NaN."""
 
     low: FloatArray
     high: FloatArray
@@ -492,13 +493,20 @@ class ConfidenceBins:
 
 
 @intermediate
-def confidence_bins(statistics: Statistics, n_bins: int, equal_count: bool = False) -> ConfidenceBins:
-    """Bins of the top probability: ``[b/n, (b+1)/n)``, the last one closed, or those of ``numpy.array_split``."""
+def confidence_bins(
+    statistics: Statistics, n_bins: int, equal_count: bool = False, top: bool = False
+) -> ConfidenceBins:
+    """Bins of the stated probability: ``[b/n, (b+1)/n)``, the last one closed, or those of ``numpy.array_split``.
+
+    Of two classes it is that of the event, unless ``top``; of more, that of the top label.
+    """
+    if equal_count and statistics.n < n_bins:
+        raise Undefined(f"{statistics.n:g} samples cannot fill {n_bins} bins; lower n_bins")
+    if is_of_event(statistics, top):
+        return _event_bins(statistics, n_bins, equal_count)
     by_doubt = statistics.orders["one_minus_confidence"]
     if equal_count:
         n = statistics.n
-        if n < n_bins:
-            raise Undefined(f"{n:g} samples cannot fill {n_bins} bins; lower n_bins")
         ends = (n - equal_edges(n, n_bins)).astype(float)  # ascending confidence is descending doubt
         edges = 1 - by_doubt.value(np.clip(ends, 1, n))
     else:
@@ -515,21 +523,53 @@ def confidence_bins(statistics: Statistics, n_bins: int, equal_count: bool = Fal
     return ConfidenceBins(edges[:-1], edges[1:], count, accuracy, confidence)
 
 
+def is_of_event(statistics: Any, top: bool) -> bool:
+    """Return whether the stated probability is that of the event of two classes."""
+    return not top and two_classes(statistics)
+
+
+def _event_bins(statistics: Statistics, n_bins: int, equal_count: bool) -> ConfidenceBins:
+    """Bins of the event's probability; one at an edge belongs to the bin above."""
+    order = event_order(statistics)
+    if equal_count:
+        ends = equal_edges(statistics.n, n_bins).astype(float)
+        edges = order.value(np.minimum(ends + 1, statistics.n))
+    else:
+        edges = np.arange(n_bins + 1) / n_bins
+        positions = order.position(edges[1:-1] * (1 - ON_EDGE), side="left")
+        ends = np.concatenate([[0.0], positions, [order.total]])
+    count = np.diff(ends)
+    held = np.maximum(count, 1e-300)
+    stated, events = (order.between(name, ends) / held for name in ("probability", "event"))
+    some = count > 0
+    return ConfidenceBins(
+        edges[:-1], edges[1:], count, np.where(some, events, 0.0), np.where(some, stated, 0.0)
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ConfidenceGap(Gap):
-    """Accuracy minus confidence of the top label, in bins of confidence of equal width, or of equal count."""
+    """Share that occurs minus the stated probability, in bins of that of equal width, or of equal count.
+
+    Of two classes it is the event's, unless ``top``; else the top label's: accuracy minus confidence.
+    """
 
     equal_count: bool = False
+    top: bool = False
+
+    def bins(self, statistics: Any, n_bins: int) -> ConfidenceBins:
+        """Return the bins, with what is stated and what occurs."""
+        return confidence_bins(statistics, n_bins, self.equal_count, self.top)
 
     @override
     def observed(self, statistics: Statistics, settings: Settings) -> Ends:
-        bins = confidence_bins(statistics, settings.n_bins, self.equal_count)
+        bins = self.bins(statistics, settings.n_bins)
         return bins.accuracy - bins.confidence, bins.count / statistics.n
 
     @override
     def law(self, statistics: Statistics, settings: Settings) -> Law:
         n, share = groups.effective(statistics)
-        bins = confidence_bins(statistics, settings.n_bins, self.equal_count)
+        bins = self.bins(statistics, settings.n_bins)
         count = np.rint(bins.count * share).astype(np.int64)
         drawn = np.random.default_rng(SEED).binomial(
             count, np.clip(bins.confidence, 0, 1), (DRAWS, len(count))
@@ -538,16 +578,28 @@ class ConfidenceGap(Gap):
         return self.drawn(gaps, count / n)
 
     def sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Samples, sums of confidence and correct samples of each group in each bin, lowest confidence first."""
+        """Samples, sums of stated probability and those that occur of each group in each bin, lowest first."""
+        if is_of_event(statistics, self.top):
+            return self._event_sums(statistics, n_bins)
         table = statistics.groups.orders["one_minus_confidence"]
         if self.equal_count:
             edges = groups.positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
         else:
-            ends = np.cumsum(confidence_bins(statistics, n_bins).count[::-1])
+            ends = np.cumsum(self.bins(statistics, n_bins).count[::-1])
             edges = np.concatenate([[0.0], ends * (groups.total(statistics) / ends[-1])])
         by_doubt = groups.binned(table, edges, ("count", "one_minus_confidence", "correct"))
         count, doubt, correct = (part[:, ::-1] for part in by_doubt)
         return count, count - doubt, correct
+
+    def _event_sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if self.equal_count:
+            edges = groups.positions(statistics, lambda total: equal_edges(total, n_bins))
+        else:
+            ends = np.concatenate([[0.0], np.cumsum(self.bins(statistics, n_bins).count)])
+            edges = ends * (groups.total(statistics) / ends[-1])
+        table = events_of_groups(statistics.groups)
+        count, stated, events = groups.binned(table, edges, ("count", "probability", "event"))
+        return count, stated, events
 
     @override
     def without_groups(self, statistics: Any, settings: Settings) -> Ends:
@@ -559,7 +611,7 @@ class ConfidenceGap(Gap):
     @override
     def band(self, x: FloatArray, statistics: Statistics, settings: Settings) -> Ends:
         """Band of the non-empty bins; in a thin one, each group counts at most as a single sample."""
-        count = confidence_bins(statistics, settings.n_bins, self.equal_count).count
+        count = self.bins(statistics, settings.n_bins).count
         there = count > 0
         if groups.count(statistics) is None:
             n = count[there] * groups.effective(statistics)[1]
@@ -649,3 +701,4 @@ PROPORTION = LevelGap(PROPORTIONS)
 QUANTILE = LevelGap(LEVELS, central=False)
 ERROR, VARIANCE = ErrorGap(), VarianceGap()
 CONFIDENCE, EQUAL_COUNT_CONFIDENCE = ConfidenceGap(), ConfidenceGap(equal_count=True)
+TOP_CONFIDENCE = ConfidenceGap(top=True)

@@ -10,7 +10,9 @@ never below 0 (Dimitriadis, Gneiting and Jordan 2021, PNAS 118). No bins need to
 
 * A regression: the forecast is the variance, the outcome the squared error, the score
   :math:`(\log s^2 + e^2 / s^2) / 2`, which is the Gaussian log score minus a constant.
-* A classification: the forecast is the top probability, the outcome whether that class is correct, the score their
+* Two classes: the forecast is the probability of the event, the outcome whether it occurs, the score their squared
+difference, half of ``brier``.
+* More classes: the forecast is the top probability, the outcome whether that class is correct, the score their
 squared difference, the Brier score of the top label.
 """
 
@@ -23,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from uq_tracking.metrics.events import event_order, two_classes
 from uq_tracking.metrics.registry import Undefined, intermediate
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.statistics import Statistics
@@ -65,7 +68,10 @@ def isotonic_variance(statistics: Statistics) -> Isotonic:
 
 @intermediate
 def isotonic_confidence(statistics: Statistics) -> Isotonic:
-    """Correctness regressed on top probabilities."""
+    """Events regressed on their probabilities; of more than two classes, correctness on top probabilities."""
+    if two_classes(statistics):
+        count, stated, events = _sums(event_order(statistics), ("probability", "event"))
+        return Isotonic(count, stated / count, events / count)
     order = statistics.orders["one_minus_confidence"]
     count, doubt, correct = (part[::-1] for part in _sums(order, ("one_minus_confidence", "correct")))
     return Isotonic(count, 1 - doubt / count, correct / count)

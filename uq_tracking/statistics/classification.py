@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK
-from uq_tracking.statistics.exact import Column, SortedRows, sort_pair
+from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_pair
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.sketch import CellCounts, Confusion, tallied
@@ -21,6 +21,8 @@ from uq_tracking.typed import override
 
 STORED = ("one_minus_confidence", "correct", "entropy", "brier")
 """The columns that exact statistics hold; those of the confusion matrix and the log score are only summed."""
+PREDICTED = ("predicted", "predicted_doubt", "predicted_doubt2", "predicted_correct")
+"""Count and payloads of the samples that are predicted to be the event, of two classes."""
 
 
 class ClassificationLayout(Layout):
@@ -41,13 +43,13 @@ class ClassificationLayout(Layout):
     moments = ()
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"confusion": Confusion}
     counts = ("n", "n_ignored", "n_masked", "n_invalid")
-    kept = STORED
+    kept: ClassVar[tuple[str, ...]] = STORED
     forgotten = ("log_loss", "impossible", "pair")
     alike: ClassVar[Mapping[str, str]] = {"n_classes": "the number of classes"}
 
     @override
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-        made = {name: np.asarray(rows[name], dtype=np.float64) for name in STORED}
+        made = {name: np.asarray(rows[name], dtype=np.float64) for name in self.kept}
         made["one_minus_confidence2"] = np.square(made["one_minus_confidence"])
         if "pair" in rows:
             made["pair"] = rows["pair"]
@@ -82,7 +84,7 @@ class ClassificationLayout(Layout):
 
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        held, n = {name: rows[name] for name in STORED}, len(rows["brier"])
+        held, n = {name: rows[name] for name in self.kept}, len(rows["brier"])
         pair = {name: rows[name] for name in ("entropy", "brier")}
         ways: dict[str, Callable[[], Mapping[str, Column]]] = {
             "one_minus_confidence": lambda: _by_confidence(held),
@@ -105,7 +107,38 @@ class ClassificationLayout(Layout):
         return {**by_confidence.columns, **by_entropy.columns}
 
 
+class BinaryLayout(ClassificationLayout):
+    """Of two classes, also which samples are predicted to be the event, so that its probability is known.
+
+    The probability of the event is the doubt of samples predicted to be the other class, and one minus the doubt of
+    those predicted to be the event: both in the order by doubt, without another sort.
+    """
+
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **ClassificationLayout.orders,
+        "one_minus_confidence": (*ClassificationLayout.orders["one_minus_confidence"], *PREDICTED),
+    }
+    kept: ClassVar[tuple[str, ...]] = (*STORED, "predicted")
+    alike: ClassVar[Mapping[str, str]] = {**ClassificationLayout.alike, "event": "the event"}
+
+    @override
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        made = Derived(super().columns(rows))
+        return {**made, **{name: made[name] for name in PREDICTED}}
+
+
 CLASSIFICATION = ClassificationLayout()
+BINARY = BinaryLayout()
+
+
+def layout_for(facts: Mapping[str, Any]) -> Layout:
+    """Return the layout of statistics of a classification with these facts."""
+    return CLASSIFICATION if facts.get("event") is None else BINARY
+
+
+def has_event(statistics: Any) -> bool:
+    """Return whether the statistics are those of two classes, with the probability of the event."""
+    return statistics.layout is BINARY
 
 
 def _sum(values: Column) -> float:
@@ -113,13 +146,15 @@ def _sum(values: Column) -> float:
 
 
 def _by_confidence(rows: Rows) -> Mapping[str, Column]:
-    """Values in [0, 1) leave their highest bits free: shifted left, they also carry correctness."""
-    keys = np.asarray(rows["one_minus_confidence"], dtype=np.float64).view(np.uint64) << np.uint64(1)
-    keys |= rows["correct"].astype(np.uint64)
+    """Values in [0, 1) leave their two highest bits free: shifted left, they also carry what is true or false."""
+    flags = [name for name in ("correct", "predicted") if name in rows]
+    keys = np.asarray(rows["one_minus_confidence"], dtype=np.float64).view(np.uint64) << np.uint64(len(flags))
+    for bit, name in enumerate(flags):
+        keys |= rows[name].astype(np.uint64) << np.uint64(bit)
     keys.sort()
-    correct = (keys & np.uint64(1)).astype(bool)
-    keys >>= np.uint64(1)
-    return {"one_minus_confidence": keys.view(np.float64), "correct": correct}
+    found = {name: (keys & np.uint64(1 << bit)).astype(bool) for bit, name in enumerate(flags)}
+    keys >>= np.uint64(len(flags))
+    return {"one_minus_confidence": keys.view(np.float64), **found}
 
 
 def confusion_matrix(statistics: Statistics) -> npt.NDArray[Any]:

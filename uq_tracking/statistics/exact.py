@@ -436,7 +436,7 @@ def z_column(error: Column, std: Column) -> Column:
     return z
 
 
-_ROOT_OF = {"std2": "std", "z2": "z", "sq_error": "error"}
+_ROOT_OF = {"std2": "std", "z2": "z", "sq_error": "error", "probability2": "probability"}
 """Payloads that are squares of others."""
 
 _DERIVED: dict[str, Callable[[Derived], Any]] = {
@@ -445,6 +445,11 @@ _DERIVED: dict[str, Callable[[Derived], Any]] = {
     "abs_error": lambda made: abs(made["error"]),
     "sq_error": lambda made: made["abs_error"] * made["abs_error"],
     "one_minus_confidence2": lambda made: np.square(made["one_minus_confidence"]),
+    "predicted_doubt": lambda made: made["predicted"] * made["one_minus_confidence"],
+    "predicted_doubt2": lambda made: made["predicted"] * made["one_minus_confidence2"],
+    "predicted_correct": lambda made: made["predicted"] * made["correct"],
+    "probability2": lambda made: np.square(made["probability"]),
+    "variance": lambda made: made["probability"] * (1 - made["probability"]),
     "error": lambda made: made["z"] * made["std"],
     "inv_std": lambda made: 1 / made["std"],
     "inv_sqrt_std": lambda made: made["inv_std"] ** 0.5,

@@ -39,6 +39,7 @@ SQUARE_OF = {
     "abs_error": "sq_error",
     "z": "z2",
     "one_minus_confidence": "one_minus_confidence2",
+    "probability": "probability2",
 }
 """The payload that holds the square of the value by which buckets are sorted."""
 

@@ -254,6 +254,8 @@ def by_label(tables: GroupTables | None) -> dict[Label, Statistics]:
 def _merged(one: Statistics, other: Statistics) -> Statistics:
     """Return statistics of both sets of samples; IncompatibleStatisticsError names what differs."""
     if one.layout is not other.layout:
+        if one.task == other.task == "classification":
+            _check_facts(one, other, {**one.layout.alike, **other.layout.alike})
         if one.task == other.task:
             forms = [statistics.facts.get("distribution") or "mean and std" for statistics in (one, other)]
             raise IncompatibleStatisticsError(
@@ -303,7 +305,11 @@ def _check_alike(one: Statistics, other: Statistics) -> None:
         raise IncompatibleStatisticsError(
             "one set of samples has weights and the other has none; evaluate both with weights="
         )
-    for name, words in one.layout.alike.items():
+    _check_facts(one, other, one.layout.alike)
+
+
+def _check_facts(one: Statistics, other: Statistics, alike: Mapping[str, str]) -> None:
+    for name, words in alike.items():
         if one.facts.get(name) != other.facts.get(name):
             raise IncompatibleStatisticsError(
                 f"{words} differs ({one.facts.get(name)} and {other.facts.get(name)}); evaluate both the same way"

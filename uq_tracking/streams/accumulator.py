@@ -62,6 +62,7 @@ class AccumulatorOptions(TypedDict, total=False):
     members_axis: int | None
     ignore_label: int | None
     class_names: Sequence[str] | None
+    event: int | str | None
 
 
 class Accumulator:
@@ -89,7 +90,7 @@ class Accumulator:
         ``statistics="exact"``, are still copied to the host.
     metrics, alpha, n_bins, family, dof, unit
         As for `evaluate`.
-    std_floor, on_invalid, logits, class_axis, members_axis, ignore_label, class_names
+    std_floor, on_invalid, logits, class_axis, members_axis, ignore_label, class_names, event
         As for `Predictions` and `Predictions.from_probs`, which check every batch. A rejected batch is not counted at
         all. A batch without any ground truth is counted as missing and does not stop the stream.
 
@@ -122,6 +123,7 @@ class Accumulator:
         members_axis=None,
         ignore_label=None,
         class_names=None,
+        event=None,
     )
     def __init__(
         self,

@@ -15,7 +15,7 @@ from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.forms.probabilities import class_axis_of, probabilities_of
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
-from uq_tracking.statistics.classification import confusion_matrix
+from uq_tracking.statistics.classification import confusion_matrix, layout_for
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks.task import Task
@@ -43,6 +43,10 @@ class Classification(Task):
         "1e-4 absolute for areas (ause_brier, aurc), 0.1 / sqrt(n) for ece and ace, and 0.1 / sqrt(m) for mce, whose "
         "bin has m samples",
     }
+
+    @override
+    def layout_for(self, facts: Mapping[str, Any]) -> Layout:
+        return layout_for(facts)
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]

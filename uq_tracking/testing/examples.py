@@ -46,6 +46,8 @@ def example_score(key: str, task: str = "regression") -> float:
     """
     if task == "classification":
         report = uq.evaluate(LABELS, probs=PROBS, metrics=[key], reference=CLASS_REFERENCE)
+        if key not in report.scores:  # a score of two classes: class 0 against the rest
+            report = uq.evaluate(LABELS == 0, probs=PROBS[:, 0], metrics=[key])
     else:
         report, forms = uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE), _forms()
         while key not in report.scores:  # the first form for which the metric has a value

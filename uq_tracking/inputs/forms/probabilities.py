@@ -66,6 +66,8 @@ class Probabilities(Form):
     ignore_label : int, optional
         Label of samples without a class.
     class_names : tuple of str, optional
+    event : int
+        Of two classes, the one whose probability is judged.
     transform : callable, optional
         Transforms the log probabilities, shape (n, C), as a recalibration does.
     tolerance : float
@@ -76,7 +78,7 @@ class Probabilities(Form):
     task: ClassVar[str] = "classification"
     takes: ClassVar[tuple[str, ...]] = ("probs",)
     options: ClassVar[tuple[str, ...]] = (
-        "logits", "class_axis", "members_axis", "ignore_label", "class_names",
+        "logits", "class_axis", "members_axis", "ignore_label", "class_names", "event",
     )  # fmt: skip
     truth_name: ClassVar[str] = "labels"
     truth_is: ClassVar[str] = "labels are"
@@ -89,6 +91,7 @@ class Probabilities(Form):
     axes: tuple[int, int | None] = (-1, None)
     ignore_label: int | None = None
     class_names: tuple[str, ...] | None = None
+    event: int = 1
     transform: Transform | None = None
     tolerance: float = 1e-5
 
@@ -109,6 +112,7 @@ class Probabilities(Form):
         members_axis: int | None = None,
         ignore_label: int | None = None,
         class_names: Sequence[str] | None = None,
+        event: int | str | None = None,
     ) -> tuple[Self, Sequence[Source]]:
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
@@ -120,13 +124,15 @@ class Probabilities(Form):
             )
         values, found = arranged(truth, given, class_axis, members_axis)
         binary = values.ndim == truth.values.ndim + 1
+        names = names_of(class_names, 2 if binary else values.shape[-1])
         made = cls(
             values=values,
             logits=bool(logits),
             binary=binary,
             axes=(class_axis, members_axis),
             ignore_label=ignore_label,
-            class_names=names_of(class_names, 2 if binary else values.shape[-1]),
+            class_names=names,
+            event=event_of(event, names, 2 if binary else values.shape[-1]),
             tolerance=tolerance_of(probs, given.values),
         )
         refuse_one_hot(truth.values, made, class_axis)
@@ -139,7 +145,7 @@ class Probabilities(Form):
     @property
     @override
     def stored_facts(self) -> dict[str, Any]:
-        names = ("logits", "binary", "axes", "ignore_label", "class_names")
+        names = ("logits", "binary", "axes", "ignore_label", "class_names", "event")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
@@ -155,13 +161,14 @@ class Probabilities(Form):
             axes=(int(about["axes"][0]), about["axes"][1]),
             ignore_label=about["ignore_label"],
             class_names=None if names is None else tuple(names),
+            event=int(about.get("event", 1)),
             tolerance=max(TOLERANCES.values()),
         )
 
     @property
     @override
     def facts(self) -> dict[str, Any]:
-        return {"n_classes": self.n_classes}
+        return {"n_classes": self.n_classes, **({"event": self.event} if self.n_classes == 2 else {})}
 
     @property
     @override
@@ -192,6 +199,7 @@ class Probabilities(Form):
             "class_axis": class_axis,
             "members_axis": members_axis,
             "ignore_label": self.ignore_label,
+            "event": self.event if self.n_classes == 2 else None,
         }
 
     @property
@@ -276,7 +284,7 @@ class Probabilities(Form):
     @override
     def rows(self, truth: AnyArray, place: Place, keep: BoolArray | None) -> dict[str, AnyArray]:
         labels = picked(truth, place, keep, truth.ndim).astype(np.int64)
-        return sample_columns(self.known(labels, place, keep))
+        return sample_columns(self.known(labels, place, keep), self.event)
 
     @override
     def row_types(self, n: int) -> dict[str, type[np.floating[Any]]]:
@@ -416,8 +424,10 @@ def _kept(rows: Floats, keep: AnyArray | None) -> Floats:
     return rows if keep is None else rows[keep]
 
 
-def sample_columns(rows: Known) -> dict[str, npt.NDArray[Any]]:
+def sample_columns(rows: Known, event: int) -> dict[str, npt.NDArray[Any]]:
     """One minus the confidence, correctness, entropy, Brier score, pair of classes and log score of each sample.
+
+    Of two classes, also whether the event is predicted.
 
     Sums run over ascending terms, so rows with the same probabilities in another order tie exactly. The Brier score
     is summed as ``(1 - p_y)^2`` and the squares of the others, which keeps its precision when it is tiny.
@@ -438,6 +448,7 @@ def sample_columns(rows: Known) -> dict[str, npt.NDArray[Any]]:
         "brier": brier,
         "pair": rows.labels * rows.probs.shape[1] + predicted,
         "log_chosen": rows.log_chosen,
+        **({"predicted": predicted == event} if rows.probs.shape[1] == 2 else {}),
     }
 
 
@@ -641,3 +652,15 @@ def names_of(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | N
     if len(texts) != n_classes:
         raise SettingsError(f"class_names holds {len(texts)} names for {n_classes} classes")
     return texts
+
+
+def event_of(event: int | str | None, names: tuple[str, ...] | None, n_classes: int) -> int:
+    """The number of the event, given by number or name; class 1 by default."""
+    if event is None:
+        return 1
+    if n_classes != 2:
+        raise SettingsError(f"event={event!r} chooses one of two classes, but these probs hold {n_classes}")
+    known: tuple[int | str, ...] = (0, 1, *(names or ()))
+    if event not in known or isinstance(event, bool):
+        raise SettingsError(f"event={event!r} is not a class; choose from {', '.join(map(repr, known))}")
+    return known.index(event) % 2

@@ -1,0 +1,380 @@
+"""Two classes: how often the event is stated and occurs, how its odds must be changed, and how well it is told apart.
+
+The event is class 1 unless another is chosen. Its stated probability follows from the order by doubt: it is the doubt
+of samples predicted to be the other class, and one minus the doubt of those predicted to be the event.
+
+Cox (1958) regresses the event on the logit x of its stated probability, :math:`P = 1 / (1 + e^{-(a + b x)})`: a slope
+b below 1 says that probabilities are too extreme, an offset a (with b = 1) below 0 that they are too high.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.metrics.registry import Undefined, intermediate, metric
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import has_event
+from uq_tracking.statistics.exact import FEW, SortedRows
+from uq_tracking.statistics.groups import GroupCells, GroupTables
+from uq_tracking.statistics.orders import Block, Buckets, FloatArray, Order, bucketed, run_starts
+from uq_tracking.statistics.sketch import SKETCH_BITS, coarse_bucket
+from uq_tracking.statistics.statistics import Statistics
+
+LOGIT = math.log(1e7)
+"""Largest absolute logit in regressions; probabilities themselves are not changed."""
+STEPS = 60
+"""Newton steps after which a regression has no maximum."""
+SINGULAR = 1e13
+"""Condition number from which on a regression has no single maximum."""
+PAYLOADS = ("probability", "variance", "event")
+ROUNDING = 1e-9
+"""A weight below this share of its bucket's is rounding."""
+
+
+def two_classes(statistics: Any, settings: Settings | None = None) -> bool:
+    """Return whether there are two classes, one of which is the event."""
+    return bool(statistics.facts.get("n_classes") == 2)
+
+
+def require_event(statistics: Any) -> None:
+    """Raise Undefined for statistics that do not hold the probability of an event."""
+    if has_event(statistics):
+        return
+    if two_classes(statistics):
+        raise Undefined("the statistics were stored by an older version, without the event; ece_top is known")
+    raise Undefined("there are more than two classes, so none is the event")
+
+
+@intermediate
+def event_order(statistics: Any) -> Order:
+    """Order by the event's stated probability, ascending, with its variance p (1 - p) and whether it occurs."""
+    require_event(statistics)
+    by_doubt = statistics.orders["one_minus_confidence"]
+    if not isinstance(by_doubt, SortedRows):
+        return _event_buckets(bucketed(by_doubt))
+    rows = by_doubt.columns
+    stated, doubt, correct = rows["predicted"], rows["one_minus_confidence"], rows["correct"]
+    probability = np.concatenate([doubt[~stated], 1 - doubt[stated][::-1]])
+    event = np.concatenate([~correct[~stated], correct[stated][::-1]])
+    return SortedRows("probability", {"probability": probability, "event": event})
+
+
+def _event_buckets(held: Buckets) -> Buckets:
+    """Split every bucket of doubt into that of either predicted class."""
+    doubt, square, correct = (
+        held.sums[name] for name in ("one_minus_confidence", "one_minus_confidence2", "correct")
+    )
+    count, own, own2, hit = (
+        held.sums[name] for name in ("predicted", "predicted_doubt", "predicted_doubt2", "predicted_correct")
+    )
+    low = held.count - count > ROUNDING * held.count
+    high = np.flatnonzero(count > ROUNDING * held.count)[::-1]
+
+    def joined(below: FloatArray, above: FloatArray) -> FloatArray:
+        return np.asarray(np.maximum(np.concatenate([below[low], above[high]]), 0.0))
+
+    sums = {
+        "probability": joined(doubt - own, count - own),
+        "probability2": joined(square - own2, count - 2 * own + own2),
+        "variance": joined(doubt - own - (square - own2), own - own2),
+        "event": joined(held.count - count - (correct - hit), hit),
+    }
+    counts = joined(held.count - count, count)
+    return Buckets(
+        "probability",
+        joined(held.key, 1 - (held.key + held.width)),
+        np.concatenate([held.width[low], held.width[high]]),
+        counts if held.weighted else np.rint(counts).astype(np.int64),
+        sums,
+    )
+
+
+@intermediate
+def events_of_groups(tables: GroupTables) -> GroupCells:
+    """Sums of each group in every bucket of the event's probability, ascending."""
+    from scipy.sparse import hstack
+
+    held = tables.orders["one_minus_confidence"]
+
+    def part(name: str, own: str) -> Any:
+        return held.sums[name] - held.sums[own]
+
+    count, doubt, correct = (
+        held.sums[name] for name in ("predicted", "predicted_doubt", "predicted_correct")
+    )
+    below = {
+        "count": part("count", "predicted"),
+        "probability": part("one_minus_confidence", "predicted_doubt"),
+        "event": part("count", "predicted") - part("correct", "predicted_correct"),
+        "variance": part("one_minus_confidence", "predicted_doubt")
+        - part("one_minus_confidence2", "predicted_doubt2"),
+    }
+    above = {
+        "count": count,
+        "probability": count - doubt,
+        "event": correct,
+        "variance": doubt - held.sums["predicted_doubt2"],
+    }
+    buckets = np.arange(2 * len(held.bucket))
+    sums = {name: hstack([below[name], above[name][:, ::-1]]).tocsr() for name in below}
+    return GroupCells(buckets, sums)
+
+
+@dataclass(frozen=True)
+class EventCells:
+    """Samples of nearly equal stated probability, ascending.
+
+    Attributes
+    ----------
+    count, probability, variance, event : array, shape (cells,)
+        Number of samples, and sums of p, of p (1 - p) and of the events.
+    """
+
+    count: FloatArray
+    probability: FloatArray
+    variance: FloatArray
+    event: FloatArray
+
+    @property
+    def logit(self) -> FloatArray:
+        """Logit of the mean probability of each cell."""
+        return logit(self.probability / self.count)
+
+    def in_buckets(self, bits: int) -> EventCells:
+        """Return the same samples in buckets of ``min(p, 1 - p)``, on either side of 1/2."""
+        p = self.probability / self.count
+        above = p > 0.5
+        first = run_starts(2 * coarse_bucket(np.where(above, 1 - p, p), bits) + above)
+        parts = (self.count, self.probability, self.variance, self.event)
+        return EventCells(*(np.add.reduceat(part, first) for part in parts))
+
+
+def logit(p: FloatArray) -> FloatArray:
+    """Return log odds, at most `LOGIT` in size."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.clip(np.log(p) - np.log1p(-np.minimum(p, 1.0)), -LOGIT, LOGIT))
+
+
+@intermediate
+def event_cells(statistics: Any) -> EventCells:
+    """Cells of the event's probability: of few samples one for each value, else those of a sketch."""
+    order = event_order(statistics)
+
+    several = isinstance(order, SortedRows) and order.total > FEW
+
+    def of_block(block: Block) -> EventCells:
+        found = EventCells(block.count, *(block.sums[name] for name in PAYLOADS))
+        return found.in_buckets(SKETCH_BITS) if several else found
+
+    parts = order.map_blocks(of_block, PAYLOADS, "merged")
+    columns = ("count", *PAYLOADS)
+    made = EventCells(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
+    return made.in_buckets(SKETCH_BITS) if several else made  # a block may end within a bucket
+
+
+def fitted_odds(
+    events: FloatArray, count: FloatArray, x: FloatArray, *, slope: bool
+) -> tuple[float, float] | None:
+    """Fit offset and slope of the log odds of events by maximum likelihood; the slope is 1 if it is not fitted.
+
+    Returns None without a finite maximum: the events are separated, or all x are alike.
+    """
+    design = np.stack([np.ones(len(x)), x], axis=1) if slope else np.ones((len(x), 1))
+    found, fixed = np.asarray([0.0, 1.0] if slope else [0.0]), 0.0 if slope else x
+    for _ in range(STEPS):
+        p = special.expit(design @ found + fixed)
+        curvature = design.T @ (design * (count * p * (1 - p))[:, None])
+        if not np.isfinite(curvature).all() or np.linalg.cond(curvature) > SINGULAR:
+            return None
+        step = np.linalg.solve(curvature, design.T @ (events - count * p))
+        size = float(np.abs(step).max())
+        found = found + step * min(1.0, 1.0 / max(size, 1e-300))
+        if size < 1e-9:
+            return float(found[0]), float(found[1]) if slope else 1.0
+    return None
+
+
+@intermediate
+def cox(statistics: Any, *, slope: bool) -> tuple[float, float]:
+    """Offset and slope of the event's log odds; Undefined if no finite ones fit best."""
+    cells = event_cells(statistics)
+    found = fitted_odds(cells.event, cells.count, cells.logit, slope=slope)
+    if found is None:
+        raise Undefined(
+            "no finite odds fit best: the event always or never occurs, is separated by its probability, or that "
+            "hardly varies"
+        )
+    return found
+
+
+of_events = partial(metric, task="classification", when=two_classes)
+"""Declares a score of the event of two classes."""
+
+
+@of_events(
+    family="calibration",
+    direction=None,
+    formula="mean 1[y = event]",
+    bounds=(0.0, 1.0),
+    share=True,
+)
+def event_rate(statistics: Statistics, settings: Settings) -> float:
+    """Share of samples in which the event occurs.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("event_rate", "classification")
+    0.333333
+    """
+    return event_order(statistics).sum("event") / statistics.n
+
+
+@of_events(
+    family="calibration",
+    direction=None,
+    formula="mean p",
+    bounds=(0.0, 1.0),
+)
+def stated_rate(statistics: Statistics, settings: Settings) -> float:
+    """Mean stated probability of the event.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("stated_rate", "classification")
+    0.354167
+    """
+    return event_order(statistics).sum("probability") / statistics.n
+
+
+@of_events(
+    family="calibration",
+    direction=1.0,
+    formula="mean p / mean 1[y = event]",
+    source="Steyerberg 2010 (expected over observed)",
+    bounds=(0.0, math.inf),
+    headline=True,
+    glance=">1 states too many",
+)
+def event_ratio(statistics: Statistics, settings: Settings) -> float:
+    """Number of events stated over the number that occur.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("event_ratio", "classification")
+    1.0625
+    """
+    occurring = event_order(statistics).sum("event")
+    if occurring <= 0:
+        raise Undefined("the event does not occur")
+    return event_order(statistics).sum("probability") / occurring
+
+
+@of_events(
+    family="calibration",
+    direction=1.0,
+    formula="b of logit P(event) = a + b logit p, by maximum likelihood",
+    source="Cox 1958; Van Calster 2016",
+    headline=True,
+    glance="<1 is too extreme",
+)
+def cal_slope(statistics: Statistics, settings: Settings) -> float:
+    """Calibration slope of the event.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("cal_slope", "classification")
+    2.98817
+    """
+    return cox(statistics, slope=True)[1]
+
+
+@of_events(
+    family="calibration",
+    direction=0.0,
+    formula="a of logit P(event) = a + logit p, by maximum likelihood",
+    source="Cox 1958; Van Calster 2016",
+    glance="<0 is too high",
+)
+def cal_offset(statistics: Statistics, settings: Settings) -> float:
+    """Calibration in the large of the event: what must be added to its log odds.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("cal_offset", "classification")
+    -0.138771
+    """
+    return cox(statistics, slope=False)[0]
+
+
+@of_events(
+    family="accuracy",
+    direction="higher",
+    formula="P(p of an event > p of a non-event) + P(equal) / 2",
+    source="Hanley and McNeil 1982",
+    bounds=(0.0, 1.0),
+    headline=True,
+)
+def auroc(statistics: Statistics, settings: Settings) -> float:
+    """Area under the receiver operating characteristic of the event.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("auroc", "classification")
+    0.96875
+    """
+    return area_under_roc(event_order(statistics), "event", "the event always or never occurs")
+
+
+def area_under_roc(order: Order, payload: str, reason: str) -> float:
+    """Probability that a sample that counts comes later in an order than one that does not; ties half."""
+    total, n = order.sum(payload), float(order.total)
+    if not 0 < total < n:
+        raise Undefined(reason)
+    seen = wins = 0.0
+    for block in order.blocks((payload,)):
+        hits = block.sums[payload]
+        misses = block.count - hits
+        wins += float(np.dot(hits, seen + np.cumsum(misses) - misses / 2))
+        seen += float(misses.sum())
+    return wins / (total * (n - total))
+
+
+@of_events(
+    family="accuracy",
+    direction="higher",
+    formula="sum over thresholds of (recall - next recall) precision",
+    source="Manning 2008, as in scikit-learn",
+    bounds=(0.0, 1.0),
+)
+def average_precision(statistics: Statistics, settings: Settings) -> float:
+    """Mean precision of the event over its recall.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("average_precision", "classification")
+    0.95
+    """
+    order = event_order(statistics)
+    total, n = order.sum("event"), float(order.total)
+    if total <= 0:
+        raise Undefined("the event does not occur")
+    seen = mean = 0.0
+    for block in order.blocks(("event",)):
+        hits = block.sums["event"]
+        below = seen + np.cumsum(hits) - hits
+        mean += float(np.dot(hits, (total - below) / (n - (block.ends - block.count))))
+        seen += float(hits.sum())
+    return mean / total
