@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from uq_tracking.inference import Judgement, NoiseFloor, Samples, Verdict
+    from uq_tracking.inference.class_table import ClassTable
     from uq_tracking.inference.doctor import Suspicion
     from uq_tracking.statistics.statistics import Statistics
     from uq_tracking.tables.report import BeforeAfter
@@ -90,6 +91,8 @@ class Report:
     """Reports of the labels of ``by``, unless this report was read from a file."""
     judgement: Judgement | None = None
     """Noise floors and verdict as stored; computed from the statistics if absent."""
+    stored_classes: ClassTable | None = None
+    """Scores of each class as stored; computed from the statistics if absent."""
     samples: Samples | None = None
     """The samples in the order given, from which the verdict is computed when it is first asked for."""
 
@@ -118,6 +121,38 @@ class Report:
             return self.judgement
         settings = Settings.from_dict(self.settings)
         return judge(self.statistics, self.task, settings, self.scores, self.samples)
+
+    @cached_property
+    def class_table(self) -> ClassTable | None:
+        """Scores of each class, with intervals over groups; None if the report is not of classes, or does not hold them."""
+        from uq_tracking.inference.class_table import class_table
+
+        if self.stored_classes is not None:
+            return self.stored_classes
+        return class_table(self.statistics, self.settings.get("class_names"))
+
+    @property
+    def classes(self) -> DataFrame:
+        """Scores of each class as a pandas DataFrame, one row per class, in their order.
+
+        ``support`` is the number of its samples, ``observed`` their share; ``recall``, ``precision``, ``iou`` and ``dice``
+        are NaN for a class that does not occur or is never predicted. With eight or more groups, ``recall_low`` and
+        ``recall_high`` and so on are limits at 95 %, NaN for a class that occurs in too few groups.
+
+        Raises
+        ------
+        SettingsError
+            The report is not of classes, or holds neither its statistics nor this table.
+        BackendError
+            pandas is not installed.
+        """
+        table = self.class_table
+        if table is None:
+            raise SettingsError(
+                f"this report of a {self.task} holds no scores of classes; evaluate labels and probs, or read it "
+                "with Report.from_npz"
+            )
+        return _pandas().DataFrame(table.columns(), index=_pandas().Index(table.labels, name="class"))
 
     @property
     def suspicions(self) -> tuple[Suspicion, ...]:
@@ -204,6 +239,7 @@ class Report:
             intervals={},
             parts={},
             judgement=None,
+            stored_classes=None,
             samples=None,
         )
 
@@ -217,6 +253,7 @@ class Report:
         own: dict[str, Any] = {item.name: vars(self)[item.name] for item in fields(self)}
         own["provenance"] = {**self.provenance, **known}
         own["judgement"] = vars(self).get("_judged", self.judgement)  # computed once, whatever the label
+        own["stored_classes"] = vars(self).get("class_table", self.stored_classes)
         return Report(**own)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,6 +270,7 @@ class Report:
             "recalibration": None if self.recalibration is None else dict(self.recalibration),
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
             "verdicts": dict(self.verdicts),
+            **({} if self.class_table is None else {"classes": self.class_table.to_dict()}),
             **self._judged.to_dict(),
         }
 
@@ -257,6 +295,7 @@ class Report:
                 },
                 verdicts=_texts(values.get("verdicts", {})),
                 judgement=_stored_judgement(values),
+                stored_classes=_stored_classes(values),
             )
         except DAMAGE as error:
             raise FileFormatError(f"this is not a uq_tracking report ({error!r})") from error
@@ -299,11 +338,10 @@ class Report:
         return state if self.samples is None else {**state, "judgement": self._judged, "samples": None}
 
     def __str__(self) -> str:
-        from uq_tracking.tables.report import report_table, strata_table
+        from uq_tracking.tables.report import part_tables, report_table
         from uq_tracking.tables.terminal import tables_text
 
-        strata = strata_table(self)
-        return tables_text([report_table(self), *([] if strata is None else [strata])])
+        return tables_text([report_table(self), *part_tables(self)])
 
     def __repr__(self) -> str:
         from uq_tracking.tables.report import report_summary
@@ -479,6 +517,15 @@ def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
     from uq_tracking.inference import Judgement
 
     return Judgement.from_dict(values)
+
+
+def _stored_classes(values: Mapping[str, Any]) -> ClassTable | None:
+    """Scores of each class from a report's values; None if it has none."""
+    if "classes" not in values:
+        return None
+    from uq_tracking.inference.class_table import ClassTable
+
+    return ClassTable.from_dict(values["classes"])
 
 
 def _lines(values: Mapping[str, Any], level: int = 1) -> str:

@@ -26,6 +26,7 @@ from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables import Table, better_text, unit_text
 from uq_tracking.tables.formats import templates
+from uq_tracking.tables.report import classes_table
 from uq_tracking.typed import plain
 
 TITLE = "Uncertainty methods compared"
@@ -44,6 +45,8 @@ SIDES = {
 }
 WIDEST = 4.0
 """Factor on the std at which a verdict's bar is full."""
+MOST_CLASSES = 25
+"""Rows of a method's table of classes."""
 DIGITS = 5
 """Significant digits of a curve's points: more than a screen can show."""
 
@@ -99,6 +102,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             by_chance=any(line.chance is not None for line in lines),
             settings=SETTINGS,
             half=any(run.of_half for run in facts.runs),
+            class_tables=_classes(facts),
         )
     )
 
@@ -154,6 +158,17 @@ def _color(value: str) -> str:
     digits = value.removeprefix("#")
     valid = len(digits) == 6 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
     return f"#{digits}" if valid else "#808080"
+
+
+def _classes(facts: Facts) -> dict[str, Table]:
+    """Return the table of classes of the first run of each method that has one."""
+    found = {}
+    for name, runs in facts.groups.items():
+        tables = (classes_table(run.report, MOST_CLASSES) for run in runs)
+        table = next((table for table in tables if table is not None), None)
+        if table is not None:
+            found[name] = table
+    return found
 
 
 def _labels(facts: Facts, letters: int) -> dict[str, str]:

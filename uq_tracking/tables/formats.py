@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -123,6 +123,16 @@ def table_csv(scores: Table, differences: Table | None = None, baseline: str | N
             difference = cells.get(column.key, Cell())
             row = _csv_row(name, column.key, scores[name][column.key], difference, baseline)
             writer.writerow({key: _csv_text(value) for key, value in row.items()})
+    return buffer.getvalue()
+
+
+def rows_csv(corner: str, names: Sequence[str], columns: Mapping[str, Sequence[float | None]]) -> str:
+    """Return a line per name, with its entry in every column; missing numbers are empty."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([corner, *columns])
+    for name, *values in zip(names, *columns.values(), strict=True):
+        writer.writerow([_csv_text(name), *map(_csv_text, values)])
     return buffer.getvalue()
 
 

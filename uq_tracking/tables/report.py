@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,10 +18,24 @@ from uq_tracking.tables.formats import table_markdown, tables_html, templates
 from uq_tracking.tables.terminal import tables_text
 
 if TYPE_CHECKING:
+    from uq_tracking.inference.class_table import ClassTable
     from uq_tracking.report import Report
 
 WIDTH = 100
 MOST_LINES = 40
+MOST_CLASSES = 10
+"""Rows of the table of classes."""
+CLASS_COLUMNS = {
+    "support": "samples",
+    "dice": "Dice",
+    "iou": "IoU",
+    "recall": "recall",
+    "precision": "precision",
+    "observed": "observed",
+}
+"""Headings of the columns of the table of classes."""
+WITH_LIMITS = ("dice",)
+"""Columns that are shown with their limits."""
 BEFORE = "before"
 UNKNOWN = 1e100
 """Limits beyond this are unknown."""
@@ -123,6 +138,40 @@ def strata_table(report: Report) -> Table | None:
     numbers = (Column("n"), Column("factor"), Column("bias [std]"), Column("p"))
     note = "limits and p hold for all labels together: one calibrated model in a hundred has a label that differs"
     return Table("stratum", (*numbers, Column("found", numeric=False)), tuple(rows), notes=(note,))
+
+
+def part_tables(report: Report) -> list[Table]:
+    """Return the tables of classes and of strata, if the report has any."""
+    return [table for table in (classes_table(report), strata_table(report)) if table is not None]
+
+
+def classes_table(report: Report, most: int = MOST_CLASSES) -> Table | None:
+    """Return one row per class, the worst first, at most this many; None if the report holds no classes."""
+    table = report.class_table
+    if table is None:
+        return None
+    names = [name for name in CLASS_COLUMNS if name in table.values]
+    rows = []
+    for place in table.worst_first()[:most].tolist():
+        cells = {CLASS_COLUMNS[name]: _class_cell(table, name, place) for name in names}
+        rows.append(Row(one_line(table.labels[place]), cells, "score"))
+    notes = ["limits at 95 %, from the spread of the groups"] if table.limits else []
+    if len(table) > most:
+        notes.append(f"the {most} worst of {len(table)} classes; report.classes holds all")
+    columns = tuple(Column(CLASS_COLUMNS[name]) for name in names)
+    return Table("class, worst first", columns, tuple(rows), notes=tuple(notes))
+
+
+def _class_cell(table: ClassTable, name: str, place: int) -> Cell:
+    """Return one number of a class, with its limits where there is room for them."""
+    value = float(table.values[name][place])
+    if not math.isfinite(value):
+        return Cell()
+    if name == "support":
+        return Cell(words=f"{value:,.0f}")
+    low, high = table.limits[name][place] if name in WITH_LIMITS and name in table.limits else (math.nan,) * 2
+    limits = f" ({low:.2f} to {high:.2f})" if math.isfinite(low) else ""
+    return Cell(words=f"{value:.3f}{limits}")
 
 
 def _with_limits(value: float, low: float, high: float) -> str:
@@ -229,7 +278,7 @@ def report_html(report: Report, picture: bytes) -> str:
             families=grouped_tables(report),
             remarks=[*report.verdict.caveats, *report_table(report).remarks[len(report.verdict.caveats) :]],
             picture=b64encode(picture).decode(),
-            strata="" if (strata := strata_table(report)) is None else tables_html([strata]),
+            parts=tables_html(tables) if (tables := part_tables(report)) else "",
         )
     )
 

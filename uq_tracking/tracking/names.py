@@ -10,7 +10,9 @@
 ``uq_curve/<name>``         curves, in the tracker's own charts
 ``uq_<name>.png``           figures, at the root because trackers compare only root-level images
 ``uq_map/<case>``           map panels
-``uq_worst/cases``, ``uq_worst/strata``  tables of the worst cases and strata, where the tracker shows tables
+``uq_classes.csv``          scores of each class
+``uq_worst/cases``, ``uq_worst/classes``, ``uq_worst/strata``  tables of the worst cases, classes and strata, where the
+                            tracker shows tables
 ``uq/report.json``          the whole report
 ``uq/statistics.npz``       the statistics that all scores are functions of
 ``uq/recalibration.json``   recalibration parameters, when there are any
@@ -188,7 +190,7 @@ def map_name(case: str, split: str | None = None) -> str:
 
 
 def worst_name(name: str, split: str | None = None) -> str:
-    """Name a table of the worst cases or strata.
+    """Name a table of the worst cases, classes or strata.
 
     >>> worst_name("cases", "test")
     'uq_worst/test/cases'

@@ -20,6 +20,7 @@ from uq_tracking.inputs.predictions import Case
 from uq_tracking.parallel import begin
 from uq_tracking.report import stratum_scores
 from uq_tracking.statistics.store import write_statistics
+from uq_tracking.tables.formats import rows_csv
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.cases import LARGEST, DrawnCases
@@ -255,6 +256,11 @@ def _files(content: Content, folder: Path) -> Iterator[Piece]:
     for name, save in savers.items():
         if content.files is None or name in content.files:
             yield _file(content, folder / name, save)
+    table = report.class_table
+    if table is not None and (content.files is None or REPORT_FILE in content.files):
+        path = folder / f"{figure_name('classes', content.split)}.csv"
+        path.write_text(rows_csv("class", table.labels, table.to_dict()["columns"]), encoding="utf-8")
+        yield path.name, lambda: lambda run: run.log_file(path, path.name)
 
 
 def _file(content: Content, path: Path, save: Callable[[Path], object]) -> Piece:
@@ -320,7 +326,7 @@ def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
         )
     if cases:
         tables.append(("the table of cases", partial(_worst_cases, content, cases)))
-    return panels, [*tables, *_worst_strata(content)]
+    return panels, [*tables, *_classes(content), *_worst_strata(content)]
 
 
 def _panel_name(number: int, spec: MapSpec, split: str | None) -> str:
@@ -338,6 +344,20 @@ def _worst_cases(content: Content, cases: Mapping[int, Case]) -> Write:
         for number in sorted(known, key=lambda number: -known[number])
     ]
     return lambda run: run.log_table(worst_name("cases", split), columns, rows)
+
+
+def _classes(content: Content) -> Iterator[Piece]:
+    """Make the table of the classes, the worst first."""
+    table = content.report.class_table
+    if table is None:
+        return
+    columns = table.to_dict()["columns"]
+    rows: list[list[Cell]] = [
+        [table.labels[place], *(column[place] for column in columns.values())]
+        for place in table.worst_first()[:MOST_ROWS].tolist()
+    ]
+    name = worst_name("classes", content.split)
+    yield "the table of classes", lambda: lambda run: run.log_table(name, ["class", *columns], rows)
 
 
 def _worst_strata(content: Content) -> Iterator[Piece]:

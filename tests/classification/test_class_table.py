@@ -1,0 +1,179 @@
+"""The scores of each class: numbers, intervals, files, pages."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import uq_tracking as uq
+from uq_tracking.errors import FileFormatError, SettingsError
+
+from .made import samples, softmax
+
+NAMES = ["background", "liver", "spleen", "kidney"]
+
+
+def patients(n=12, pixels=300, seed=0, spread=0.6):
+    """Labels and probabilities of ``n`` patients, whose organs differ in size and difficulty."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(0, 1.5, (n, pixels, 4)) + spread * rng.normal(size=(n, 1, 4)) + [1.0, 0.0, 0.0, -0.7]
+    p = softmax(z)
+    return (p.cumsum(axis=-1) > rng.random((n, pixels, 1))).argmax(axis=-1), p
+
+
+def report_of(n=12, seed=0, **options):
+    labels, p = patients(n, seed=seed)
+    return uq.evaluate(labels, probs=p, groups=np.arange(n), class_names=NAMES, **options)
+
+
+def test_it_agrees_with_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    labels, z = samples(3000)
+    found = uq.evaluate(labels, probs=z, logits=True).classes
+    predicted = z.argmax(axis=1)
+    precision, recall, dice, support = metrics.precision_recall_fscore_support(labels, predicted)
+    jaccard = metrics.jaccard_score(labels, predicted, average=None)
+    wanted = pd.DataFrame(
+        {"support": support, "recall": recall, "precision": precision, "iou": jaccard, "dice": dice}
+    )
+    assert_allclose(found[list(wanted)], wanted, rtol=1e-12)
+    assert_allclose(found["observed"], support / 3000)
+    assert found.index.tolist() == ["0", "1", "2", "3"]
+    assert found.index.name == "class"
+    assert not any(name.endswith("_low") for name in found)
+
+
+def test_weights_repeat_samples_in_every_kind_of_statistics():
+    labels, z = samples(400)
+    k = np.random.default_rng(0).integers(1, 4, 400)
+    wanted = uq.evaluate(np.repeat(labels, k), probs=np.repeat(z, k, axis=0), logits=True).classes
+    for kind in ("exact", "sketch"):
+        found = uq.evaluate(labels, probs=z, logits=True, weights=k, statistics=kind).classes
+        assert_allclose(found, wanted, rtol=1e-12)
+    half = uq.evaluate(labels, probs=z, logits=True, weights=0.5 * k).classes
+    assert_allclose(half["support"], 0.5 * wanted["support"], rtol=1e-12)
+
+
+def test_a_class_that_does_not_occur_has_no_recall():
+    p = softmax(np.random.default_rng(0).normal(size=(200, 4)) - [0, 0, 0, 9])
+    labels = np.arange(200) % 3
+    found = uq.evaluate(labels, probs=p).classes
+    assert found.loc["3"].isna()[["recall", "precision", "iou", "dice"]].all()
+    assert found.loc["3", "observed"] == 0
+
+
+def test_the_average_over_classes_is_the_score():
+    report = report_of()
+    assert_allclose(report.classes["iou"].mean(), report.scores["miou"], rtol=1e-12)
+    assert_allclose(report.classes["recall"] @ report.classes["observed"], report.scores["accuracy"])
+
+
+def test_files_keep_it(tmp_path):
+    report = report_of()
+    pd.testing.assert_frame_equal(uq.Report.from_json(report.to_json()).classes, report.classes)
+    report.to_npz(tmp_path / "report.npz")
+    pd.testing.assert_frame_equal(uq.Report.from_npz(tmp_path / "report.npz").classes, report.classes)
+    values = report.to_dict()
+    values["classes"]["columns"]["iou"].pop()
+    with pytest.raises(FileFormatError, match="the columns of the classes differ in length"):
+        uq.Report.from_dict(values)
+
+
+def test_only_classifications_have_it():
+    report = uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 1.0])
+    with pytest.raises(SettingsError, match="report of a regression holds no scores of classes"):
+        report.classes  # noqa: B018
+    assert "classes" not in report.to_dict()
+
+
+class TestIntervals:
+    def test_they_hold_the_value_and_lie_within_0_and_1(self):
+        found = report_of().classes
+        for name in ("recall", "precision", "iou", "dice", "observed"):
+            low, high = found[f"{name}_low"], found[f"{name}_high"]
+            assert ((low >= 0) & (low <= found[name]) & (found[name] <= high) & (high <= 1)).all()
+
+    def test_there_are_none_below_eight_groups(self):
+        assert "dice_low" not in report_of(7).classes
+        assert "dice_low" in report_of(8).classes
+
+    def test_a_class_that_occurs_in_few_groups_has_none(self):
+        labels, p = patients()
+        labels[:8][labels[:8] == 3] = 0
+        found = uq.evaluate(labels, probs=p, groups=np.arange(12)).classes
+        assert found["dice_low"].notna().tolist() == [True, True, True, False]
+
+    def test_they_are_those_of_the_whole_report(self):
+        report = report_of(30)
+        hit = 0
+        for place in range(4):
+            labels, p = patients(30)
+            own = uq.evaluate(
+                (labels == place).astype(int),
+                probs=softmax(np.log(p)).argmax(-1) == place,
+                groups=np.arange(30),
+            )
+            hit += own.classes.loc["1", "dice_low"] == pytest.approx(report.classes["dice_low"].iloc[place])
+        assert hit == 4
+
+    def test_they_cover_the_population(self):
+        truth = report_of(3000, seed=99).classes
+        inside = []
+        for seed in range(60):
+            found = report_of(30, seed=seed).classes
+            inside.append(
+                [
+                    (found[f"{name}_low"] <= truth[name]) & (truth[name] <= found[f"{name}_high"])
+                    for name in ("recall", "precision", "iou", "dice", "observed")
+                ]
+            )
+        shares = np.mean(inside, axis=(0, 2))
+        assert np.all(shares > 0.9), shares
+        assert np.mean(shares) < 0.985
+
+
+def test_it_is_printed_with_the_worst_class_first():
+    text = str(report_of())
+    lines = text[text.index("class, worst first") :].splitlines()
+    assert [line.split()[0] for line in lines[2:6]] == ["kidney", "spleen", "liver", "background"]
+    assert "limits at 95 %, from the spread of the groups" in text
+    html = report_of()._repr_html_()
+    assert html.index("kidney") < html.index("background")
+
+
+def test_of_many_classes_the_worst_are_printed():
+    labels, z = samples(4000, 30)
+    report = uq.evaluate(labels, probs=z, logits=True)
+    assert "the 10 worst of 30 classes; report.classes holds all" in str(report)
+    assert len(report.classes) == 30
+
+
+def test_a_run_holds_it_as_a_file_and_a_page_shows_it(tmp_path):
+    labels, p = patients()
+    where = f"dir:{tmp_path / 'runs'}"
+    for method, probs in (("net", p), ("soft", softmax(0.5 * np.log(p)))):
+        report = uq.log(
+            labels, probs=probs, groups=np.arange(12), class_names=NAMES, method=method, split="test", run=where,
+            strict=True,
+        )  # fmt: skip
+    files = sorted((tmp_path / "runs").rglob("uq_test_classes.csv"))
+    assert len(files) == 2
+    with files[1].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["class"] for row in rows] == NAMES
+    assert_array_equal([float(row["dice_low"]) for row in rows], report.classes["dice_low"])
+    page = tmp_path / "page.html"
+    uq.compare(where).to_html(page)
+    text = page.read_text(encoding="utf-8")
+    section = text[text.index('<section id="classes">') :]
+    assert section.index("kidney") < section.index("background")
+    assert section.count("<h3>") >= 2
+
+
+def test_a_label_of_the_report_keeps_it():
+    report = report_of()
+    pd.testing.assert_frame_equal(report.labelled(method="net").classes, report.classes)

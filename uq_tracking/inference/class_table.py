@@ -1,0 +1,140 @@
+"""Scores of each class of a classification, with intervals over groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inference.enough import FEWEST_CARRYING, FEWEST_GROUPS
+from uq_tracking.inference.limits import Influence, set_weights
+from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.statistics.groups import GroupTables
+from uq_tracking.statistics.orders import FloatArray, IntArray
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Numbers of each class, one row per class.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the classes, or their numbers.
+    values : dict of array, shape (C,)
+        By column: ``support`` (samples of the class), ``recall``, ``precision``, ``iou``, ``dice``, ``observed`` (share
+        of all samples); NaN where a class does not occur, or is never predicted.
+    limits : dict of array, shape (C, 2)
+        Confidence limits over groups of the columns that have any; NaN where a class has none.
+    """
+
+    labels: tuple[str, ...]
+    values: Mapping[str, FloatArray]
+    limits: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def worst_first(self) -> IntArray:
+        """Places of the classes by ``iou``, the lowest first; classes that do not occur come last."""
+        return np.argsort(self.values["iou"], kind="stable")
+
+    def columns(self) -> dict[str, FloatArray]:
+        """Every column by name, with ``<name>_low`` and ``<name>_high`` after those that have limits."""
+        made: dict[str, FloatArray] = {}
+        for name, values in self.values.items():
+            made[name] = values
+            if name in self.limits:
+                made[f"{name}_low"], made[f"{name}_high"] = self.limits[name].T
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; None where there is no number."""
+        columns = {name: _plain(values) for name, values in self.columns().items()}
+        return {"labels": list(self.labels), "columns": columns}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ClassTable:
+        """Inverse of ``to_dict``; KeyError, TypeError or ValueError for anything else."""
+        labels = tuple(str(label) for label in values["labels"])
+        columns = {name: np.asarray(column, dtype=np.float64) for name, column in values["columns"].items()}
+        if any(column.shape != (len(labels),) for column in columns.values()):
+            raise ValueError("the columns of the classes differ in length")
+        limits = {
+            name: np.stack([columns.pop(f"{name}_low"), columns.pop(f"{name}_high")], axis=1)
+            for name in tuple(columns)
+            if f"{name}_low" in columns
+        }
+        return cls(labels, columns, limits)
+
+
+def _plain(values: FloatArray) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def class_table(statistics: Any, names: Sequence[str] | None = None) -> ClassTable | None:
+    """Return the scores of each class, or None if the statistics are not those of classes.
+
+    Limits are those of the jackknife over sets of groups; there are none with fewer than eight groups, and for classes
+    that occur in groups worth fewer than five equal ones.
+    """
+    if statistics is None or "confusion" not in statistics.tables:
+        return None
+    confusion, classes = statistics.tables["confusion"], statistics.facts["n_classes"]
+    values = _scores(confusion.key, confusion.count * statistics.unit, classes)
+    labels = tuple(map(str, range(classes))) if names is None else tuple(names)
+    groups = statistics.groups
+    limits = {} if groups is None or len(groups) < FEWEST_GROUPS else _limits(groups, values, classes)
+    return ClassTable(labels, values, limits)
+
+
+def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatArray]:
+    """Return the columns from counts of pairs ``true * classes + predicted``."""
+    true, predicted = np.divmod(pair, classes)
+    is_right = true == predicted
+    support, called = np.bincount(true, count, classes), np.bincount(predicted, count, classes)
+    right = np.bincount(true[is_right], count[is_right], classes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "support": support,
+            "recall": right / support,
+            "precision": right / called,
+            "iou": right / (support + called - right),
+            "dice": 2 * right / (support + called),
+            "observed": support / support.sum(),
+        }
+
+
+def _limits(groups: GroupTables, values: Mapping[str, FloatArray], classes: int) -> dict[str, FloatArray]:
+    cells, weights = groups.tables["confusion"], set_weights(len(groups))
+    pair = np.asarray(cells.bucket, dtype=np.int64)
+    parts = [_scores(pair, count, classes) for count in cells.weighted(weights)["count"]]
+    freedom = size_freedom((1 - weights) @ np.square(groups.sizes_by_weight.astype(float)))
+    is_known = _worth(groups, classes) >= FEWEST_CARRYING
+    made = {}
+    for name, whole in values.items():
+        if name == "support":
+            continue
+        without = np.stack([part[name] for part in parts], axis=1)
+        limits = np.full((classes, 2), np.nan)
+        for k in np.flatnonzero(is_known & np.isfinite(without).all(axis=1)).tolist():
+            influence = Influence.left_out(without[k], freedom)
+            if influence.square > 0:
+                limits[k] = np.clip(influence.limits(float(whole[k]), LEVEL), 0, 1)
+        made[name] = limits
+    return made
+
+
+def _worth(groups: GroupTables, classes: int) -> FloatArray:
+    """Return in how many equal groups each class occurs, shape (classes,)."""
+    from scipy.sparse import csr_array
+
+    cells = groups.tables["confusion"]
+    true = np.asarray(cells.bucket, dtype=np.int64) // classes
+    places = csr_array((np.ones(len(true)), (np.arange(len(true)), true)), shape=(len(true), classes))
+    held = (cells.sums["count"] @ places).toarray()
+    return np.asarray([size_freedom(column) + 1 for column in held.T])
