@@ -124,20 +124,22 @@ class Report:
 
     @cached_property
     def class_table(self) -> ClassTable | None:
-        """Scores of each class, with intervals over groups; None if the report is not of classes, or does not hold them."""
+        """Scores of each class, with intervals over groups; None if the report holds none."""
+        if self.stored_classes is not None or self.statistics is None:
+            return self.stored_classes
+        if "confusion" not in self.statistics.tables:
+            return None
         from uq_tracking.inference.class_table import class_table
 
-        if self.stored_classes is not None:
-            return self.stored_classes
         return class_table(self.statistics, self.settings.get("class_names"))
 
     @property
     def classes(self) -> DataFrame:
         """Scores of each class as a pandas DataFrame, one row per class, in their order.
 
-        ``support`` is the number of its samples, ``observed`` their share; ``recall``, ``precision``, ``iou`` and ``dice``
-        are NaN for a class that does not occur or is never predicted. With eight or more groups, ``recall_low`` and
-        ``recall_high`` and so on are limits at 95 %, NaN for a class that occurs in too few groups.
+        ``support`` is the number of its samples, ``observed`` their share; ``recall``, ``precision``, ``iou`` and
+        ``dice`` are NaN for a class that does not occur or is never predicted. With eight or more groups,
+        ``recall_low`` and ``recall_high`` and so on are limits at 95 %, NaN for a class in too few groups.
 
         Raises
         ------

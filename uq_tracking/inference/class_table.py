@@ -26,8 +26,8 @@ class ClassTable:
     labels : tuple of str
         Names of the classes, or their numbers.
     values : dict of array, shape (C,)
-        By column: ``support`` (samples of the class), ``recall``, ``precision``, ``iou``, ``dice``, ``observed`` (share
-        of all samples); NaN where a class does not occur, or is never predicted.
+        By column: ``support`` (samples of the class), ``recall``, ``precision``, ``iou``, ``dice``, ``observed``
+        (share of all samples); NaN where a class does not occur, or is never predicted.
     limits : dict of array, shape (C, 2)
         Confidence limits over groups of the columns that have any; NaN where a class has none.
     """
@@ -76,14 +76,12 @@ def _plain(values: FloatArray) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def class_table(statistics: Any, names: Sequence[str] | None = None) -> ClassTable | None:
-    """Return the scores of each class, or None if the statistics are not those of classes.
+def class_table(statistics: Any, names: Sequence[str] | None = None) -> ClassTable:
+    """Return the scores of each class, from the statistics of a classification.
 
-    Limits are those of the jackknife over sets of groups; there are none with fewer than eight groups, and for classes
-    that occur in groups worth fewer than five equal ones.
+    Limits are those of the jackknife over sets of groups; there are none with fewer than eight groups, and for
+    classes that occur in groups worth fewer than five equal ones.
     """
-    if statistics is None or "confusion" not in statistics.tables:
-        return None
     confusion, classes = statistics.tables["confusion"], statistics.facts["n_classes"]
     values = _scores(confusion.key, confusion.count * statistics.unit, classes)
     labels = tuple(map(str, range(classes))) if names is None else tuple(names)

@@ -11,8 +11,8 @@
 ``uq_<name>.png``           figures, at the root because trackers compare only root-level images
 ``uq_map/<case>``           map panels
 ``uq_classes.csv``          scores of each class
-``uq_worst/cases``, ``uq_worst/classes``, ``uq_worst/strata``  tables of the worst cases, classes and strata, where the
-                            tracker shows tables
+``uq_worst/cases``          tables, where the tracker shows any: of the drawn cases, and as ``uq_worst/classes`` and
+                            ``uq_worst/strata`` of classes and strata
 ``uq/report.json``          the whole report
 ``uq/statistics.npz``       the statistics that all scores are functions of
 ``uq/recalibration.json``   recalibration parameters, when there are any
