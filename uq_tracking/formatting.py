@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
@@ -12,6 +14,11 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a
 SCORE_DIGITS = 4
 """Significant digits of a score wherever it is printed."""
 MINUS = "\N{MINUS SIGN}"
+PLAIN = "uq_tracking.plain"
+"""Name of the error handler that writes what an encoding lacks in plain letters."""
+_PLAIN_LETTERS = dict(
+    zip("\N{MINUS SIGN}\N{EN DASH}\N{MULTIPLICATION SIGN}±µ…→↑↓≤", "--x~u.>^v<", strict=True)
+)
 _LARGEST_PLAIN = 1e8
 _MOST_DECIMALS = 6
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -171,6 +178,27 @@ def one_line(text: object) -> str:
     """
     words = " ".join(_TERMINAL_SEQUENCE.sub("", str(text)).split())
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+
+
+def plain_letters(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters one by one, so that columns stay aligned; a handler of errors of encoding."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lost = error.object[error.start : error.end]
+    return "".join(_PLAIN_LETTERS.get(letter, "?") for letter in lost), error.end
+
+
+codecs.register_error(PLAIN, plain_letters)
+
+
+def encodable(text: str, encoding: str | None = None) -> str:
+    """Return a text as an encoding, by default that of the terminal, can show it.
+
+    >>> encodable("\N{MINUS SIGN}0.5 \N{MICRO SIGN}m", "ascii")
+    '-0.5 um'
+    """
+    encoding = encoding or getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, PLAIN).decode(encoding)
 
 
 def axis_label(label: str, unit: str = "", target_unit: object = None) -> str:

@@ -17,6 +17,7 @@ from uq_tracking import plugins
 from uq_tracking.checks import check_text, path_of, read_json
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
+from uq_tracking.formatting import encodable
 from uq_tracking.metrics.registry import Later, LaterScores
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
@@ -343,12 +344,12 @@ class Report:
         from uq_tracking.tables.report import part_tables, report_table
         from uq_tracking.tables.terminal import tables_text
 
-        return tables_text([report_table(self), *part_tables(self)])
+        return encodable(tables_text([report_table(self), *part_tables(self)]))
 
     def __repr__(self) -> str:
         from uq_tracking.tables.report import report_summary
 
-        return report_summary(self)
+        return encodable(report_summary(self))
 
     def _repr_html_(self) -> str:
         from uq_tracking.tables.report import report_html
@@ -482,7 +483,7 @@ class Reports(Mapping[str, Report]):
         from uq_tracking.tables.report import outputs_table
         from uq_tracking.tables.terminal import tables_text
 
-        return tables_text([outputs_table(self)], width=1000)
+        return encodable(tables_text([outputs_table(self)], width=1000))
 
     def _repr_html_(self) -> str:
         from uq_tracking.tables.formats import tables_html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -58,6 +59,19 @@ def test_a_run_named_twice_counts_once(folder):
     run = next(iter(FolderStore(folder).runs()))
     found = uq.compare(f"dir:{folder}", run.uri, *logged_runs(f"dir:{folder}"), maps=False)
     assert len(found.runs) == 3
+
+
+def test_an_altered_report_does_not_rank(store):
+    for name in ("honest", "edited"):
+        uq.log(TRUTH, MEAN, STD, run=store.create(name), **QUICK, method=name)
+    edited = next(run for run in logged_runs(f"dir:{store.path}") if run.name == "edited")
+    path = next(path for path in store.path.rglob("report.json") if edited.stored.run_id in path.parts)
+    values = json.loads(path.read_text())
+    values["scores"]["rmse"] = 0.001
+    path.write_text(json.dumps(values))
+    found = uq.compare(f"dir:{store.path}", maps=False)
+    assert found.methods == ("honest",)
+    assert "does not hold the scores that were logged: it was altered" in reason(found, "edited")
 
 
 def test_where_is_the_trackers_filter(folder):

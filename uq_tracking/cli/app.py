@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, signature
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +20,7 @@ from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.cli.options import PARSERS, SHARED
 from uq_tracking.errors import PluginError, SettingsError, TrackingWarning, UQTrackingError, warn
-from uq_tracking.formatting import with_options
+from uq_tracking.formatting import PLAIN, with_options
 
 HELP = {"help_option_names": ["-h", "--help"]}
 EXIT_CODES = "Exit codes: 0 success; 1 invalid input or failed runs; 2 invalid command line."
@@ -38,6 +40,11 @@ BROUGHT = "uq_tracking.commands"
 
 class _Commands(TyperGroup):
     """The package's commands, most-used first, and those that plugins bring."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(sys.stdout, TextIOWrapper):  # a terminal without our symbols shows plain letters
+            sys.stdout.reconfigure(errors=PLAIN)
+        return super().main(*args, **kwargs)
 
     def list_commands(self, ctx: Any) -> list[str]:
         names = [*super().list_commands(ctx), *self._brought(ctx)]

@@ -26,7 +26,7 @@ from uq_tracking.comparison.page import comparison_page
 from uq_tracking.comparison.runs import RunSource, SkippedRun, by_method, collect, named, once
 from uq_tracking.comparison.table import difference_table, disagreement, score_table, without_value
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
-from uq_tracking.formatting import shorten
+from uq_tracking.formatting import encodable, shorten
 from uq_tracking.runs.read import LoggedRun
 from uq_tracking.settings import check_level, check_seed
 from uq_tracking.streams.map_samples import checked_maps
@@ -252,7 +252,7 @@ class Comparison(Facts):
         return {run.label: run.report for run in self.runs}[label]
 
     def __str__(self) -> str:
-        return self.to_text()
+        return encodable(self.to_text())
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.groups)} methods, {len(self.runs)} runs, {len(self.metrics)} metrics)"

@@ -21,6 +21,11 @@ T = TypeVar("T")
 RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]]"
 """An address, a logged run, or reports by method."""
 
+ALTERED = (
+    "its report does not hold the scores that were logged: it was altered, or its writing was interrupted; "
+    "uq.rescore makes it anew or says what differs"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
@@ -174,7 +179,10 @@ def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
     """Read a run's report; if it has none at this level, those of its splits or outputs."""
     uri = run.stored.uri
     try:
-        return [ScoredRun(run.name, run.method or run.name, uri, run.report(), run.split, run)]
+        report = run.report()
+        if run.matches(report) is False:
+            return [SkippedRun(run.name, uri, ALTERED)]
+        return [ScoredRun(run.name, run.method or run.name, uri, report, run.split, run)]
     except TrackerUnreachableError:
         raise  # every further run would wait for the same tracker
     except FileNotFoundError:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from uq_tracking.formatting import encodable
 from uq_tracking.inference import words
 from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.doctor import Suspicion
@@ -126,7 +127,7 @@ class Verdict:
     sorts_only: bool = False
 
     def __str__(self) -> str:
-        return self.text
+        return encodable(self.text)
 
     @property
     def short(self) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from uq_tracking.errors import TrackerUnreachableError, UQTrackingError, redact
+from uq_tracking.formatting import encodable
 from uq_tracking.runs.read import LoggedRun
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ class Summary:
         verb = "would be done" if self.dry_run else "done"
         head = f"{len(self.done)} {verb}, {len(self.skipped)} skipped, {len(self.failed)} failed"
         shown = [*self.failed, *self.skipped]
-        return "\n".join([head, *(f"{item.status}: {item.name}: {item.reason}" for item in shown)])
+        lines = [head, *(f"{item.status}: {item.name}: {item.reason}" for item in shown)]
+        return encodable("\n".join(lines))
 
     def _with(self, status: Status) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status == status]

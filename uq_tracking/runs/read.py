@@ -25,15 +25,18 @@ from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics
 from uq_tracking.tracking.backend import RunStore, StoredRun
+from uq_tracking.tracking.content import scores_digest
 from uq_tracking.tracking.names import (
     METHOD_TAG,
     PAGE_FILE,
     PREDICTIONS_FILE,
     RECALIBRATION_FILE,
     REPORT_FILE,
+    SCORES_TAG,
     STATISTICS_FILE,
     check_split,
     file_name,
+    tag_name,
 )
 from uq_tracking.tracking.resolve import open_store
 
@@ -113,6 +116,11 @@ class LoggedRun:
     def report(self) -> Report:
         """Read the stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
         return self.read(REPORT_FILE, Report.from_json)
+
+    def matches(self, report: Report) -> bool | None:
+        """True if a report holds the scores that the run was tagged with; None without the tag."""
+        stated = self.stored.tags.get(tag_name(SCORES_TAG, self.split))
+        return None if stated is None else stated == scores_digest(report)
 
     def statistics(self, report: Report | None = None) -> Statistics:
         """Read the stored statistics; FileFormatError if they describe other data than the report beside them."""

@@ -26,12 +26,10 @@ from uq_tracking.tracking.names import (
     MAPS_FILE,
     RECALIBRATION_FILE,
     REPORT_FILE,
-    SCORES_TAG,
     STATISTICS_FILE,
     curve_name,
     figure_name,
     scalar_name,
-    tag_name,
 )
 from uq_tracking.tracking.places import run_lock
 from uq_tracking.tracking.publish import publish
@@ -182,8 +180,7 @@ class _Rescore:
 
 def _changed(run: LoggedRun, request: Request, report: Report, old: Report, source: Source) -> Content:
     """Return what to write: whatever differs from what the run shows."""
-    is_whole = run.stored.tags.get(tag_name(SCORES_TAG, run.split)) == scores_digest(old)
-    shown = old if is_whole and not request.options.force else NO_REPORT
+    shown = old if run.matches(old) and not request.options.force else NO_REPORT
     curves = [name for name in report.curves if not _shows(shown, report, name)]
     return Content(
         report.labelled(method=run.method, split=run.split),

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
-from uq_tracking.formatting import format_interval, format_number, format_score, one_line
+from uq_tracking.formatting import encodable, format_interval, format_number, format_score, one_line
 from uq_tracking.metrics.registry import Metric, find
 from uq_tracking.tables import Cell, Column, Row, Table, better_text, unit_text
 from uq_tracking.tables.formats import table_markdown, tables_html, templates
@@ -301,7 +301,7 @@ class BeforeAfter:
     table: Table
 
     def __str__(self) -> str:
-        return tables_text([self.table], width=1000)
+        return encodable(tables_text([self.table], width=1000))
 
     def to_markdown(self) -> str:
         """The table in Markdown."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from uq_tracking.formatting import one_line, shortened
+from uq_tracking.formatting import encodable, one_line, shortened
 from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table, rank_color
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class View:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in table_lines(self.tables, options.max_width):
-            yield Text.assemble(*line, no_wrap=len(line) > 1, overflow="fold")
+            shown = [(encodable(text, options.encoding), style) for text, style in line]
+            yield Text.assemble(*shown, no_wrap=len(line) > 1, overflow="fold")
 
 
 def tables_text(tables: Sequence[Table], width: int | None = None) -> str:
