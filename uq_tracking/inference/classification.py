@@ -9,8 +9,10 @@ import numpy as np
 
 from uq_tracking.inference import words
 from uq_tracking.inference.enough import too_few_errors, too_few_of
+from uq_tracking.inference.events import Event, EventTests, Tested, impossible_events, too_many_errors
 from uq_tracking.inference.limits import Estimated, Influence, Range, poisson_limits
 from uq_tracking.inference.noise import noise_floors
+from uq_tracking.inference.places import Grade
 from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import (
     LEVEL,
@@ -23,6 +25,7 @@ from uq_tracking.inference.verdict import (
 )
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
+from uq_tracking.metrics.events import require_event, two_classes
 from uq_tracking.metrics.gaps import CONFIDENCE, Reduction
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import Sparsification
@@ -71,6 +74,8 @@ class ClassTests(Tests):
         if reason:
             return no_verdict(reason)
         self.caveats.extend(self._of_units())
+        if two_classes(self.statistics):
+            return self._of_event()
         scale, dominated, untested = self._scale()
         shape_p = self.shape()
         certain = self._errors_of_the_certain()
@@ -84,6 +89,45 @@ class ClassTests(Tests):
         text = " ".join(part for part in parts if part)
         return Verdict(
             calibration, scale, shape_p, ranking, recovered, self._bias(), judged, text, tuple(self.caveats)
+        )
+
+    def _of_event(self) -> Verdict:
+        """Judge the probability of the event of two classes; Undefined if it is not known."""
+        require_event(self.statistics)
+        tests = EventTests.of(self.statistics)
+        found, event = tests.tested()
+        none, certain = impossible_events(self.statistics)
+        errors = too_many_errors(tests)
+        calibration = of_event(found, event)
+        if found.refused:
+            self.caveats.append(f"Slope and shape are not tested: {found.refused}.")
+        if none or certain:
+            always = self._errors_of_the_certain()
+            calibration = "overconfident"
+            said = words.of_certain(always) if always else words.of_impossible(none, certain)
+        elif errors:
+            calibration, said = "overconfident", words.of_too_many_errors(errors)
+        else:
+            said = words.of_event(calibration, event, found)
+        ranking, recovered = self._ranking()
+        text = " ".join(part for part in (said, words.of_ranking(ranking, recovered)) if part)
+        slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
+        slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
+        grade: Grade = "slight" if slight.get(calibration) and not (none or certain or errors) else "off"
+        if calibration in ("consistent with calibrated", "not enough data"):
+            grade = "unclear"
+        return Verdict(
+            calibration,
+            None,
+            found.shape_p,
+            ranking,
+            recovered,
+            self._bias(),
+            calibration != "not enough data",
+            text,
+            tuple(self.caveats),
+            "fine" if calibration == "calibrated" else grade,
+            event=event,
         )
 
     def shape(self) -> float | None:
@@ -126,6 +170,21 @@ class ClassTests(Tests):
     @override
     def sparsification(self) -> Sparsification:
         return sparsification_brier(self.statistics)
+
+
+def of_event(found: Tested, event: Event) -> Calibration:
+    """Conclude from the tests of level, slope and shape: the clearer one of level and slope leads."""
+    slope = found.slope if found.slope_rejects and found.slope is not None else 0.0
+    level = found.level if found.level_rejects else 0.0
+    if found.level_rejects and abs(level) >= abs(slope):
+        return "too high" if level < 0 else "too low"
+    if slope:
+        return "overconfident" if slope < 0 else "underconfident"
+    if found.shape_rejects:
+        return "miscalibrated in shape"
+    if event.is_proven:
+        return "calibrated"
+    return "not enough data" if event.is_unknown else "consistent with calibrated"
 
 
 def concluded(scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibration:

@@ -21,6 +21,7 @@ from uq_tracking.inference import words
 from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.enough import too_few
+from uq_tracking.inference.events import Event
 from uq_tracking.inference.limits import DOMINATED, Estimated
 from uq_tracking.inference.noise import TRUSTED_GROUPS, NoiseFloor
 from uq_tracking.inference.places import Grade, Places
@@ -38,6 +39,8 @@ Calibration = Literal[
     "overconfident, most in the tails",
     "too wide for most, too narrow for a few",
     "underconfident",
+    "too high",
+    "too low",
     "miscalibrated in places",
     "miscalibrated in shape",
     "biased",
@@ -79,11 +82,12 @@ class Verdict:
     calibration : str
         "overconfident", "overconfident in few samples", "overconfident in the tails", "overconfident, most in the
         tails", "too wide for most, too narrow for a few", "underconfident", "miscalibrated in places", "miscalibrated
-        in shape", "biased", "consistent with calibrated" (no error found), "calibrated" (proven within 2 %), or "not
-        enough data".
+        in shape", "biased"; of two classes also "too high" or "too low", if the event is stated too often or too
+        rarely; "consistent with calibrated" (no error found), "calibrated" (proven within 2 %, of two classes within
+        5 % of the rate and of the slope), or "not enough data".
     scale : Estimate or None
         Factor by which standard deviations (for a classification: error probabilities) should be multiplied, with a
-        98 % interval (97.5 %); above 1 is overconfident.
+        98 % interval (97.5 %); above 1 is overconfident. None for two classes; see ``event``.
     shape_p : float or None
         p-value of the test of shape.
     ranking : {"useful", "no better than constant", "worse than constant", "not enough data"}
@@ -109,6 +113,8 @@ class Verdict:
     sorts_only : bool
         Whether the uncertainty sorts errors, but intervals scaled by it are no shorter than constant ones, or hardly
         differ.
+    event : Event or None
+        Of two classes, how often the event is stated and occurs, and the calibration slope.
     """
 
     calibration: Calibration
@@ -125,6 +131,7 @@ class Verdict:
     places: Places | None = None
     worth: float | None = None
     sorts_only: bool = False
+    event: Event | None = None
 
     def __str__(self) -> str:
         return encodable(self.text)
@@ -132,6 +139,9 @@ class Verdict:
     @property
     def short(self) -> str:
         """The verdict in a few words, for a column of a table."""
+        if self.event is not None:
+            said = words.short_event(self.calibration, self.event)
+            return words.short(said, None, self.ranking, self.recovered)
         factor = None if self.scale is None else self.scale.value
         return words.short(self.calibration, factor, self.ranking, self.recovered)
 
@@ -151,7 +161,8 @@ class Verdict:
         parts = {name: known[name] and record(Estimate, known[name]) for name in ("scale", "bias")}
         suspicions = tuple(record(Suspicion, each) for each in known.get("suspicions", ()))
         places = known.get("places") and Places.from_dict(known["places"])
-        made = {**known, **parts, "suspicions": suspicions, "places": places}
+        event = known.get("event") and record(Event, known["event"])
+        made = {**known, **parts, "suspicions": suspicions, "places": places, "event": event}
         return record(cls, {**made, "caveats": tuple(known.get("caveats", ()))})
 
 

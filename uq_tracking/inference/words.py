@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.formatting import format_factors, format_number
 
 if TYPE_CHECKING:
+    from uq_tracking.inference.events import Event, Tested
     from uq_tracking.inference.regression import Few, Inside
     from uq_tracking.inference.verdict import Estimate
 
 SLIGHT = 1.05
 """Factors below this are called slight."""
+RARE = 0.2
+"""Rates below this are compared by their ratio."""
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
 _SHORT = {
@@ -79,6 +82,112 @@ def of_interval(calibration: str, shape_p: float | None, inside: Inside) -> str:
     if calibration == "miscalibrated in shape":
         return f"Miscalibrated in shape: {held} (p {_p(shape_p)} for all quantiles together)."
     return f"Consistent with calibrated: {held}." if calibration == "consistent with calibrated" else ""
+
+
+def of_impossible(none: float, certain: float) -> str:
+    """Say that probabilities exclude what happened."""
+    said = [
+        f"states {stated} for {_samples(count)} in which the event {happened}"
+        for stated, count, happened in ((0, none, "occurred"), (1, certain, "did not occur"))
+        if count > 0
+    ]
+    return f"Overconfident: it {' and '.join(said)}."
+
+
+def of_too_many_errors(ratio: float) -> str:
+    """Say how many times as many errors occur as near-certain probabilities imply."""
+    return f"Overconfident: {_times(ratio)} times as many errors as its probabilities imply."
+
+
+def of_level(event: Event) -> str:
+    """Say that the event is stated too often or too rarely."""
+    word = "Too high" if event.stated > event.observed else "Too low"
+    word = f"Slightly {word.lower()}" if event.is_level_slight else word
+    if min(event.stated, event.observed) >= RARE:
+        digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
+        excludes = not event.low <= event.stated <= event.high
+        within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if excludes else ""
+        return (
+            f"{word}: the event is stated at {event.stated:.{digits}f} on average, but occurs in "
+            f"{event.observed:.{digits}f} of cases{within}."
+        )
+    rates = f"{percent(event.stated)} stated, {percent(event.observed)} observed"
+    if event.observed <= 0:
+        return f"{word}: {rates}; it does not occur at all."
+    limits = [event.stated / end if end > 0 else math.inf for end in (event.observed, event.high, event.low)]
+    said = "it forecasts {} times as many events as occur{}: {}"
+    if event.stated < event.observed:
+        limits = [end / event.stated for end in (event.observed, event.low, event.high)]
+        said = "{} times as many events occur as it forecasts{}: {}"
+    within = f" ({_times(limits[1])} to {_times(limits[2])})" if limits[1] > 1 else ""
+    return f"{word}: {said.format(_times(limits[0]), within, rates)}."
+
+
+def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
+    """Say that probabilities are too extreme or too timid, or unrelated to the event."""
+    slope, low, high = event.slope, event.slope_low, event.slope_high
+    number = ""
+    if slope is not None and low is not None and high is not None:
+        if slope <= 0:
+            lead = "They are also" if second else "Overconfident: probabilities are"
+            how = "reversed" if high < 0 else "unrelated to the event"
+            return f"{lead} {how} (calibration slope {slope:.2f}, {low:.2f} to {high:.2f}; 1 is right)."
+        agrees = high < 1 if extreme else low > 1
+        limits = f", {low:.2f} to {high:.2f}; 1 is right" if agrees else ""
+        number = f" (calibration slope {slope:.2f}{limits})"
+    what = f"too {'extreme' if extreme else 'timid'}{number}."
+    if second:
+        return f"They are also {what}"
+    word = "Overconfident" if extreme else "Underconfident"
+    word = f"Slightly {word.lower()}" if event.is_slope_slight else word
+    return f"{word}: probabilities are {what}"
+
+
+def of_event(calibration: str, event: Event, found: Tested) -> str:
+    """Say how calibrated the probability of an event is."""
+    if calibration in ("too high", "too low"):
+        parts = [of_level(event)]
+        if found.slope_rejects and found.slope is not None:
+            parts.append(of_slope(event, extreme=found.slope < 0, second=True))
+        return " ".join(parts)
+    if calibration in ("overconfident", "underconfident"):
+        parts = [of_slope(event, extreme=calibration == "overconfident")]
+        return " ".join([*parts, of_level(event)] if found.level_rejects else parts)
+    if calibration == "miscalibrated in shape":
+        return (
+            "Miscalibrated in shape: probabilities are too high at some levels and too low at others "
+            f"(p {_p(found.shape_p)}), though right on average."
+        )
+    rates = f"{percent(event.stated)} stated, {percent(event.observed)} observed"
+    within = f"({percent(event.low)} to {percent(event.high)})"
+    if calibration == "not enough data":
+        return f"Not enough data to tell: {rates} {within}."
+    slope = ""
+    if event.slope is not None:
+        slope = f"; calibration slope {event.slope:.2f} ({event.slope_low:.2f} to {event.slope_high:.2f})"
+    word = "Calibrated" if calibration == "calibrated" else "Consistent with calibrated"
+    return f"{word}: {rates}{slope or ' ' + within}."
+
+
+def short_event(calibration: str, event: Event) -> str:
+    """Say in a few words how calibrated an event's probability is."""
+    gap, ratio = event.stated - event.observed, event.ratio
+    rare = min(event.stated, event.observed) < RARE
+    said = {"calibrated": "calibrated within 5 %"}
+    if calibration == "too high":
+        said[calibration] = f"{_times(ratio)}x too high" if rare and event.observed else f"{gap:.2f} too high"
+    if calibration == "too low":
+        said[calibration] = f"{_times(1 / ratio)}x too low" if rare and ratio > 0 else f"{-gap:.2f} too low"
+    if event.slope is not None and event.slope_high is not None:
+        unrelated = "reversed" if event.slope_high < 0 else "unrelated to the event"
+        extreme = f"too extreme (slope {event.slope:.2f})"
+        said["overconfident"] = extreme if event.slope > 0 else unrelated
+        said["underconfident"] = f"too timid (slope {event.slope:.2f})"
+    return said.get(calibration, calibration)
+
+
+def _samples(count: float) -> str:
+    return "1 sample" if count == 1 else f"{count:,.6g} samples"
 
 
 def of_probabilities(calibration: str, scale: Estimate | None, shape_p: float | None) -> str:

@@ -22,7 +22,15 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import has_event
 from uq_tracking.statistics.exact import FEW, SortedRows
 from uq_tracking.statistics.groups import GroupCells, GroupTables
-from uq_tracking.statistics.orders import Block, Buckets, FloatArray, Order, bucketed, run_starts
+from uq_tracking.statistics.orders import (
+    Block,
+    Buckets,
+    FloatArray,
+    IntArray,
+    Order,
+    bucketed,
+    run_starts,
+)
 from uq_tracking.statistics.sketch import SKETCH_BITS, coarse_bucket
 from uq_tracking.statistics.statistics import Statistics
 
@@ -146,13 +154,20 @@ class EventCells:
         """Logit of the mean probability of each cell."""
         return logit(self.probability / self.count)
 
-    def in_buckets(self, bits: int) -> EventCells:
-        """Return the same samples in buckets of ``min(p, 1 - p)``, on either side of 1/2."""
-        p = self.probability / self.count
-        above = p > 0.5
-        first = run_starts(2 * coarse_bucket(np.where(above, 1 - p, p), bits) + above)
+    def joined(self, first: IntArray) -> EventCells:
+        """Return the sums of the runs of cells that begin at these places."""
         parts = (self.count, self.probability, self.variance, self.event)
         return EventCells(*(np.add.reduceat(part, first) for part in parts))
+
+    def in_buckets(self, bits: int) -> EventCells:
+        """Return the same samples in the buckets of ``doubt_bucket``."""
+        return self.joined(run_starts(doubt_bucket(self.probability / self.count, bits)))
+
+
+def doubt_bucket(p: FloatArray, bits: int) -> IntArray:
+    """Return the number of the bucket of ``min(p, 1 - p)``, another one on either side of 1/2."""
+    above = p > 0.5
+    return np.asarray(2 * coarse_bucket(np.where(above, 1 - p, p), bits) + above)
 
 
 def logit(p: FloatArray) -> FloatArray:

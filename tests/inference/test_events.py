@@ -1,0 +1,201 @@
+"""The tests of an event's probability against a literal transcription, and what the verdict says of known truths."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import optimize, special, stats
+
+import uq_tracking as uq
+from uq_tracking.inference.events import SHARE, EventTests, level_p
+from uq_tracking.inference.verdict import Verdict
+
+
+def drawn(n, truth, seed=0, spread=2.0, mean=0.0):
+    """Events that occur with ``truth(p)``, and their stated probabilities."""
+    rng = np.random.default_rng(seed)
+    p = special.expit(mean + spread * rng.normal(size=n))
+    return (rng.random(n) < truth(p)).astype(int), p
+
+
+def odds(factor, slope=1.0):
+    return lambda p: special.expit(math.log(factor) + slope * special.logit(p))
+
+
+def wave(p):
+    return np.clip(p + 0.1 * np.sin(4 * np.pi * p), 0, 1)
+
+
+def literal(y, p, w=None):
+    """Level, slope and shape of independent samples, sample by sample."""
+    w = np.ones(len(p)) if w is None else w
+    x, v = special.logit(p), p * (1 - p)
+
+    def loss(theta):
+        eta = theta[0] + (theta[1] if len(theta) > 1 else 1.0) * x
+        return np.sum(w * (np.logaddexp(0, eta) - y * eta)) / w.sum()
+
+    a = optimize.minimize(loss, [0.0], tol=1e-14).x
+    both = optimize.minimize(loss, [0.0, 1.0], tol=1e-14).x
+    q = special.expit(a[0] + x)
+    vq = q * (1 - q)
+    centred = x - np.sum(w * vq * x) / np.sum(w * vq)
+    level = np.sum(w * (y - p)) / math.sqrt(np.sum(w * w * v))
+    slope = np.sum(w * (y - q) * centred) / math.sqrt(np.sum(w * w * vq * centred**2))
+    return level, slope, both[1]
+
+
+@pytest.mark.parametrize("truth", [odds(1.0), odds(1.5), odds(1.0, 1.3), wave])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_level_and_slope_are_those_written_out(truth, weighted):
+    y, p = drawn(1500, truth)
+    w = np.random.default_rng(1).exponential(size=1500) + 0.01 if weighted else None
+    statistics = uq.evaluate(y, probs=p, weights=w).statistics
+    found, event = EventTests.of(statistics).tested()
+    level, slope, fitted = literal(y, p, w)
+    assert_allclose([found.level, found.slope], [level, slope], rtol=1e-4)
+    assert_allclose(event.slope, fitted, rtol=1e-4)
+    sketched, _ = EventTests.of(statistics.sketched()).tested()
+    if not weighted:
+        assert_allclose([sketched.level, sketched.slope], [found.level, found.slope], atol=2e-3)
+        assert_allclose(sketched.shape_p, found.shape_p, atol=1e-3)
+
+
+def test_the_shape_is_a_chi_square_of_gaps():
+    """Five values, so five bins: the test of Hosmer and Lemeshow, given offset and slope."""
+    p = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], 400)
+    y = (np.random.default_rng(4).random(2000) < p).astype(int)
+    found, event = EventTests.of(uq.evaluate(y, probs=p).statistics).tested()
+    x = special.logit(p)
+    offset = optimize.brentq(lambda a: np.sum(y - special.expit(a + event.slope * x)), -5, 5)
+    q = special.expit(offset + event.slope * x)
+    cells = p.reshape(5, 400)[:, 0]
+    gap = (y - q).reshape(5, 400).sum(axis=1)
+    pearson = np.sum(gap**2 / (q * (1 - q)).reshape(5, 400).sum(axis=1))
+    assert len(cells) == 5
+    assert_allclose(found.shape_p, stats.chi2.sf(pearson, 3), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("events", "n", "p"), [(2, 40, 0.12), (9, 40, 0.12), (33, 40, 0.9), (0, 500, 0.01)])
+def test_the_level_of_equal_probabilities_is_exact(events, n, p):
+    law = stats.binom(n, p)
+    expected = min(1.0, 2 * min(law.cdf(events), law.sf(events - 1)))
+    assert_allclose(level_p(events, n * p, n * p * (1 - p), n), expected, rtol=1e-9)
+
+
+SAID = {
+    "too low": (odds(1.6), 3000, "Too low: the event is stated at 0.5"),
+    "overconfident": (
+        odds(1.0, 0.75),
+        3000,
+        "Overconfident: probabilities are too extreme (calibration slope 0.7",
+    ),
+    "underconfident": (
+        odds(1.0, 1.35),
+        3000,
+        "Underconfident: probabilities are too timid (calibration slope 1.",
+    ),
+    "consistent with calibrated": (odds(1.0), 3000, "Consistent with calibrated: "),
+    "calibrated": (odds(1.0), 400_000, "Calibrated: "),
+    "not enough data": (odds(1.0), 40, "Not enough data to tell: "),
+}
+
+
+@pytest.mark.parametrize("word", SAID)
+def test_words(word):
+    truth, n, text = SAID[word]
+    verdict = uq.evaluate(*drawn_first(n, truth)).verdict
+    assert verdict.calibration == word
+    assert verdict.text.startswith(text)
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
+    grades = {"consistent with calibrated": "unclear", "not enough data": "unclear", "calibrated": "fine"}
+    assert verdict.grade == grades.get(word, "off")
+
+
+def drawn_first(n, truth, **options):
+    y, p = drawn(n, truth, **options)
+    return uq.Predictions.from_probs(y, p)
+
+
+def test_a_rare_event_forecast_too_often_is_too_high():
+    verdict = uq.evaluate(drawn_first(20_000, lambda p: p / 5, mean=-5, spread=1.2)).verdict
+    assert verdict.calibration == "too high"
+    assert (
+        verdict.text.startswith("Too high: it forecasts 4.")
+        or "times as many events as occur" in verdict.text
+    )
+    assert verdict.short.split(",")[0].endswith("x too high")
+
+
+def test_the_fold_hides_what_the_event_shows():
+    """Of .2 and .8 where .4 and 1 are true, the top label's confidence is right on average."""
+    rng = np.random.default_rng(3)
+    p = rng.choice([0.2, 0.8], 20_000)
+    y = (rng.random(20_000) < p + 0.2).astype(int)
+    report = uq.evaluate(y, probs=p)
+    assert report.scores["ece"] == pytest.approx(0.2, abs=0.01)
+    assert report.scores["ece_top"] < 0.01
+    assert report.verdict.calibration == "too low"
+
+
+def test_events_that_were_excluded_are_counted():
+    p = np.linspace(0.05, 0.95, 200)
+    y = (np.random.default_rng(5).random(200) < p).astype(int)
+    p[:2], y[:2] = 0.0, 1
+    p[2], y[2] = 1.0, 0
+    text = uq.evaluate(y, probs=p).verdict.text
+    assert text.startswith(
+        "Overconfident: it states 0 for 2 samples in which the event occurred and states 1 for 1 sample in which"
+    )
+
+
+def test_near_certain_errors_are_told_before_tests_are_refused():
+    y = np.arange(300) % 10 == 0
+    verdict = uq.evaluate(y.astype(int), probs=np.full(300, 0.001)).verdict
+    assert verdict.text.startswith("Overconfident: 100 times as many errors as its probabilities imply.")
+    assert "Slope and shape are not tested: too few informative samples" in " ".join(verdict.caveats)
+
+
+def test_probabilities_that_run_backwards_are_reversed():
+    verdict = uq.evaluate(drawn_first(2000, lambda p: 1 - p)).verdict
+    assert verdict.text.startswith("Overconfident: probabilities are reversed (calibration slope -")
+
+
+def test_statistics_of_an_older_version_know_the_top_label_only(tmp_path):
+    y, p = drawn(500, odds(1.0))
+    report = uq.evaluate(y, probs=p)
+    path = tmp_path / "older.npz"
+    report.to_npz(path)
+    from uq_tracking.statistics.classification import CLASSIFICATION
+    from uq_tracking.statistics.statistics import Statistics
+
+    statistics = report.statistics
+    rows = {name: column for name, column in statistics.rows().items() if name != "predicted"}
+    older = Statistics.exact(
+        CLASSIFICATION, rows, counts=statistics.counts, facts={"n_classes": 2}, known=statistics
+    )
+    from uq_tracking.metrics.registry import compute, select
+    from uq_tracking.settings import Settings
+
+    scores, undefined = compute(older, Settings(), select("classification"))
+    assert scores["ece_top"] == pytest.approx(report.scores["ece_top"], rel=1e-12)
+    assert "stored by an older version" in undefined["ece"]
+
+
+GROUPS = 30
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_calibrated_events_are_rarely_called_wrong(groups):
+    """Three tests at 1.7 % each: of 200 calibrated sets about ten, more than twenty once in a thousand times."""
+    wrong = 0
+    codes = None if groups is None else np.arange(600) % groups
+    for seed in range(60):
+        y, p = drawn(600, odds(1.0), seed=seed)
+        found, _ = EventTests.of(uq.evaluate(y, probs=p, groups=codes).statistics).tested()
+        wrong += found.level_rejects or found.slope_rejects or found.shape_rejects
+    assert stats.binom.sf(wrong - 1, 60, 0.05) > 1e-3
+    assert pytest.approx(0.017, abs=1e-4) == SHARE

@@ -1,0 +1,420 @@
+r"""Tests of the probability of an event: its level, given that its slope, and given both its shape.
+
+Each statement is given the earlier fits (Cox 1958; Miller et al. 1991): without that, a pure shift of all odds looks
+like probabilities that are too timid. Each of the three is tested at :math:`1 - .95^{1/3}`.
+
+* **Level**: the number of events against the binomial with the mean and variance of a sum of Bernoulli variables (Ehm
+  1991), on the side, events or not, that is expected to be rarer. It is exact for equal probabilities and few events.
+* **Slope**: the score of the slope, with the fitted offset.
+* **Shape**: gaps of bins of about equal count from the Cox fit, without the directions of offset and slope, whose
+  squares are chi-square.
+
+With groups, the same sums vary as the groups show. Bins are unions of buckets that every form of the statistics has.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.inference.enough import FEWEST_CARRYING, FEWEST_ERRORS
+from uq_tracking.inference.limits import Influence, Range, share_limits
+from uq_tracking.metrics import groups
+from uq_tracking.metrics.events import (
+    EventCells,
+    doubt_bucket,
+    event_cells,
+    event_order,
+    events_of_groups,
+    fitted_odds,
+)
+from uq_tracking.metrics.gaps import multivariate_t
+from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.statistics.exact import FEW
+from uq_tracking.statistics.groups import GROUP_BITS
+from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
+from uq_tracking.statistics.sketch import SKETCH_BITS
+
+SHARE = 1 - 0.95 ** (1 / 3)
+"""Level of each of the three tests (Sidak)."""
+FEWEST_INFORMATIVE = 5.0
+"""Sum of p (1 - p) below which slope and shape are not tested."""
+LEAST_SPREAD = 0.02
+"""Standard deviation of the logit below which probabilities hardly vary."""
+SLIGHT_GAP, SLIGHT_RATIO, SLIGHT_SLOPE = 0.01, 1.05, (0.95, 1.05)
+"""Errors of level and slope below these are slight."""
+UNKNOWN = 1.5
+"""A factor on the rarer rate that data must exclude, or they are too few to tell."""
+BINS, FEWEST_BINS, PER_BIN = 10, 4, 5.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """What is stated of the event, and what occurs.
+
+    Attributes
+    ----------
+    stated, observed : float
+        Mean probability, and share of samples in which the event occurs.
+    low, high : float
+        98.3 % limits of the share, given the data.
+    slope : float or None
+        Calibration slope; below 1, probabilities are too extreme.
+    slope_low, slope_high : float or None
+        Its 98.3 % limits.
+    offset : float or None
+        What must be added to the log odds, if the slope is 1.
+    """
+
+    stated: float
+    observed: float
+    low: float
+    high: float
+    slope: float | None = None
+    slope_low: float | None = None
+    slope_high: float | None = None
+    offset: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Events stated over those that occur; infinite if none do."""
+        return self.stated / self.observed if self.observed > 0 else math.inf
+
+    @property
+    def is_level_slight(self) -> bool:
+        """Return whether the level is off by too little to matter."""
+        return abs(self.stated - self.observed) < SLIGHT_GAP and 1 / SLIGHT_RATIO < self.ratio < SLIGHT_RATIO
+
+    @property
+    def is_slope_slight(self) -> bool:
+        """Return whether the slope is off by too little to matter."""
+        return self.slope is not None and SLIGHT_SLOPE[0] < self.slope < SLIGHT_SLOPE[1]
+
+    @property
+    def is_proven(self) -> bool:
+        """Return whether the limits leave only slight errors of level and slope."""
+        if self.slope_low is None or self.slope_high is None or self.low <= 0:
+            return False
+        gaps = (self.stated - self.low, self.stated - self.high)
+        ratios = (self.stated / self.high, self.stated / self.low)
+        return (
+            max(map(abs, gaps)) < SLIGHT_GAP
+            and 1 / SLIGHT_RATIO < ratios[0] <= ratios[1] < SLIGHT_RATIO
+            and SLIGHT_SLOPE[0] < self.slope_low <= self.slope_high < SLIGHT_SLOPE[1]
+        )
+
+    @property
+    def is_unknown(self) -> bool:
+        """Return whether the rarer of events and others may be half as many again, or as few."""
+        stated, low, high = self.stated, self.low, self.high
+        if stated > 0.5:
+            stated, low, high = 1 - stated, 1 - high, 1 - low
+        return high > UNKNOWN * stated or low * UNKNOWN < stated
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Outcomes of the tests of an event.
+
+    Attributes
+    ----------
+    level, slope : float or None
+        Standardized deviations, above 0 for more events than stated and for timid probabilities; None if not tested.
+    level_rejects, slope_rejects : bool
+    shape_p : float or None
+    refused : str
+        Why slope and shape are not tested; empty if they are.
+    """
+
+    level: float
+    level_rejects: bool
+    slope: float | None
+    slope_rejects: bool
+    shape_p: float | None
+    refused: str
+
+    @property
+    def shape_rejects(self) -> bool:
+        """Return whether the shape is wrong by more than chance."""
+        return self.shape_p is not None and self.shape_p <= SHARE
+
+
+def level_p(events: float, expected: float, variance: float, n: float) -> float:
+    """Two-sided p-value of a number of events.
+
+    >>> round(level_p(2, 10 * 0.5, 10 * 0.25, 10), 4)  # twice the binomial P(X <= 2)
+    0.1094
+    """
+    if expected > n - expected:
+        events, expected = n - events, n - expected
+    if expected <= 0:
+        return 1.0 if events <= 0 else 0.0
+    share = min(max((expected - variance) / expected, 1e-12), 1 - 1e-12)
+    trials = expected / share
+    low = special.betainc(max(trials - events, 1e-9), events + 1, 1 - share) if events < trials else 1.0
+    high = special.betainc(events, max(trials - events + 1, 1e-9), share) if events > 0 else 1.0
+    return float(min(1.0, 2 * min(low, high)))
+
+
+def weighted_cells(statistics: Any) -> tuple[EventCells, FloatArray]:
+    """Cells of the event's probability, and by how much the sum over each varies: its sum of ``w^2 p (1 - p)``."""
+    known = groups.weighted_rows(statistics)
+    if known is None:
+        cells = event_cells(statistics)
+        return cells, cells.variance / groups.effective(statistics)[1]
+    rows, weight = known
+    doubt, stated = rows["one_minus_confidence"].astype(np.float64), rows["predicted"].astype(bool)
+    p = np.where(stated, 1 - doubt, doubt)
+    order = np.lexsort((weight, rows["correct"], p))
+    p, weight, event = p[order], weight[order], (rows["correct"] == stated)[order]
+    first = run_starts(doubt_bucket(p, SKETCH_BITS)) if len(p) > FEW else run_starts(p)
+    variance = p * (1 - p)
+    sums = [
+        np.add.reduceat(column, first) for column in (weight, weight * p, weight * variance, weight * event)
+    ]
+    return EventCells(*sums), np.add.reduceat(weight * weight * variance, first)
+
+
+def bins_of(cells: EventCells, share: float) -> IntArray:
+    """Bin of each cell: about equal counts, joined until each expects five events and five others.
+
+    ``share`` is the effective number of samples over their count.
+    """
+    first = run_starts(doubt_bucket(cells.probability / cells.count, GROUP_BITS))
+    joined = cells.joined(first)
+    total, label = float(joined.count.sum()), np.empty(len(first), dtype=np.int64)
+    k, count, events, others = 0, 0.0, 0.0, 0.0
+    for i, (size, stated) in enumerate(zip(joined.count.tolist(), joined.probability.tolist(), strict=True)):
+        label[i] = k
+        count, events, others = count + size, events + stated, others + size - stated
+        if count >= total / BINS * (1 - 1e-9) and min(events, others) * share >= PER_BIN:
+            k, count, events, others = k + 1, 0.0, 0.0, 0.0
+    if count > 0 and k > 0 and (min(events, others) * share < PER_BIN or count < total / BINS / 2):
+        label[label == k] = k - 1
+    return np.repeat(label, np.diff(np.append(first, len(cells.count))))
+
+
+@dataclass(frozen=True, eq=False)
+class EventTests:
+    """Sums over cells from which level, slope and shape are tested.
+
+    Attributes
+    ----------
+    cells : EventCells
+    square : array, shape (cells,)
+        Variance of each cell's number of events.
+    by_group : tuple of arrays, shape (groups, cells), or None
+        Counts, sums of probability, and events of each group.
+    freedom : float
+        Degrees of freedom that the group sizes allow.
+    share : float
+        Effective number of samples over their count.
+    """
+
+    cells: EventCells
+    square: FloatArray
+    by_group: tuple[FloatArray, FloatArray, FloatArray] | None
+    freedom: float
+    share: float
+
+    @classmethod
+    def of(cls, statistics: Any) -> EventTests:
+        """Return the sums of statistics, by group if they have groups."""
+        share = groups.effective(statistics)[1]
+        if groups.count(statistics) is None:
+            cells, square = weighted_cells(statistics)
+            return cls(cells, square, None, math.inf, share)
+        tables = statistics.groups
+        held = events_of_groups(tables)
+        names = ("count", "probability", "event")
+        by_group = [np.asarray(held.sums[name].toarray(), dtype=np.float64) / tables.unit for name in names]
+        variance = groups.column_sums(held, "variance") / tables.unit
+        sums = [part.sum(axis=0) for part in by_group]
+        there = sums[0] > 1e-12 * sums[0].sum()
+        cells = EventCells(sums[0][there], sums[1][there], np.maximum(variance[there], 0.0), sums[2][there])
+        count, stated, events = (part[:, there] for part in by_group)
+        return cls(cells, cells.variance / share, (count, stated, events), groups.freedom(statistics), share)
+
+    @property
+    def n(self) -> float:
+        """Count of all samples."""
+        return float(self.cells.count.sum())
+
+    def units(self) -> float:
+        """Effective samples per unit of count, where their outcome is open; with groups, groups per unit."""
+        if self.by_group is not None:
+            return (self.freedom + 1) / self.n
+        square = float(self.square.sum())
+        return float(self.cells.variance.sum()) / square if square > 0 else self.share
+
+    @property
+    def few(self) -> bool:
+        """Return whether groups show too few events, or others, to tell how these vary."""
+        if self.by_group is None:
+            return False
+        count, _, events = self.by_group
+        rare = min(events.sum(axis=1), (count - events).sum(axis=1), key=np.sum)
+        samples = float(rare.sum()) * self.share
+        return samples < FEWEST_ERRORS or size_freedom(rare) + 1 < FEWEST_CARRYING
+
+    def limits(self) -> Range:
+        """Limits of the share of events."""
+        events = float(self.cells.event.sum())
+        if self.by_group is None or self.few:
+            units = self.units()
+            return share_limits(events * units, self.n * units, 1 - SHARE)
+        count, _, own = self.by_group
+        rate = events / self.n
+        influence = Influence.of((own - rate * count).sum(axis=1) / self.n, None, self.freedom)
+        low, high = influence.limits(rate, 1 - SHARE, cautious=True)
+        return max(low, 0.0), min(high, 1.0)
+
+    def _standardized(self, total: float, variance: float, by_group: FloatArray | None) -> tuple[float, bool]:
+        """Standardized sum, and whether it is further from 0 than chance; groups show its variance."""
+        if by_group is None:
+            z = total / math.sqrt(max(variance, 1e-300))
+            return z, float(2 * special.ndtr(-abs(z))) <= SHARE
+        influence = Influence.of(by_group, None, self.freedom)
+        low, high = influence.limits(total, 1 - SHARE, cautious=True)
+        return total / max(influence.standard_error, 1e-300), not low <= 0 <= high
+
+    def level(self) -> tuple[float, bool]:
+        """Test the number of events."""
+        cells, units = self.cells, self.units()
+        excess = float((cells.event - cells.probability).sum())
+        sums = None if self.by_group is None else (self.by_group[2] - self.by_group[1]).sum(axis=1)
+        z, rejects = self._standardized(excess, float(self.square.sum()), sums)
+        if self.by_group is None or self.few:
+            events, stated, variance = (
+                float(part.sum()) * units for part in (cells.event, cells.probability, cells.variance)
+            )
+            rejects = level_p(events, stated, variance, self.n * units) <= SHARE
+        return z, rejects
+
+    def refusal(self) -> str:
+        """Say why slope and shape are not tested, or ""."""
+        x, v = self.cells.logit, self.cells.variance
+        informative = float(v.sum()) * self.share if self.by_group else float(v.sum()) * self.units()
+        if informative < FEWEST_INFORMATIVE:
+            return (
+                f"too few informative samples: so few, or probabilities this close to 0 and 1, imply only "
+                f"{informative:.1f} events that could go either way; it needs {FEWEST_INFORMATIVE:.0f}"
+            )
+        if self.few:
+            return "too few events, or others, or in too few groups"
+        mean = float(v @ x) / float(v.sum())
+        if math.sqrt(float(v @ np.square(x - mean)) / float(v.sum())) < LEAST_SPREAD:
+            return "probabilities hardly vary"
+        return ""
+
+    def fitted(self, *, slope: bool) -> tuple[float, float] | None:
+        """Offset and slope of the log odds, or None."""
+        return fitted_odds(self.cells.event, self.cells.count, self.cells.logit, slope=slope)
+
+    def _odds(self, fit: tuple[float, float]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Fitted probability of each cell, weight p (1 - p) of its samples, and variance of its events."""
+        q = special.expit(fit[0] + fit[1] * self.cells.logit)
+        weight = self.cells.count * q * (1 - q)
+        ratio = self.square / np.maximum(self.cells.variance, 1e-300)
+        return q, weight, weight * np.where(self.cells.variance > 0, ratio, 1.0)
+
+    def slope(self, fit: tuple[float, float]) -> tuple[float, bool]:
+        """Test the slope, given the fitted offset."""
+        q, weight, square = self._odds(fit)
+        x = self.cells.logit - float(weight @ self.cells.logit) / float(weight.sum())
+        total = float((self.cells.event - q * self.cells.count) @ x)
+        sums = None if self.by_group is None else (self.by_group[2] - q * self.by_group[0]) @ x
+        return self._standardized(total, float(square @ np.square(x)), sums)
+
+    def slope_limits(self, fit: tuple[float, float]) -> Range:
+        """Wald limits of the slope, with the sandwich covariance of weights or groups."""
+        q, weight, square = self._odds(fit)
+        design = np.stack([np.ones(len(q)), self.cells.logit], axis=1)
+        inverse = np.linalg.inv(design.T @ (design * weight[:, None]))
+        if self.by_group is None:
+            meat, reach = design.T @ (design * square[:, None]), float(special.ndtri(1 - SHARE / 2))
+        else:
+            sums = (self.by_group[2] - q * self.by_group[0]) @ design
+            count = len(sums)
+            meat = sums.T @ sums * (count / (count - 1))
+            reach = float(special.stdtrit(max(1.0, min(count - 1.0, self.freedom)), 1 - SHARE / 2))
+        error = math.sqrt(float((inverse @ meat @ inverse)[1, 1]))
+        return fit[1] - reach * error, fit[1] + reach * error
+
+    def shape_p(self, fit: tuple[float, float]) -> float | None:
+        """p-value of the shape, given the fitted offset and slope; None with too few bins."""
+        label = bins_of(self.cells, self.share)
+        size = int(label.max()) + 1
+        if size < FEWEST_BINS:
+            return None
+        q, weight, square = self._odds(fit)
+        informative = np.bincount(label, weight, size)
+        x = np.bincount(label, weight * self.cells.logit, size) / informative
+        spread = informative if self.by_group is not None else np.bincount(label, square, size)
+        design = np.stack([np.ones(size), x], axis=1) * np.sqrt(spread)[:, None]
+        basis, corner = np.linalg.qr(design)
+        basis = basis[:, np.abs(np.diag(corner)) > 1e-9 * np.abs(corner).max()]
+
+        def rest(gaps: FloatArray) -> FloatArray:
+            scaled = gaps / np.sqrt(spread)
+            return np.asarray(scaled - (scaled @ basis) @ basis.T)
+
+        gap = np.asarray(np.bincount(label, self.cells.event - q * self.cells.count, size), dtype=np.float64)
+        found = float(np.square(rest(gap)).sum())
+        if self.by_group is None:
+            return float(special.gammaincc((size - basis.shape[1]) / 2, found / 2))
+        own: FloatArray = (self.by_group[2] - q * self.by_group[0]) @ np.eye(size)[label]
+        count = len(own)
+        moves = rest(own - own.mean(axis=0)) * math.sqrt(count / (count - 1))
+        drawn = np.square(multivariate_t(moves, self.freedom)).sum(axis=1)
+        return float((1 + np.count_nonzero(drawn >= found)) / (1 + len(drawn)))
+
+    def tested(self) -> tuple[Tested, Event]:
+        """Run the tests in their order."""
+        z, rejects = self.level()
+        refused, cells = self.refusal(), self.cells
+        offset = None if refused else self.fitted(slope=False)
+        both = None if refused or offset is None else self.fitted(slope=True)
+        slope, slope_rejects = (None, False) if offset is None else self.slope(offset)
+        shape = None if both is None else self.shape_p(both)
+        low, high = (None, None) if both is None else self.slope_limits(both)
+        least, most = self.limits()
+        event = Event(
+            float(cells.probability.sum()) / self.n,
+            float(cells.event.sum()) / self.n,
+            least,
+            most,
+            None if both is None else both[1],
+            low,
+            high,
+            None if offset is None else offset[0],
+        )
+        return Tested(z, rejects, slope, slope_rejects, shape, refused), event
+
+
+def too_many_errors(tests: EventTests) -> float:
+    """Errors over those implied, where more occur than near-certain probabilities imply; else 0.
+
+    Overconfidence itself makes probabilities uninformative, so this comes before the other tests are refused.
+    """
+    cells, units = tests.cells, tests.units()
+    p = cells.probability / cells.count
+    doubt = np.minimum(cells.probability, cells.count - cells.probability)
+    wrong = np.where(p > 0.5, cells.count - cells.event, cells.event)
+    if float(cells.variance.sum()) * (units if tests.by_group is None else tests.share) >= FEWEST_INFORMATIVE:
+        return 0.0
+    errors, implied, variance = (float(part.sum()) * units for part in (wrong, doubt, cells.variance))
+    rejects = level_p(errors, implied, variance, tests.n * units) <= SHARE
+    return errors / implied if rejects and errors > implied > 0 else 0.0
+
+
+def impossible_events(statistics: Any) -> tuple[float, float]:
+    """Events that occurred although 0 was stated, and that did not although 1 was."""
+    order = event_order(statistics)
+    ends = order.position([0.0], side="right")[0], order.position([1.0], side="left")[0]
+    none, upto = order.cumulative("event", ends)
+    return float(none), float(order.total - ends[1] - (order.sum("event") - upto))
