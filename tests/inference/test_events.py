@@ -12,6 +12,10 @@ from scipy import optimize, special, stats
 import uq_tracking as uq
 from uq_tracking.inference.events import SHARE, EventTests, level_p
 from uq_tracking.inference.verdict import Verdict
+from uq_tracking.metrics.registry import compute, select
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import CLASSIFICATION
+from uq_tracking.statistics.statistics import Statistics
 
 
 def drawn(n, truth, seed=0, spread=2.0, mean=0.0):
@@ -87,7 +91,7 @@ def test_the_level_of_equal_probabilities_is_exact(events, n, p):
 
 
 SAID = {
-    "too low": (odds(1.6), 3000, "Too low: the event is stated at 0.5"),
+    "too low": (odds(1.6), 3000, "Too low: the event is stated at 0.49 on average, but occurs in 0.56"),
     "overconfident": (
         odds(1.0, 0.75),
         3000,
@@ -107,7 +111,7 @@ SAID = {
 @pytest.mark.parametrize("word", SAID)
 def test_words(word):
     truth, n, text = SAID[word]
-    verdict = uq.evaluate(*drawn_first(n, truth)).verdict
+    verdict = uq.evaluate(drawn_first(n, truth)).verdict
     assert verdict.calibration == word
     assert verdict.text.startswith(text)
     assert Verdict.from_dict(verdict.to_dict()) == verdict
@@ -123,10 +127,7 @@ def drawn_first(n, truth, **options):
 def test_a_rare_event_forecast_too_often_is_too_high():
     verdict = uq.evaluate(drawn_first(20_000, lambda p: p / 5, mean=-5, spread=1.2)).verdict
     assert verdict.calibration == "too high"
-    assert (
-        verdict.text.startswith("Too high: it forecasts 4.")
-        or "times as many events as occur" in verdict.text
-    )
+    assert "times as many events as occur (" in verdict.text
     assert verdict.short.split(",")[0].endswith("x too high")
 
 
@@ -155,7 +156,7 @@ def test_events_that_were_excluded_are_counted():
 def test_near_certain_errors_are_told_before_tests_are_refused():
     y = np.arange(300) % 10 == 0
     verdict = uq.evaluate(y.astype(int), probs=np.full(300, 0.001)).verdict
-    assert verdict.text.startswith("Overconfident: 100 times as many errors as its probabilities imply.")
+    assert verdict.text.startswith("Overconfident: 100.0 times as many errors as its probabilities imply.")
     assert "Slope and shape are not tested: too few informative samples" in " ".join(verdict.caveats)
 
 
@@ -164,22 +165,14 @@ def test_probabilities_that_run_backwards_are_reversed():
     assert verdict.text.startswith("Overconfident: probabilities are reversed (calibration slope -")
 
 
-def test_statistics_of_an_older_version_know_the_top_label_only(tmp_path):
+def test_statistics_of_an_older_version_know_the_top_label_only():
     y, p = drawn(500, odds(1.0))
     report = uq.evaluate(y, probs=p)
-    path = tmp_path / "older.npz"
-    report.to_npz(path)
-    from uq_tracking.statistics.classification import CLASSIFICATION
-    from uq_tracking.statistics.statistics import Statistics
-
     statistics = report.statistics
     rows = {name: column for name, column in statistics.rows().items() if name != "predicted"}
     older = Statistics.exact(
         CLASSIFICATION, rows, counts=statistics.counts, facts={"n_classes": 2}, known=statistics
     )
-    from uq_tracking.metrics.registry import compute, select
-    from uq_tracking.settings import Settings
-
     scores, undefined = compute(older, Settings(), select("classification"))
     assert scores["ece_top"] == pytest.approx(report.scores["ece_top"], rel=1e-12)
     assert "stored by an older version" in undefined["ece"]
@@ -190,7 +183,7 @@ GROUPS = 30
 
 @pytest.mark.parametrize("groups", [None, GROUPS])
 def test_calibrated_events_are_rarely_called_wrong(groups):
-    """Three tests at 1.7 % each: of 200 calibrated sets about ten, more than twenty once in a thousand times."""
+    """Three tests at 1.7 % each; more of 60 calibrated sets than allowed here once in a thousand times."""
     wrong = 0
     codes = None if groups is None else np.arange(600) % groups
     for seed in range(60):
