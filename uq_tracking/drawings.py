@@ -96,7 +96,7 @@ class MapSpec:
     stored as ``uq_map/<case>_<name>``. With ``limits``, a function of all cases, or its dotted name, each panel
     receives its result as ``limits``.
 
-    For ``task="classification"`` it is ``function(labels, probs, *, class_names=None, image=None, title=None)``, with
+    For ``task="classification"`` it is ``function(labels, probs, *, classes=None, image=None, title=None)``, with
     labels of shape (height, width), -1 where missing, and probabilities of shape (height, width, C).
 
     Comparisons show what ``compared`` makes of a case: a function of the same arrays and options, or its dotted name,

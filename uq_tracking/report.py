@@ -132,7 +132,7 @@ class Report:
             return None
         from uq_tracking.inference.class_table import class_table
 
-        return class_table(self.statistics, self.settings.get("class_names"))
+        return class_table(self.statistics, self.settings.get("classes"))
 
     @property
     def classes(self) -> DataFrame:

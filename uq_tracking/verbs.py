@@ -37,7 +37,7 @@ class EvaluateOptions(TypedDict, total=False):
     class_axis: int | None
     members_axis: int | None
     ignore_label: int | None
-    class_names: Sequence[str] | None
+    classes: Sequence[str] | None
     event: int | str | None
     alpha: float
     n_bins: int
@@ -115,7 +115,7 @@ def evaluate(
         Time of each sample in a series, in any shape that ``groups`` accepts: up to twenty blocks of consecutive
         samples become the groups, so that intervals, verdict and comparisons hold although neighboring samples are
         correlated. If errors stay correlated for longer than a block, everything is one group, without intervals.
-    logits, class_axis, members_axis, ignore_label, class_names, event
+    logits, class_axis, members_axis, ignore_label, classes, event
         With ``probs``, as for ``Predictions.from_probs``.
     alpha, n_bins, family, dof, unit
         As for ``Settings``; with ``probs`` only ``n_bins``.

@@ -59,7 +59,7 @@ def run(n_members: int = 6, to: str | None = None) -> dict[str, uq.Report]:
         options = {
             "members_axis": 0,
             "ignore_label": landforms.IGNORED,
-            "class_names": landforms.NAMES,
+            "classes": landforms.NAMES,
             "calibration": (labels[:, CALIBRATION], calibration[:count]),
         }
         truth, probs = labels[:, TEST], test[:count]

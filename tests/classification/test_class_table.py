@@ -27,7 +27,7 @@ def patients(n=12, pixels=300, seed=0, spread=0.6):
 
 def report_of(n=12, seed=0, **options):
     labels, p = patients(n, seed=seed)
-    return uq.evaluate(labels, probs=p, groups=np.arange(n), class_names=NAMES, **options)
+    return uq.evaluate(labels, probs=p, groups=np.arange(n), classes=NAMES, **options)
 
 
 def test_it_agrees_with_scikit_learn():
@@ -157,7 +157,7 @@ def test_a_run_holds_it_as_a_file_and_a_page_shows_it(tmp_path):
     where = f"dir:{tmp_path / 'runs'}"
     for method, probs in (("net", p), ("soft", softmax(0.5 * np.log(p)))):
         report = uq.log(
-            labels, probs=probs, groups=np.arange(12), class_names=NAMES, method=method, split="test", run=where,
+            labels, probs=probs, groups=np.arange(12), classes=NAMES, method=method, split="test", run=where,
             strict=True,
         )  # fmt: skip
     files = sorted((tmp_path / "runs").rglob("uq_test_classes.csv"))

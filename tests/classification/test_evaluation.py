@@ -178,13 +178,13 @@ def test_a_perfect_classifier_has_no_sparsification():
 
 def test_a_report_survives_its_files(tmp_path):
     labels, z = samples()
-    report = uq.evaluate(labels, probs=softmax(z), class_names=list("abcd"))
+    report = uq.evaluate(labels, probs=softmax(z), classes=list("abcd"))
     assert uq.Report.from_json(report.to_json()) == report
     report.to_npz(tmp_path / "report.npz")
     read = uq.Report.from_npz(tmp_path / "report.npz")
     assert read == report
     assert read.statistics.n == report.statistics.n
-    assert json.loads(report.to_json())["settings"]["class_names"] == list("abcd")
+    assert json.loads(report.to_json())["settings"]["classes"] == list("abcd")
     assert "Share of samples classified correctly" in str(report)
 
 

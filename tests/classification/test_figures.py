@@ -117,7 +117,7 @@ class TestMaps:
     def test_titles_and_legend(self):
         labels, probs = pixels(1)
         text = seen.texts(
-            class_map(labels[0], probs[0], class_names=["road", "car", "sky", "tree"], title="case 7")
+            class_map(labels[0], probs[0], classes=["road", "car", "sky", "tree"], title="case 7")
         )
         wrong = 100 * (labels[0] != probs[0].argmax(-1)).mean()
         for part in ("case 7", "road", "tree", f"error, {wrong:.3g} % wrong", "entropy [nats]"):

@@ -183,7 +183,7 @@ LAST = {"logits": True, "class_axis": -1}
         ([[1, 0], [0, 1]], HALVES, {}, InvalidValueError, r"look one-hot; pass .*labels.argmax\(axis=-1\)"),
         ([[1, 0], [0, 1]], HALVES, {"logits": True}, InvalidValueError, "look one-hot"),
         ([0.0, 1.0], HALVES, {}, InputTypeError, r"dtype float64, not integers; convert them with .astype\(int\)"),
-        (["a", "b"], HALVES, {}, InputTypeError, r"numpy.unique\(labels, return_inverse=True\)"),
+        (["a", "b"], HALVES, {}, InputTypeError, r"pass classes=, .*numpy.unique\(labels\)"),
         ([0, 1], [["x", "y"], ["z", "w"]], {}, InputTypeError, "probs has dtype"),
         (LABELS, MAPS, {"class_axis": -1}, ShapeError, "if axis 1 holds the classes, pass class_axis=1"),
         (LABELS, np.full((4, 2, 5, 6, 3), 1 / 3), {}, ShapeError, "pass members_axis="),
@@ -204,7 +204,7 @@ LAST = {"logits": True, "class_axis": -1}
         ([], [], {}, EmptyInputError, "nothing to score"),
         (np.zeros(0, int), np.zeros((0, 3)), {}, EmptyInputError, "nothing to score"),
         ([0, 1], HALVES, {"on_invalid": "skip"}, SettingsError, "choose 'raise' or 'drop'"),
-        ([0, 1], HALVES, {"class_names": ["a"]}, SettingsError, "1 names for 2 classes"),
+        ([0, 1], HALVES, {"classes": ["a"]}, SettingsError, "1 names for 2 classes"),
     ],
 )  # fmt: skip
 def test_refusals(labels, probs, options, error, match):
@@ -233,14 +233,14 @@ def test_a_file_holds_everything(tmp_path):
         logits=True,
         members_axis=0,
         ignore_label=255,
-        class_names=list("abcd"),
+        classes=list("abcd"),
     )
     read = Predictions.load(data.save(tmp_path / "p.npz"))
     for name in ("truth", "valid"):
         np.testing.assert_array_equal(getattr(read, name), getattr(data, name))
     np.testing.assert_array_equal(read.form.values, data.form.values)
     assert read.form.values.dtype == np.float32
-    assert (read.counts, read.form.ignore_label, read.form.class_names) == (data.counts, 255, tuple("abcd"))
+    assert (read.counts, read.form.ignore_label, read.form.classes) == (data.counts, 255, tuple("abcd"))
     assert (read.form.axes, repr(read), read.digest()) == (data.form.axes, repr(data), data.digest())
 
 

@@ -35,7 +35,7 @@ def test_pixels_to_a_folder_and_back(folder):
         probs=np.moveaxis(probs, -1, 1).astype(np.float32),
         class_axis=1,
         ignore_label=255,
-        class_names=["road", "car", "sky", "tree"],
+        classes=["road", "car", "sky", "tree"],
         images=np.zeros((*labels.shape, 3), np.uint8),
         calibration=(labels, np.moveaxis(probs, -1, 1)),
         run="dir:runs",

@@ -71,7 +71,7 @@ def test_segmentations_show_classes_errors_and_entropies(store):
     given = {}
     for method, sharpness in (("sharp", 20.0), ("vague", 1.0)):
         given[method] = rng.dirichlet(np.full(3, 1 / sharpness), labels.shape)
-        options = {"ignore_label": 255, "class_names": names, "method": method, **QUICK}
+        options = {"ignore_label": 255, "classes": names, "method": method, **QUICK}
         uq.log(labels, probs=given[method], run=f"dir:{store.path}", **options)
     found = uq.compare(f"dir:{store.path}", maps=[0])
     (case,) = found.maps

@@ -25,9 +25,9 @@ demo                   548     430       6     6
 evaluation             820     880       6     6
 figures               1934    1480      14    12
 files                  638     380       4     3
-frameworks             523     360       3     4
+frameworks             524     360       3     4
 inference             3767    1650      20    11
-inputs                3540    2250      20    18
+inputs                3558    2250      20    18
 metrics               2413    1400      13     9
 recalibration         1407     920       8     8
 runs                  1509    1000       9     8
@@ -37,7 +37,7 @@ tables                 693     430       4     4
 tasks                  413     360       4     2
 testing                468     420       5     5
 tracking              2803    1950      17    17
-total                29835   20540     189   164
+total                29854   20540     189   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -54,6 +54,7 @@ Raised for recalibration by three methods of class probabilities: offset and slo
 Raised for inference, tables, tracking, comparison and top by the table of classes.
 
 Raised for what is printed on terminals that lack letters, and for comparisons that notice altered reports.
+Raised for inputs and frameworks by names of classes as labels.
 """
 
 TOP, TOTAL = "top", "total"

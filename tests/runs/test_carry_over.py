@@ -148,12 +148,10 @@ class TestClassifications:
     def test_are_rescored_from_statistics(self, dir_place, data):
         quiet = {"figures": False, "maps": False, "strict": True}
         labels, probs = data
-        logged = uq.log(
-            labels, probs=probs, run=dir_place.uri, method="m", class_names=["a", "b", "c"], **quiet
-        )
+        logged = uq.log(labels, probs=probs, run=dir_place.uri, method="m", classes=["a", "b", "c"], **quiet)
         (outcome,) = uq.rescore(dir_place.uri, n_bins=5).done
         assert outcome.source == "exact statistics"
-        wanted = uq.evaluate(labels, probs=probs, n_bins=5, class_names=["a", "b", "c"])
+        wanted = uq.evaluate(labels, probs=probs, n_bins=5, classes=["a", "b", "c"])
         report = dir_place.run().scored()
         assert report.scores == pytest.approx(wanted.scores, rel=1e-12)
         assert report.settings == wanted.settings

@@ -184,7 +184,7 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     classes: list[tuple[str, str]] = []
     if first.scale is None:
         limits = {"error": (0.0, 1.0), "entropy": error_limits(item.uncertainty for item in same)}
-        names = task_of(first.run.report).map_options(first.run.report)["class_names"]
+        names = task_of(first.run.report).map_options(first.run.report)["classes"]
         classes = class_legend([first.target, *(item.prediction for item in same)], names)
     else:
         limits = {"value": value_limits(first.target), "error": error_limits(item.error for item in same)}

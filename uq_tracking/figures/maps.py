@@ -250,7 +250,7 @@ def class_map(
     labels: npt.ArrayLike,
     probs: npt.ArrayLike,
     *,
-    class_names: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
     image: npt.ArrayLike | None = None,
     title: str | None = None,
     origin: Origin = "upper",
@@ -267,7 +267,7 @@ def class_map(
         True classes; negative values mean no label, and are drawn grey.
     probs : array, shape (height, width, C)
         Probabilities of the classes.
-    class_names : sequence of str, optional
+    classes : sequence of str, optional
         Names of the classes, for the legend.
     image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
         The model's input, drawn first; of any resolution.
@@ -316,7 +316,7 @@ def class_map(
     color_bar(figure, drawn["entropy"], "entropy [nats]", layout)
     look: dict[str, Any] = {"fontsize": style.TICKS - 1, "frameon": False, "labelcolor": "black"}
     look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
-    handles = _named(shown_classes(truth, predicted), class_names, missing=bool((truth < 0).any()))
+    handles = _named(shown_classes(truth, predicted), classes, missing=bool((truth < 0).any()))
     if beside:
         prediction, _ = drawn["class"][1]
         prediction.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.04, 1.0), **look)

@@ -150,7 +150,7 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     Report
         With ``outputs``, `Reports`: one per output.
     """
-    found: Report | Reports = evaluate(**_forecast(estimator, X, y), **options)
+    found: Report | Reports = evaluate(**{**_forecast(estimator, X, y), **options})
     return found
 
 
@@ -188,7 +188,7 @@ def log_estimator(
     """
     forecast = _forecast(estimator, X, y)
     name = type(_final(estimator)).__name__ if method is None else method
-    found: Report | Reports = log(**forecast, method=name, **options)
+    found: Report | Reports = log(**{**forecast, **options}, method=name)
     return found
 
 
@@ -197,7 +197,8 @@ def _forecast(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     _require_estimator(estimator)
     if _classifies(estimator):
         labels, probs = class_predictions(estimator, X, y)
-        return {"y_true": labels, "probs": probs}
+        names = list(map(str, estimator.classes_))
+        return {"y_true": labels, "probs": probs, "classes": names}
     mean, std = predict(estimator, X)
     return {"y_true": y, "y_pred": mean, "y_std": std}
 

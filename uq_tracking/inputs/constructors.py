@@ -76,7 +76,7 @@ class Constructors:
         class_axis: int | None = None,
         members_axis: int | None = None,
         ignore_label: int | None = None,
-        class_names: Sequence[str] | None = None,
+        classes: Sequence[str] | None = None,
         event: int | str | None = None,
         **options: Unpack[Beside],
     ) -> Self:
@@ -87,8 +87,8 @@ class Constructors:
 
         Parameters
         ----------
-        labels : integer array of any shape
-            True classes 0 ... C - 1.
+        labels : array of integers, or of names, of any shape
+            True classes 0 ... C - 1, or their names in ``classes``.
         probs : array of the labels' shape with an added axis of C classes
             Class probabilities, summing to 1, or logits. An array of exactly the labels' shape is a binary
             classifier's probability (or logit) of class 1. With ``members_axis`` the array has one more axis.
@@ -102,8 +102,8 @@ class Constructors:
             equal weights. A list of M arrays has its members on axis 0.
         ignore_label : int, optional
             Label of samples without a class; they are left out and counted in ``n_ignored``.
-        class_names : sequence of str, optional
-            Names of the classes, for figures.
+        classes : sequence of str, optional
+            Names of the classes, in the order of ``probs``; the labels may then be these names.
         event : int or str, optional
             Of two classes, the number or name of the one whose probability is judged; by default class 1.
         **options
@@ -139,7 +139,7 @@ class Constructors:
             class_axis=class_axis,
             members_axis=members_axis,
             ignore_label=ignore_label,
-            class_names=class_names,
+            classes=classes,
             event=event,
             **options,
         )

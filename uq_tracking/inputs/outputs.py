@@ -65,7 +65,7 @@ def outputs_of(
     """Read arrays of a form as a whole, and make predictions of each entry of the truth's last axis."""
     check_names(outputs)
     own = {name: options.pop(name) for name in kind.options if name in options}
-    truth = kind.read_truth(y_true)
+    truth = kind.read_truth(y_true, **own)
     form, sources = kind.read(truth, **arrays, **own)
     check_alignment([(source.name, source.axes) for source in (truth, *sources)])
     shape = truth.values.shape

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 MAX_BITS = 14
-MAY_DIFFER = ("maps", "on_device", "class_names")
+MAY_DIFFER = ("maps", "on_device", "classes")
 """Settings that accumulators may be merged across, because they do not affect any number."""
 
 
@@ -61,7 +61,7 @@ class AccumulatorOptions(TypedDict, total=False):
     class_axis: int | None
     members_axis: int | None
     ignore_label: int | None
-    class_names: Sequence[str] | None
+    classes: Sequence[str] | None
     event: int | str | None
 
 
@@ -90,7 +90,7 @@ class Accumulator:
         ``statistics="exact"``, are still copied to the host.
     metrics, alpha, n_bins, family, dof, unit
         As for `evaluate`.
-    std_floor, on_invalid, logits, class_axis, members_axis, ignore_label, class_names, event
+    std_floor, on_invalid, logits, class_axis, members_axis, ignore_label, classes, event
         As for `Predictions` and `Predictions.from_probs`, which check every batch. A rejected batch is not counted at
         all. A batch without any ground truth is counted as missing and does not stop the stream.
 
@@ -122,7 +122,7 @@ class Accumulator:
         class_axis=None,
         members_axis=None,
         ignore_label=None,
-        class_names=None,
+        classes=None,
         event=None,
     )
     def __init__(
@@ -142,7 +142,7 @@ class Accumulator:
             raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
         given: dict[str, Any] = dict(options)
         given |= {name: value for name, value in Settings.from_dict(given).to_dict().items() if name in given}
-        for name in ("metrics", "class_names"):
+        for name in ("metrics", "classes"):
             if given.get(name) is not None:
                 given[name] = list(as_names(name, given[name]))
         check_choice("on_invalid", given.get("on_invalid", "raise"), ("raise", "drop"))

@@ -101,7 +101,7 @@ class Classification(Task):
 
     @override
     def map_options(self, report: Any) -> dict[str, Any]:
-        return {"class_names": report.settings.get("class_names")}
+        return {"classes": report.settings.get("classes")}
 
     def case_error(self, case: Case) -> float:
         """The case's share of wrong labels."""

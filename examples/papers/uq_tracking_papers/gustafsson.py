@@ -551,7 +551,7 @@ def figure_8(study: Study, training: Cells, test: Cells) -> None:
     def reports(method: str, outputs: Sequence[Outputs]) -> list[Report]:
         options: dict[str, Any] = {
             "members_axis": 0,
-            "class_names": landforms.NAMES,
+            "classes": landforms.NAMES,
             "curves": "by_members",
             "curve_metrics": CLASS_KEYS,
         }

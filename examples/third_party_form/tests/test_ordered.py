@@ -126,12 +126,12 @@ def test_batches_merge_to_the_whole_and_are_kept_in_a_file(tmp_path):
 def test_predictions_are_saved_and_read_back(tmp_path):
     labels, probs = graded()
     truth = np.where(np.arange(2000) < 10, np.nan, labels)
-    data = uq.Predictions.of(OrderedProbabilities, truth, {"ordered_probs": probs}, class_names=NAMES)
+    data = uq.Predictions.of(OrderedProbabilities, truth, {"ordered_probs": probs}, classes=NAMES)
     back = uq.Predictions.load(data.save(tmp_path / "grades.npz"))
     assert back.digest() == data.digest()
     assert back.counts == {"n": 1990, "n_missing": 10, "n_masked": 0, "n_invalid": 0}
     assert uq.evaluate(back) == uq.evaluate(data)
-    assert uq.evaluate(back).settings["class_names"] == list(NAMES)
+    assert uq.evaluate(back).settings["classes"] == list(NAMES)
 
 
 class TestLogged:
@@ -142,7 +142,7 @@ class TestLogged:
             uq.log(
                 labels.reshape(2, 20, 30),
                 ordered_probs=probs.reshape(2, 20, 30, 5),
-                class_names=NAMES,
+                classes=NAMES,
                 method=name,
                 run=f"dir:{tmp_path}",
             )
@@ -214,7 +214,7 @@ def test_the_report_is_drawn():
             r"ordered_probs has 1 impossible value \(first at index \(1,\)\)",
         ),
         ([np.nan], [[0.5, 0.5]], {}, EmptyInputError, "none of 1 samples is left"),
-        ([0], [[0.5, 0.5]], {"class_names": ["a"]}, SettingsError, "1 names for 2 classes"),
+        ([0], [[0.5, 0.5]], {"classes": ["a"]}, SettingsError, "1 names for 2 classes"),
         ([0], [[0.5, 0.5]], {"alpha": 0.9}, SettingsError, "alpha= is an option of a forecast of numbers"),
         (
             [0],

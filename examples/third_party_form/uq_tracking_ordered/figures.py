@@ -19,7 +19,7 @@ def class_map(
     labels: npt.NDArray[Any],
     probs: npt.NDArray[Any],
     *,
-    class_names: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
     image: npt.NDArray[Any] | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -31,7 +31,7 @@ def class_map(
     ----------
     labels : array, shape (height, width)
     probs : array, shape (height, width, K)
-    class_names, image, title : optional
+    classes, image, title : optional
         Names of the classes in order; the model's input; the name of the case.
     """
     n_classes = probs.shape[-1]
@@ -56,7 +56,7 @@ def class_map(
             figure.colorbar(drawn, ax=ax, location="bottom")
         elif name == "median class":  # one bar below label and median
             bar = figure.colorbar(drawn, ax=axes[-4:-2], location="bottom", ticks=range(n_classes))
-            bar.ax.set_xticklabels(class_names or [str(k) for k in range(n_classes)])
+            bar.ax.set_xticklabels(classes or [str(k) for k in range(n_classes)])
     if title:
         figure.suptitle(title)
     return figure

@@ -32,22 +32,22 @@ class OrderedProbabilities(Form):
     Attributes
     ----------
     probs : float array, shape (..., K)
-    class_names : tuple of str, optional
+    classes : tuple of str, optional
     """
 
     name: ClassVar[str] = "ordered_probs"
     task: ClassVar[str] = "ordered"
     takes: ClassVar[tuple[str, ...]] = ("ordered_probs",)
-    options: ClassVar[tuple[str, ...]] = ("class_names",)
+    options: ClassVar[tuple[str, ...]] = ("classes",)
     truth_name: ClassVar[str] = "labels"
     made_by: ClassVar[str] = "Predictions.of(OrderedProbabilities, ...)"
 
     probs: Array
-    class_names: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
 
     @classmethod
     def read(
-        cls, truth: Source, *, ordered_probs: Any = None, class_names: Sequence[str] | None = None
+        cls, truth: Source, *, ordered_probs: Any = None, classes: Sequence[str] | None = None
     ) -> tuple[Self, Sequence[Source]]:
         """Read probabilities with the classes along the last axis."""
         given = read_floats(ordered_probs, "ordered_probs")
@@ -57,13 +57,11 @@ class OrderedProbabilities(Form):
                 f"y_true has shape {wanted} and ordered_probs {shape}; pass the truth's shape and a last axis with a "
                 "probability for each of two or more classes"
             )
-        if class_names is not None and len(class_names) != shape[-1]:
-            raise SettingsError(f"class_names holds {len(class_names)} names for {shape[-1]} classes")
+        if classes is not None and len(classes) != shape[-1]:
+            raise SettingsError(f"classes holds {len(classes)} names for {shape[-1]} classes")
         left_out = None if given.left_out is None else np.any(given.left_out, axis=-1)
         source = given._replace(values=given.values[..., 0], left_out=left_out, axes=given.axes[:-1])
-        return cls(probs=given.values, class_names=None if class_names is None else tuple(class_names)), [
-            source
-        ]
+        return cls(probs=given.values, classes=None if classes is None else tuple(classes)), [source]
 
     @property
     def n_classes(self) -> int:
@@ -77,13 +75,13 @@ class OrderedProbabilities(Form):
     @property
     def stored_facts(self) -> dict[str, Any]:
         """Names of the classes."""
-        return {"class_names": self.class_names}
+        return {"classes": self.classes}
 
     @classmethod
     def from_stored(cls, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> Self:
         """Make the form of what was stored."""
-        names = about["class_names"]
-        return cls(probs=arrays["probs"], class_names=None if names is None else tuple(names))
+        names = about["classes"]
+        return cls(probs=arrays["probs"], classes=None if names is None else tuple(names))
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -93,7 +91,7 @@ class OrderedProbabilities(Form):
     @property
     def about(self) -> dict[str, Any]:
         """Names of the classes, for the legend of maps."""
-        return {"class_names": None if self.class_names is None else list(self.class_names)}
+        return {"classes": None if self.classes is None else list(self.classes)}
 
     def invalid(self, truth: Array, place: Place) -> Mapping[Defect, Array]:
         """Return which samples have a class that does not exist, or numbers that are no probabilities."""

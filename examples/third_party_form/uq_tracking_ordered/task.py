@@ -47,7 +47,7 @@ class Ordered(Task):
 
     def map_options(self, report: Any) -> dict[str, Any]:
         """Return the names of the classes."""
-        return {"class_names": report.settings.get("class_names")}
+        return {"classes": report.settings.get("classes")}
 
     def case_error(self, case: Case) -> float:
         """Return the mean absolute error of the median class."""

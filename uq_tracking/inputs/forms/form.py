@@ -85,8 +85,8 @@ class Form(ABC):
         """
 
     @classmethod
-    def read_truth(cls, y_true: Any) -> Source:
-        """Read the truth."""
+    def read_truth(cls, y_true: Any, **options: Any) -> Source:
+        """Read the truth; ``options`` are those of the form."""
         return read_floats(y_true, "y_true")
 
     @abstractmethod

@@ -65,7 +65,7 @@ class Probabilities(Form):
         ``class_axis`` and ``members_axis`` of the arrays they were read from.
     ignore_label : int, optional
         Label of samples without a class.
-    class_names : tuple of str, optional
+    classes : tuple of str, optional
     event : int
         Of two classes, the one whose probability is judged.
     transform : callable, optional
@@ -78,7 +78,7 @@ class Probabilities(Form):
     task: ClassVar[str] = "classification"
     takes: ClassVar[tuple[str, ...]] = ("probs",)
     options: ClassVar[tuple[str, ...]] = (
-        "logits", "class_axis", "members_axis", "ignore_label", "class_names", "event",
+        "logits", "class_axis", "members_axis", "ignore_label", "classes", "event",
     )  # fmt: skip
     truth_name: ClassVar[str] = "labels"
     truth_is: ClassVar[str] = "labels are"
@@ -90,15 +90,15 @@ class Probabilities(Form):
     binary: bool = False
     axes: tuple[int, int | None] = (-1, None)
     ignore_label: int | None = None
-    class_names: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
     event: int = 1
     transform: Transform | None = None
     tolerance: float = 1e-5
 
     @classmethod
     @override
-    def read_truth(cls, y_true: Any) -> Source:
-        return read_class_labels(y_true)
+    def read_truth(cls, y_true: Any, **options: Any) -> Source:
+        return read_class_labels(y_true, options.get("classes"))
 
     @classmethod
     @override
@@ -111,7 +111,7 @@ class Probabilities(Form):
         class_axis: int | None = None,
         members_axis: int | None = None,
         ignore_label: int | None = None,
-        class_names: Sequence[str] | None = None,
+        classes: Sequence[str] | None = None,
         event: int | str | None = None,
     ) -> tuple[Self, Sequence[Source]]:
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
@@ -124,14 +124,14 @@ class Probabilities(Form):
             )
         values, found = arranged(truth, given, class_axis, members_axis)
         binary = values.ndim == truth.values.ndim + 1
-        names = names_of(class_names, 2 if binary else values.shape[-1])
+        names = names_of(classes, 2 if binary else values.shape[-1])
         made = cls(
             values=values,
             logits=bool(logits),
             binary=binary,
             axes=(class_axis, members_axis),
             ignore_label=ignore_label,
-            class_names=names,
+            classes=names,
             event=event_of(event, names, 2 if binary else values.shape[-1]),
             tolerance=tolerance_of(probs, given.values),
         )
@@ -145,7 +145,7 @@ class Probabilities(Form):
     @property
     @override
     def stored_facts(self) -> dict[str, Any]:
-        names = ("logits", "binary", "axes", "ignore_label", "class_names", "event")
+        names = ("logits", "binary", "axes", "ignore_label", "classes", "event")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
@@ -153,14 +153,14 @@ class Probabilities(Form):
     def from_stored(cls, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> Self:
         if arrays["scores"].dtype not in (np.float32, np.float64):
             raise ValueError("scores must be float32 or float64")
-        names = about["class_names"]
+        names = about["classes"]
         return cls(
             values=arrays["scores"],
             logits=bool(about["logits"]),
             binary=bool(about["binary"]),
             axes=(int(about["axes"][0]), about["axes"][1]),
             ignore_label=about["ignore_label"],
-            class_names=None if names is None else tuple(names),
+            classes=None if names is None else tuple(names),
             event=int(about.get("event", 1)),
             tolerance=max(TOLERANCES.values()),
         )
@@ -177,7 +177,7 @@ class Probabilities(Form):
             "n_members": self.n_members,
             "logits": self.logits,
             "ignore_label": self.ignore_label,
-            "class_names": None if self.class_names is None else list(self.class_names),
+            "classes": None if self.classes is None else list(self.classes),
         }
 
     @override
@@ -200,6 +200,7 @@ class Probabilities(Form):
             "members_axis": members_axis,
             "ignore_label": self.ignore_label,
             "event": self.event if self.n_classes == 2 else None,
+            "classes": self.classes,
         }
 
     @property
@@ -485,8 +486,8 @@ def _bad_logits(member: Floats) -> BoolArray:
     return np.asarray(np.isnan(highest) | np.isinf(highest))
 
 
-def read_class_labels(value: Any) -> Source:
-    """Labels as whole numbers; InputTypeError or EmptyInputError says what they are instead."""
+def read_class_labels(value: Any, names: Sequence[str] | None = None) -> Source:
+    """Labels as whole numbers, or of text the place among ``names``; an InputError says what is wrong."""
     source = read(value, "labels")
     kind = source.values.dtype.kind
     if kind == "b":
@@ -495,6 +496,8 @@ def read_class_labels(value: Any) -> Source:
         return source
     if source.values.size == 0:
         raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
+    if names is not None and kind in "UTOS":
+        return _numbered(source, as_names("classes", names))
     if kind == "f" and source.values.ndim > 1:
         cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
     elif kind == "f":
@@ -503,10 +506,28 @@ def read_class_labels(value: Any) -> Source:
         )
     else:
         cure = (
-            "number them in the order of the classes in probs; if that is alphabetical: "
-            "classes, labels = numpy.unique(labels, return_inverse=True)"
+            "if they are names, pass classes=, all names in the order of the classes in probs; if that is "
+            "alphabetical: classes=numpy.unique(labels)"
         )
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
+
+
+def _numbered(source: Source, names: tuple[str, ...]) -> Source:
+    """Labels given by name as the places of the names; those left out as 0."""
+    is_bytes = source.values.dtype.kind == "S"
+    texts = np.char.decode(source.values) if is_bytes else source.values.astype(str)
+    found, place = np.unique(texts, return_inverse=True)
+    number = np.asarray([names.index(text) if text in names else NO_LABEL for text in found.tolist()])
+    labels = number[place].reshape(texts.shape)
+    unknown = labels == NO_LABEL
+    if source.left_out is not None:
+        unknown &= ~source.left_out
+    if unknown.any():
+        raise InvalidValueError(
+            f"labels have {np.count_nonzero(unknown)} values that are not among the classes (first: "
+            f"{str(texts[unknown][0])!r}); the classes are {', '.join(names)}; exclude such samples with mask="
+        )
+    return source._replace(values=np.maximum(labels, 0))
 
 
 def arranged(
@@ -648,9 +669,9 @@ def names_of(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | N
     """Names of the classes as a tuple; SettingsError if their number is wrong."""
     if names is None:
         return None
-    texts = as_names("class_names", names)
+    texts = as_names("classes", names)
     if len(texts) != n_classes:
-        raise SettingsError(f"class_names holds {len(texts)} names for {n_classes} classes")
+        raise SettingsError(f"classes holds {len(texts)} names for {n_classes} classes")
     return texts
 
 
