@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking.errors import BackendError, NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
-from uq_tracking_mlflow.connection import OLDEST, Connection, installed, is_at_least, place_of
+from uq_tracking_mlflow.connection import OLDEST, Connection, installed, is_at_least, place_of, read_run
 from uq_tracking_mlflow.run import MLflowRun
 from uq_tracking_mlflow.store import MLflowStore, find_experiment
 
@@ -73,7 +73,7 @@ class MLflowBackend(Backend):
         if not _RUN_ID.fullmatch(run_id) or find_experiment(Connection(client), address) is not None:
             return MLflowStore(client, address), None
         if not experiment:
-            run = Connection(client).call(f"reading run {run_id}", lambda: client.get_run(run_id))
+            run = read_run(Connection(client), f"reading run {run_id}", run_id)
             experiment = str(run.info.experiment_id)
         return MLflowStore(client, experiment), run_id
 

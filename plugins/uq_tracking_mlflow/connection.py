@@ -31,6 +31,7 @@ from uq_tracking.tracking.guard import watch
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import FileInfo, RunInfo
+    from mlflow.entities import Run as StoredEntity
 
 
 T = TypeVar("T")
@@ -84,6 +85,14 @@ class Connection:
             raise _translated(what, error) from error
         self._answered = time.monotonic()
         return found
+
+
+def read_run(connection: Connection, what: str, run_id: str) -> StoredEntity:
+    """Read a run; TrackerUnreachableError if something else is answered, as by a proxy that answers ``{}``."""
+    found = connection.call(what, lambda: connection.client.get_run(run_id))
+    if found.info.run_id != run_id:
+        raise TrackerUnreachableError(f"{what}: {redact(connection.uri)} does not answer as an MLflow server")
+    return found
 
 
 def check_room(tracking_uri: str) -> None:

@@ -11,10 +11,11 @@ import re
 import shutil
 import sys
 import threading
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uq_tracking.errors import RunNotFoundError
+from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.places import scratch_folder
@@ -33,6 +34,7 @@ from uq_tracking_mlflow.connection import (
     check_room,
     is_at_least,
     place_of,
+    read_run,
     run_link,
     view_command,
 )
@@ -81,11 +83,17 @@ class Batch:
     tags: dict[str, str] = field(default_factory=dict)
 
 
+MOST_POINTS = 20_000
+"""Points of one series that are kept until they are read back: the newest ones."""
+
+
 class Series:
     """Record of what this process has sent to a run step by step, so that the run need not be read at every step."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
+        self._points: dict[str, array[float]] = {}
+        """Steps and values in turn, since the run was last confirmed."""
         self.tags: dict[str, str] = {}
 
     def goes_on(self, batch: Batch) -> bool:
@@ -100,7 +108,23 @@ class Series:
         for step, key in batch.scalars:
             if step is not None:
                 self._last[key] = max(step, known.get(key, step), self._last.get(key, step))
+        for (step, key), value in batch.scalars.items():
+            if step is not None:
+                points = self._points.setdefault(key, array("d"))
+                del points[: len(points) // 4 * 2 if len(points) >= 2 * MOST_POINTS else 0]
+                points.extend((step, value))
         self.tags.update(batch.tags)
+
+    def points(self) -> dict[str, Points]:
+        """Return what was sent, by name and step, since the run was last confirmed."""
+        return {
+            key: {int(step): value for step, value in zip(points[::2], points[1::2], strict=True)}
+            for key, points in list(self._points.items())
+        }
+
+    def confirmed(self) -> None:
+        """Note that the run has everything."""
+        self._points.clear()
 
 
 @lru_cache(maxsize=16)
@@ -153,6 +177,9 @@ class MLflowRun(Run):
         """True if nothing has been sent since."""
         self._tagged: dict[str, str] = {}
         """Tags sent since."""
+        self._final: dict[str, float] = {}
+        self._sizes: dict[str, int] = {}
+        """Numbers without a step, and sizes of files, that were sent."""
         self._model = _active_model()
 
     @property
@@ -264,6 +291,7 @@ class MLflowRun(Run):
                 f"storing {name}",
                 lambda: self.client.log_artifact(self.run_id, str(source), "/".join(folders) or None),
             )
+            self._sizes[name] = source.stat().st_size
 
     def log_map(self, name: str, figure: Figure) -> None:
         """Store the panel at the artifact root, for the compare page, and in the image grid of the charts.
@@ -328,7 +356,8 @@ class MLflowRun(Run):
 
     def _read(self) -> StoredEntity:
         """Read the run, and make sure that it is writable."""
-        stored: StoredEntity = self._call("reading", lambda: self.client.get_run(self.run_id))
+        check_room(self.connection.uri)
+        stored = read_run(self.connection, f"reading in run {self.run_id}", self.run_id)
         if stored.info.lifecycle_stage == "deleted":
             raise RunNotFoundError(
                 f"MLflow run {self.run_id} is deleted; restore it with "
@@ -367,6 +396,8 @@ class MLflowRun(Run):
             metrics = list(self._new_scalars(batch, latest))
         else:
             stored = self._known if self._is_fresh else self._read()
+            if any(step is None for step, _ in batch.scalars):
+                stored = self._with_steps(stored)
             before, latest = stored.data.tags, stored.data.to_proto().metrics
             metrics = [*self._new_scalars(batch, latest), *self._new_points(batch, stored)]
         tags = [RunTag(k, v) for k, v in batch.tags.items() if before.get(k) != v]
@@ -377,7 +408,73 @@ class MLflowRun(Run):
             self._call("logging", lambda: self._log_batches(at_once))
             self._is_fresh = False
         self._tagged.update(batch.tags)
+        self._final.update({key: value for (step, key), value in batch.scalars.items() if step is None})
         series.sent(batch, latest)
+
+    def unconfirmed(self) -> Mapping[int, Mapping[str, float]]:
+        """Return what was sent step by step and not read back; see `Run`."""
+        found: dict[int, dict[str, float]] = {}
+        for key, points in series_of(self.connection.uri, self.run_id).points().items():
+            for step, value in points.items():
+                found.setdefault(step, {})[key] = value
+        return found
+
+    def confirm(self) -> None:
+        """Read back series, final numbers, tags, and the names and sizes of files; see `Run`."""
+        stored = self._read()
+        missing = [f"{key}, step {step}" for step, key in self._missing(stored)]
+        last = stored.data.metrics
+        for key, value in self._final.items():
+            if last.get(key) != value and all(point.value != value for point in self._history(key)):
+                missing.append(key)
+        missing += [name for name in self._tagged if name not in stored.data.tags]
+        for folder in {posixpath.dirname(name) for name in self._sizes}:
+            sizes = {item.path: item.file_size for item in self._artifacts.list(folder)}
+            here = [name for name in self._sizes if posixpath.dirname(name) == folder]
+            missing += [name for name in here if sizes.get(name, -1) not in (self._sizes[name], None)]
+        self._raise_if_lost(missing)
+        series_of(self.connection.uri, self.run_id).confirmed()
+
+    def _missing(self, stored: StoredEntity) -> dict[tuple[int | None, str], float]:
+        """Return the points that this process has sent, and the run does not have.
+
+        Of scores that were sent at the same steps, hence together, one is read.
+        """
+        together: dict[tuple[int, ...], dict[str, Points]] = {}
+        for key, points in series_of(self.connection.uri, self.run_id).points().items():
+            together.setdefault(tuple(points), {})[key] = points
+        found: dict[tuple[int | None, str], float] = {}
+        for steps, series in together.items():
+            key, points = next(iter(series.items()))
+            known = self._history(key) if key in stored.data.metrics else ()
+            there = {(metric.step, metric.value) for metric in known}
+            lost = [step for step in steps if (step, points[step]) not in there]
+            found |= {(step, name): own[step] for name, own in series.items() for step in lost}
+        return found
+
+    def _with_steps(self, stored: StoredEntity) -> StoredEntity:
+        """Send steps again that the server had accepted and not kept; return the run with all of them."""
+        missing = self._missing(stored)
+        if missing:
+            batch = Batch(missing)
+            metrics = list(self._new_scalars(batch, stored.data.to_proto().metrics))
+            self._call("logging", lambda: self._log_batches([{"metrics": metrics}]))
+            stored = self._read()
+            self._raise_if_lost([f"{key}, step {step}" for step, key in self._missing(stored)])
+            _log.warning(
+                "MLflow had accepted %d numbers of run %s that it did not keep; they were sent again",
+                len(missing),
+                self.run_id,
+            )
+        series_of(self.connection.uri, self.run_id).confirmed()
+        return stored
+
+    def _raise_if_lost(self, names: Sequence[str]) -> None:
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            raise TrackerUnreachableError(
+                f"run {self.run_id} does not have what the server accepted: {names[0]}{more}"
+            )
 
     def _log_batches(self, batches: Sequence[dict[str, Any]]) -> None:
         """Send with no active model, because MLflow adds the calling thread's model to every metric."""
@@ -400,23 +497,17 @@ class MLflowRun(Run):
         if hasattr(sys.modules["mlflow"], "get_active_model_id"):  # in MLflow 2, metrics belong to nothing
             belongs = {"model_id": self._model} if self._model else {}
             belongs |= dict(zip(("dataset_name", "dataset_digest"), self._dataset or (), strict=False))
+        history = cache(self._history)
         for (step, key), value in batch.scalars.items():
             last = latest.get(key)
             if last is None:
                 yield Metric(key, value, now, step or 0, **belongs)
                 continue
             place = last.step if step is None else step
-            known = last.value if place == last.step else self._value_at(key, place, last.step)
+            known = last.value if place == last.step else _value_at(history, key, place, last.step)
             if known != value:  # a later time wins at the same step
                 after = now if known is None else last.timestamp + 1
                 yield Metric(key, value, max(now, after), place, **belongs)
-
-    def _value_at(self, key: str, step: int, last_step: int) -> float | None:
-        """Look up the value logged last at a step other than the last one."""
-        if step > last_step:
-            return None
-        points = [metric for metric in self._history(key) if metric.step == step]
-        return max(points, key=lambda metric: metric.timestamp).value if points else None
 
     def _new_points(self, batch: Batch, stored: StoredEntity) -> Iterator[Metric]:
         from mlflow.entities import Metric
@@ -443,6 +534,16 @@ class MLflowRun(Run):
         same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
         with scratch_folder() as scratch:
             return any(self._artifacts.download(path, scratch).read_bytes() == content for path in same)
+
+
+def _value_at(
+    history: Callable[[str], Sequence[Metric]], key: str, step: int, last_step: int
+) -> float | None:
+    """Look up the value logged last at a step other than the last one."""
+    if step > last_step:
+        return None
+    points = [metric for metric in history(key) if metric.step == step]
+    return max(points, key=lambda metric: metric.timestamp).value if points else None
 
 
 def _unchanged(png: bytes) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uq_tracking.errors import BackendError, RunNotFoundError, redact
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
 from uq_tracking_mlflow import view
-from uq_tracking_mlflow.connection import Connection, StoredArtifacts, experiment_link
+from uq_tracking_mlflow.connection import Connection, StoredArtifacts, experiment_link, read_run
 from uq_tracking_mlflow.run import MLflowRun, tag_key
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class MLflowStore(RunStore):
     def _artifacts(self, run_id: str) -> StoredArtifacts:
         """The run's artifacts; RunNotFoundError."""
         if run_id not in self._opened:
-            run = self._connection.call(f"reading run {run_id}", lambda: self.client.get_run(run_id))
+            run = read_run(self._connection, f"reading run {run_id}", run_id)
             self._opened[run_id] = StoredArtifacts(run.info, self._connection)
         return self._opened[run_id]
 

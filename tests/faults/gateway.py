@@ -3,8 +3,9 @@
 ``python -m tests.faults.gateway PORT TARGET_PORT FOLDER``: serves ``PORT`` and passes requests on. The file
 ``FOLDER/mode`` says what happens to requests other than ``/health``, which is always well: ``pass``, a status
 (``500``), ``slow SECONDS``, ``garbage``, ``half``, ``hang``, ``status 503 /path`` for the paths that hold a text,
-``forbid TEXT`` for the requests that hold one, ``later`` (429 for a day), ``empty`` (200 and ``{}``),
-``redirect URL``, or answers without an end: ``drip``, ``endless``, ``bomb`` (3 MB that unpack to 3 GB).
+``forbid TEXT`` for the requests that hold one, ``later`` (429 for a day), ``empty`` (200 and ``{}``; with a word, for
+the paths that end in it), ``redirect URL``, or answers without an end: ``drip``, ``endless``, ``bomb`` (3 MB that
+unpack to 3 GB).
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self._answer(200, b"\x00\xff<html>not json")
         if mode[0] == "later":
             return self._answer(429, b"{}", [("Retry-After", "100000")])
-        if mode[0] == "empty":
+        if mode[0] == "empty" and mode[-1] in ("empty", self.path.rpartition("/")[2]):
             return self._answer(200, b"{}", [("Content-Type", "application/json")])
         if mode[0] == "redirect":
             return self._answer(307, b"", [("Location", mode[1] + self.path)])

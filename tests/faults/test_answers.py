@@ -115,6 +115,42 @@ def test_one_forbidden_run_holds_back_no_other(gate, undisturbed):
     assert differences(undisturbed, mlflow_content(uri, forbidden)) == []
 
 
+@pytest.mark.parametrize("mode", ["empty", "empty log-batch"])
+@pytest.mark.parametrize("is_back", [True, False])
+def test_steps_that_are_accepted_and_not_kept(gate, undisturbed, caplog, mode, is_back):
+    """As by a proxy that answers 200 and ``{}``: the final call reads them back, and sends or keeps them."""
+    uri, answer = gate
+    run = new_run(uri)
+    log(0, run, 0, strict=True)
+    answer(mode)
+    log(1, run, 1, strict=True)
+    log(2, run, 2, strict=True)
+    if is_back:
+        answer("pass")
+        log(FINAL, run, strict=True)
+        assert "accepted 18 numbers" in caplog.text
+    else:
+        with pytest.warns(TrackingWarning, match="Everything is kept in"):
+            log(FINAL, run)
+        assert len(uq.sync().failed) == 1
+        answer("pass")
+        assert not uq.sync().failed
+    assert differences(undisturbed, mlflow_content(uri, run)) == []
+
+
+def test_files_that_are_accepted_and_not_kept(gate, undisturbed):
+    uri, answer = gate
+    run = new_run(uri)
+    for step in range(3):
+        log(step, run, step, strict=True)
+    answer("empty report.json")
+    with pytest.warns(TrackingWarning, match=r"does not have what the server accepted: uq/report.json"):
+        log(FINAL, run)
+    answer("pass")
+    assert not uq.sync().failed
+    assert differences(undisturbed, mlflow_content(uri, run)) == []
+
+
 def test_refused_credentials_are_named(gate):
     uri, answer = gate
     run = new_run(uri)

@@ -30,14 +30,14 @@ inference             3767    1650      20    11
 inputs                3558    2250      20    18
 metrics               2413    1400      13     9
 recalibration         1407     920       8     8
-runs                  1509    1000       9     8
+runs                  1514    1000       9     8
 statistics            2896    2350      14    13
 streams               1059     760       7     7
 tables                 693     430       4     4
 tasks                  413     360       4     2
 testing                468     420       5     5
-tracking              2803    1950      17    17
-total                29854   20540     189   164
+tracking              2833    1950      17    17
+total                29889   20540     189   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -46,7 +46,7 @@ The aim is what the folder's ideas need; far above it, ideas are there twice or 
 ``top`` are the files that are in no folder.
 
 Raised for tracking by a file and 200 lines: the guard of requests (answers that never end took gigabytes after the
-call), and refusals that are about one run.
+call), and refusals that are about one run; by 30 for reading back what a tracker has kept, here and in runs.
 
 Raised for inputs and files when whole numbers that float64 cannot hold came to be refused: every library
 makes floats of them in its own way.

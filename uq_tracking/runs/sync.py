@@ -414,6 +414,11 @@ def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
             except Exception as error:  # trackers raise whatever their libraries raise
                 failed[entry.path] = error
                 sick = [*sick, error] if is_sick(error) else []
+        if len(failed) < len(own):
+            try:
+                opened.run.confirm()
+            except Exception as error:  # trackers raise whatever their libraries raise
+                failed = {entry.path: failed.get(entry.path, error) for entry in own}
     finally:
         opened.release()
     return failed

@@ -112,6 +112,19 @@ class Run(ABC):
         """
         return None
 
+    def unconfirmed(self) -> Mapping[int, Mapping[str, float]]:
+        """Return the scalars by step that this process has sent and not yet read back; by default none.
+
+        A call that cannot be delivered keeps them, because the tracker may have accepted them without keeping them.
+        """
+        return {}
+
+    def confirm(self) -> None:  # noqa: B027  (a tracker that raises for whatever it does not keep)
+        """Read back what was written; TrackerUnreachableError if the tracker has accepted but not kept something.
+
+        By default nothing is read. Called at the end of a final call, and when spooled calls have been sent.
+        """
+
     def log_curve(self, name: str, curve: Curve) -> None:  # noqa: B027  (a tracker without charts keeps the report)
         """Write a curve to the tracker's own charts, if it has any.
 

@@ -94,6 +94,8 @@ class Waiting:
                     opened = self.open()
                     try:
                         entry.send(opened.run, lambda: took(limit))
+                        if entry.origin.step is None:
+                            opened.run.confirm()
                     finally:
                         opened.release()
                 with suppress(OSError):

@@ -101,6 +101,8 @@ def _publish(contents: Sequence[Content], writers: Sequence[RunWriter], folder: 
     for writer in writers:
         writer.settle()
     if is_whole:
+        for writer in writers:
+            writer.confirm()
         pages = [("the description", partial(_description, each)) for each in contents]
         described = list(_made(pages, unmade))
         if seal:

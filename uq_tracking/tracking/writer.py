@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -149,6 +149,15 @@ class RunWriter:
             self._failed([name], error)
         return found[0] if found else None
 
+    def confirm(self) -> None:
+        """Read back what a final call has written; what the tracker has not kept counts as lost."""
+        self.settle()
+        if self.safety is None or self.run is None or self._gave_up or self.lost:
+            return
+        error = self._begin(self.run.confirm)()
+        if error is not None:
+            self._failed(["all that it had accepted"], error)
+
     def close(self) -> None:
         """Release the run; keep what did not arrive."""
         self.settle()
@@ -270,7 +279,7 @@ class RunWriter:
             health.denied.add(self.target.label)
         origin = self._origin(safety)
         try:
-            self.kept = keep(origin, self._groups)
+            self.kept = keep(origin, [*self._earlier(), *self._groups])
         except Exception as error:  # a full disk; plugins' figures may raise anything
             self.keeping_failed = error
             return
@@ -280,6 +289,26 @@ class RunWriter:
         key = f"{origin.key} {safety.kind}" if origin.is_run else ""
         waiting = Waiting(self.kept, self._again, self.target.label, key)
         health.wait_with(waiting, refused=is_refused)
+
+    def _earlier(self) -> Iterator[Group]:
+        """Yield the steps of earlier calls that the tracker has accepted, but perhaps not kept."""
+        if (
+            self.safety is None
+            or self.safety.step is not None
+            or (self.run is None and self.target.is_address)
+        ):
+            return
+        try:
+            steps = (self.run or self.target.open().run).unconfirmed()
+        except Exception:  # the run cannot be opened, which is what failed
+            return
+
+        def write(run: Run) -> None:
+            for step, scalars in steps.items():
+                run.log_scalars(scalars, step=step)
+
+        if steps:
+            yield [("the steps of earlier calls", write)]
 
     def _keep_until_arrival(self, health: Health, origin: Origin) -> None:
         """Keep files that the tracker uploads in the background until it has them."""
