@@ -96,6 +96,8 @@ class Report:
     """Scores of each class as stored; computed from the statistics if absent."""
     samples: Samples | None = None
     """The samples in the order given, from which the verdict is computed when it is first asked for."""
+    among: int = 1
+    """Number of reports that are judged together, as outputs and strata are: each has its share of the levels."""
 
     def scores_of(self, keys: Collection[str]) -> dict[str, float]:
         """Scores of these metrics, where they have a value, without computing the others."""
@@ -121,7 +123,7 @@ class Report:
         if self.judgement is not None:
             return self.judgement
         settings = Settings.from_dict(self.settings)
-        return judge(self.statistics, self.task, settings, self.scores, self.samples)
+        return judge(self.statistics, self.task, settings, self.scores, self.samples, self.among)
 
     @cached_property
     def class_table(self) -> ClassTable | None:
@@ -419,6 +421,9 @@ class Report:
 class Reports(Mapping[str, Report]):
     """One report per output or per label of ``by``, in their order.
 
+    Verdicts of regressions are judged together: each test of one of K reports has 1/K of its level, so that about one
+    set of calibrated reports in twenty contains a false word on calibration.
+
     Examples
     --------
     >>> import uq_tracking as uq
@@ -427,6 +432,7 @@ class Reports(Mapping[str, Report]):
     >>> round(boxes["y"].scores["mae"], 3)
     0.75
     >>> print(boxes)
+    No error found in 0 of 2; too few data in 2.
     x: Not enough data to judge: 2 samples are too few; a test needs 20.
     y: Not enough data to judge: 2 samples are too few; a test needs 20.
     <BLANKLINE>
@@ -446,6 +452,13 @@ class Reports(Mapping[str, Report]):
 
     def __len__(self) -> int:
         return len(self.reports)
+
+    @property
+    def text(self) -> str:
+        """Which of them are wrong, the worst first, in a sentence."""
+        from uq_tracking.inference.words import of_parts
+
+        return of_parts({name: report.verdict for name, report in self.items()})
 
     def to_frame(self) -> DataFrame:
         """Scores and number of samples (``count``) as a pandas DataFrame, one row per report.
@@ -483,13 +496,13 @@ class Reports(Mapping[str, Report]):
         from uq_tracking.tables.report import outputs_table
         from uq_tracking.tables.terminal import tables_text
 
-        return encodable(tables_text([outputs_table(self)], width=1000))
+        return encodable(tables_text([outputs_table(self, self.text)], width=1000))
 
     def _repr_html_(self) -> str:
         from uq_tracking.tables.formats import tables_html
         from uq_tracking.tables.report import outputs_table
 
-        return tables_html([outputs_table(self)])
+        return tables_html([outputs_table(self, self.text)])
 
 
 def stratum_scores(report: Report) -> dict[str, dict[str, float]]:

@@ -145,7 +145,7 @@ def calibrated_constant(rng):
     return mu + 0.7 * rng.normal(size=1000), mu, np.full(1000, 0.7)
 
 
-@scenario("1.5 times too small", OVER, USEFUL)
+@scenario("1.5 times too small", OVER, USEFUL, says=("std_scaling removes this",))
 def too_small(rng):
     y, mu, s = calibrated(rng, 1000)
     return y, mu, s / 1.5
@@ -157,7 +157,7 @@ def too_small_50(rng):
     return y, mu, s / 1.5
 
 
-@scenario("2 times too large", UNDER, USEFUL)
+@scenario("2 times too large", UNDER, USEFUL, says=("std_scaling removes this",))
 def too_large(rng):
     y, mu, s = calibrated(rng, 1000)
     return y, mu, 2 * s
@@ -189,7 +189,13 @@ def heavy_tails_too_large(rng):
     return y, mu, 4 * s
 
 
-@scenario("one error in fifty is ten times the stated size", TAILS, USEFUL, says=("Do not widen",))
+@scenario(
+    "one error in fifty is ten times the stated size",
+    TAILS,
+    USEFUL,
+    says=("Do not widen",),
+    never=("removes",),
+)
 def outliers(rng):
     return calibrated(rng, 5000, lambda n: rng.normal(size=n) * np.where(rng.random(n) < 0.02, 10, 1))
 
@@ -201,7 +207,13 @@ def corrupt_target(rng):
     return y, mu, s
 
 
-@scenario("useful stds, one outlier where the std is smallest", (*TAILS, *FINE), USEFUL, bias=None)
+@scenario(
+    "useful stds, one outlier where the std is smallest",
+    (*TAILS, *FINE),
+    USEFUL,
+    bias=None,
+    never=("removes",),
+)
 def outlier_at_the_smallest(rng):
     y, mu, s = calibrated(rng, 5000)
     place = np.argmin(s)
@@ -218,7 +230,10 @@ def declared_tails(rng):
 # ---- where it is wrong ----
 
 
-@scenario("std too small where small, too large where large", PLACES, USEFUL, says=("vary too much",))
+@scenario(
+    "std too small where small, too large where large", PLACES, USEFUL,
+    says=("vary too much",), never=("std_scaling removes",),
+)  # fmt: skip
 def varies_too_much(rng):
     s, mu = spread_stds(rng, 2000), rng.normal(size=2000)
     return mu + np.sqrt(s) * rng.normal(size=2000) * 1.05, mu, s
@@ -232,14 +247,17 @@ def varies_too_little(rng):
 
 
 @scenario(
-    "the truth is twice the prediction", ("biased", *OVER, *PLACES), bias=False, says=("vary too little",)
-)
+    "the truth is twice the prediction", ("biased", *OVER, *PLACES), says=("vary too little",),
+    never=("removes this",),
+)  # fmt: skip
 def shrunk(rng):
     s, mu = spread_stds(rng, 2000, 0.3), rng.normal(size=2000)
     return 2 * mu + s * rng.normal(size=2000), mu, s
 
 
-@scenario("bias of 0.4 std by the sign of the prediction", PLACES, USEFUL, says=("too low",))
+@scenario(
+    "bias of 0.4 std by the sign of the prediction", PLACES, USEFUL, says=("too low",), never=("removes",)
+)
 def biased_by_prediction(rng):
     y, mu, s = calibrated(rng, 2000)
     return y + 0.4 * s * np.sign(mu), mu, s
@@ -307,7 +325,9 @@ def labels_with_few_samples(rng):
 # ---- bias ----
 
 
-@scenario("0.3 std too low", ("biased", *SHAPE, *OVER), USEFUL, bias=True, says=("too low",))
+@scenario(
+    "0.3 std too low", ("biased", *SHAPE, *OVER), USEFUL, bias=True, says=("too low",), never=("removes",)
+)
 def biased(rng):
     s, mu = spread_stds(rng, 1000, 0.3), rng.normal(size=1000)
     return mu + s * (0.3 + rng.normal(size=1000)), mu, s

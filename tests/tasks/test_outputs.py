@@ -77,7 +77,7 @@ def test_they_stand_side_by_side():
     y, mean, std = boxes()
     std[:, 1] = 0
     found = uq.evaluate(y, mean, std, outputs=NAMES, metrics=["rmse", "nll"])
-    *verdicts, blank, head, _, rmse, nll = str(found).splitlines()
+    _, *verdicts, blank, head, _, rmse, nll = str(found).splitlines()
     assert [line.partition(":")[0] for line in verdicts] == list(NAMES)
     assert not blank
     assert head.split() == ["output", *NAMES]
@@ -135,3 +135,27 @@ class TestLogged:
         with pytest.raises(SettingsError, match=r"'a\*b'"):
             uq.log(y, mean, std, outputs=["a*b", "c", "d", "e"], run=f"dir:{tmp_path}")
         assert not list(tmp_path.iterdir())
+
+
+def test_outputs_are_judged_together():
+    y, mean, std = boxes(2000)
+    found = uq.evaluate(y, mean, std, outputs=NAMES)
+    assert found.text.startswith(
+        "Errors in 3 of 4: 'tw' (2.0x overconfident), 'th' (1.98x underconfident), 'ty' ("
+    )
+    assert found.text.endswith("x overconfident).")
+    alone, together = uq.evaluate(y[:, 0], mean[:, 0], std[:, 0]).verdict, found["tx"].verdict
+    assert (alone.scale.level, together.scale.level) == (0.98, 0.995)
+    assert together.scale.low < alone.scale.low < alone.scale.high < together.scale.high
+    assert together.bias.high - together.bias.low > alone.bias.high - alone.bias.low
+    assert str(found).startswith(found.text)
+
+
+def test_strata_are_judged_together():
+    false = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        mean, std = rng.normal(size=360), np.exp(0.5 * rng.normal(size=360))
+        report = uq.evaluate(mean + std * rng.normal(size=360), mean, std, by=np.arange(360) % 12)
+        false += "rrors in" in report.strata.text
+    assert false <= 3, "each at its full level, one of twelve has a false word in half of all sets"

@@ -27,6 +27,8 @@ class Plan:
 
     task: Task
     options: ScoreOptions
+    among: int = 1
+    """Number of outputs that are judged together."""
 
     def __post_init__(self) -> None:
         """Check the options that depend on the task; SettingsError or UnknownMetricError if one is wrong."""
@@ -45,7 +47,7 @@ class Plan:
         shared = {"calibration": self.options.calibration, "reference": self.options.reference}
         parts = self.task.split(forecast, outputs, {**given, **shared})
         return {
-            name: (replace(self, options=replace(self.options, **own)), data)
+            name: (replace(self, options=replace(self.options, **own), among=len(parts)), data)
             for name, (data, own) in parts.items()
         }
 
@@ -76,6 +78,7 @@ class Plan:
             asked=None if options.metrics is None else tuple(options.metrics),
             samples=Samples.of(data, statistics, rows),
             later=later,
+            among=self.among,
         )
         tables = build_groups(task.layout_for(data.facts), data, options.intervals)
         if tables is not None:

@@ -65,7 +65,7 @@ class LaterReports(Mapping[str, Report]):
 
     def __getitem__(self, name: str) -> Report:
         if name not in self._made:
-            made = score(self.statistics[name], self.settings, self.metrics, later=True)
+            made = score(self.statistics[name], self.settings, self.metrics, later=True, among=len(self))
             if self.unjudged is not None:
                 made = replace(made, judgement=Judgement({}, no_verdict(self.unjudged)))
             self._made[name] = made
@@ -89,12 +89,14 @@ def score(
     asked: Sequence[str] | None = None,
     samples: Samples | None = None,
     later: bool = False,
+    among: int = 1,
 ) -> Report:
     """Return every score and curve of statistics, by default of the task's whole suite.
 
     The ``digest`` of the predictions may be what computes it when first asked for; ``extra`` is for metrics that need
     more than statistics, ``about`` for the report's settings. Keys ``asked`` for by name are shown by trackers. The
-    verdict looks at ``samples`` in their order and groups. With ``later``, scores wait for the first access.
+    verdict looks at ``samples`` in their order and groups; ``among`` is the number of reports judged together. With
+    ``later``, scores wait for the first access.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)
@@ -129,4 +131,5 @@ def score(
         provenance=provenance,
         statistics=statistics,
         samples=samples,
+        among=among,
     )

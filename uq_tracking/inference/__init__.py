@@ -52,11 +52,12 @@ def judge(
     settings: Settings,
     scores: Mapping[str, float],
     samples: Samples | None = None,
+    among: int = 1,
 ) -> Judgement:
     """Compute noise floors and the verdict; without statistics there is no verdict.
 
     ``samples`` are those behind the statistics, if they are in memory: they show where standard deviations are wrong,
-    and which samples belong together.
+    and which samples belong together. ``among`` is the number of reports that are judged together.
     """
     if statistics is None:
         return Judgement({}, no_verdict("the report was read without its statistics"))
@@ -67,7 +68,7 @@ def judge(
             tables = groups_of_rows(statistics.layout, samples.rows, statistics.facts, dependence.group)
             statistics = replace(statistics, groups=tables)
         noise = noise_floors(statistics, task, settings, scores)
-        tests = plugins.tasks()[task].tests(statistics, settings, noise, samples, dependence)
+        tests = plugins.tasks()[task].tests(statistics, settings, noise, samples, dependence, among=among)
         try:
             verdict = tests.verdict()
         except Undefined as reason:

@@ -25,7 +25,7 @@ import numpy as np
 
 from uq_tracking.inference.dependence import Dependence, find_dependence
 from uq_tracking.inference.doctor import Suspicion
-from uq_tracking.inference.places import Grade, Places, grade
+from uq_tracking.inference.places import SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
 from uq_tracking.inference.verdict import Calibration, Estimate
 from uq_tracking.inputs.forms.numbers import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
@@ -39,7 +39,6 @@ SHARES = (0.5, ONE, 0.9, 0.95, 0.99)
 FEWEST_OUTSIDE = 5
 """Samples expected outside an interval for its share to be looked at."""
 SHARE_LEVEL = 0.975
-NEGLIGIBLE_SCALE, SLIGHT_SCALE = math.log(1.02), math.log(1.05)
 NEGLIGIBLE_BIAS, SLIGHT_BIAS = 0.03, 0.07
 NEGLIGIBLE_SHAPE, SLIGHT_SHAPE = 0.01, 0.02
 UNKNOWN = 1.5
@@ -129,6 +128,10 @@ class Samples:
     def weight(self) -> FloatArray | None:
         """Weight of each sample, or None."""
         return self.rows.get("weight")
+
+    def units(self, dependence: Dependence | None) -> IntArray | None:
+        """Return the number of each sample's group, given or found."""
+        return self.group if dependence is None else dependence.group
 
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together; None where groups were given, or independence was decided."""
@@ -223,15 +226,14 @@ class Findings:
     suspicions: tuple[Suspicion, ...]
     size_is_known: bool = False
     """Whether large factors are excluded otherwise, however wide the limits of the scale."""
+    shape_level: float = SHAPE_LEVEL
 
     @property
     def scale_grade(self) -> Grade:
         """How much the scale matters."""
         if self.scale is None:
             return "unclear"
-        values = (self.scale.value, self.scale.low, self.scale.high)
-        logs = [math.log(max(value, 1e-300)) for value in values]
-        found = grade(logs[0], logs[1], logs[2], NEGLIGIBLE_SCALE, SLIGHT_SCALE)
+        found = grade_of_factor(self.scale.value, self.scale.low, self.scale.high)
         return "unclear" if self.dominated and self.scale.value < 1 and found != "fine" else found
 
     @property
@@ -253,7 +255,7 @@ class Findings:
         factor = 1.0 if self.scale is None else self.scale.value
         bias = 0.0 if self.bias_in_std is None else self.bias_in_std.value
         rest = shape.gap - 0.4 * abs(bias) - 0.24 * abs(math.log(max(factor, 1e-300)))
-        if shape.p >= 1 - SHAPE_LEVEL or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
+        if shape.p >= 1 - self.shape_level or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
             return "unclear"
         return "slight" if shape.gap < SLIGHT_SHAPE else "off"
 
@@ -318,7 +320,7 @@ class Findings:
         ]
         share = sum(part.share for part in rest)
         square = sum(part.share * part.factor**2 for part in rest)
-        return bool(named and square) and abs(math.log(square / share)) < 2 * SLIGHT_SCALE
+        return bool(named and square) and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR
 
     def kind_of_scale(self) -> Calibration | None:
         """Return what kind of scale error there is, or None.

@@ -49,6 +49,8 @@ NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
 """Size, log factor or standard deviations, that does not matter in a part of the samples."""
 SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
 """Size from which an error in a part of the samples is more than slight."""
+NEGLIGIBLE_FACTOR, SLIGHT_FACTOR = math.log(1.02), math.log(1.05)
+"""The same of the size of all standard deviations."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
 
@@ -379,6 +381,12 @@ def grade(value: float, low: float, high: float, negligible: float, slight: floa
     if low <= 0 <= high or abs(value) < negligible or not math.isfinite(low + high):
         return "unclear"
     return "slight" if abs(value) < slight else "off"
+
+
+def grade_of_factor(value: float, low: float, high: float) -> Grade:
+    """Return how much a factor on all standard deviations matters."""
+    logs = [math.log(max(each, SMALLEST)) for each in (value, low, high)]
+    return grade(logs[0], logs[1], logs[2], NEGLIGIBLE_FACTOR, SLIGHT_FACTOR)
 
 
 def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], also: float) -> Pattern:

@@ -13,6 +13,7 @@ from scipy import special
 from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import sentences, words
+from uq_tracking.inference.cures import Cure, find_cure
 from uq_tracking.inference.dependence import FEWEST_TILES_OF_MORE as FEWEST_TILES
 from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.doctor import ALIKE, Suspicion, examine
@@ -65,6 +66,8 @@ from uq_tracking.typed import override
 
 ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
+CURABLE = ("overconfident", "underconfident", "miscalibrated in places")
+"""Words for which a recalibration of standard deviations is looked for."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
 
@@ -83,12 +86,12 @@ class RegressionTests(Tests):
 
     @override
     def scale(self) -> Estimated:
-        found = std_scale(self.statistics, family_of(self.settings), SCALE_LEVEL)
+        found = std_scale(self.statistics, family_of(self.settings), self.at(SCALE_LEVEL))
         return replace(found, dominance=math.inf) if heavy_tails(self.statistics) else found
 
     @override
     def bias(self) -> Estimated:
-        return mean_bias(self.statistics, BIAS_LEVEL)
+        return mean_bias(self.statistics, self.at(BIAS_LEVEL))
 
     @override
     def sparsification(self) -> Sparsification:
@@ -102,11 +105,12 @@ class RegressionTests(Tests):
         if (reason := self.too_little()) is not None:
             return replace(no_verdict(reason), suspicions=suspicions)
         self.caveats.extend([*self._of_units(), *self.of_data()])
-        found, inside = self.findings(suspicions), inside_widest(self.statistics, self.settings, TEST_LEVEL)
+        level = self.at(TEST_LEVEL)
+        found, inside = self.findings(suspicions), inside_widest(self.statistics, self.settings, level)
         shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
         if inside is not None:
-            wrong = shape_p is not None and shape_p < 1 - TEST_LEVEL
+            wrong = shape_p is not None and shape_p < 1 - level
             calibration = inside.misses or (
                 "miscalibrated in shape" if wrong else "consistent with calibrated"
             )
@@ -123,9 +127,11 @@ class RegressionTests(Tests):
         sorts_only = self._sorts_only(ranking, suspicions)
         alike = self.dependence if self.dependence is not None and self.dependence.alike else None
         n = int(self.statistics.counts["n"])
+        cure = self._cure(calibration, found)
         parts = [
             *(f"First check the input: {each}" for each in suspicions if each.is_mistake),
             sentence or f"Calibration is not judged: {found.untested}.",
+            "" if cure is None else sentences.of_cure(cure),
             self._of_ranking(ranking, recovered, sorts_only),
             "" if calibration == "biased" else sentences.of_bias(found, self.settings),
             "" if alike is None or 2 * alike.worth > n else sentences.of_dependence(alike, n),
@@ -145,6 +151,7 @@ class RegressionTests(Tests):
             found.places,
             None if alike is None else alike.worth,
             bool(sorts_only),
+            cure=None if cure is None else cure.method,
         )
 
     def findings(self, suspicions: tuple[Suspicion, ...]) -> Findings:
@@ -171,7 +178,19 @@ class RegressionTests(Tests):
             self.dependence,
             suspicions,
             self._scores_are_known(scale),
+            self.at(SHAPE_LEVEL),
         )
+
+    def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
+        """Return what removes the error, where standard deviations are all that is wrong."""
+        samples, places = self.samples, found.places
+        if samples is None or places is None or calibration not in CURABLE:
+            return None
+        if found.bias_grade in ("slight", "off") or any(each.is_mistake for each in found.suspicions):
+            return None
+        if any(each.quantity == "bias" or each.on != "std" for each in places.found()):
+            return None
+        return find_cure(samples.rows, samples.units(self.dependence), self.settings)
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -193,14 +212,14 @@ class RegressionTests(Tests):
         known = _scores(self.statistics)
         if known is None:
             return False
-        limits = _root(*known, SCALE_LEVEL)
+        limits = _root(*known, self.at(SCALE_LEVEL))
         return limits.low <= 1 <= limits.high and max(limits.high, 1 / max(limits.low, 1e-9)) <= UNKNOWN
 
     def _bias_in_std(self) -> Estimated:
         """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
         if not is_distribution(self.statistics):
-            return mean_bias(self.statistics, BIAS_LEVEL, "z")
-        found, size = mean_bias(self.statistics, BIAS_LEVEL), sharpness(self.statistics, self.settings)
+            return mean_bias(self.statistics, self.at(BIAS_LEVEL), "z")
+        found, size = self.bias(), sharpness(self.statistics, self.settings)
         return Estimated(found.value / size, found.low / size, found.high / size, found.dominance)
 
     def _estimate(self, find: Callable[[], Estimated]) -> Estimate | None:
@@ -208,11 +227,11 @@ class RegressionTests(Tests):
             found = find()
         except Undefined:
             return None
-        return Estimate(found.value, found.low, found.high, BIAS_LEVEL)
+        return Estimate(found.value, found.low, found.high, self.at(BIAS_LEVEL))
 
     def _scale(self) -> tuple[Estimate | None, bool, str]:
         scale, dominated, untested = super()._scale()
-        return scale and replace(scale, level=SCALE_LEVEL), dominated, untested
+        return scale and replace(scale, level=self.at(SCALE_LEVEL)), dominated, untested
 
     def _places(self) -> Places | None:
         samples = self.samples
@@ -222,16 +241,16 @@ class RegressionTests(Tests):
         unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
         if self._few_tiles() or unknown:
             return None
-        group = samples.group if self.dependence is None else self.dependence.group
         error = samples.target.astype(np.float64) - samples.mean
-        units: dict[str, Any] = {"weight": samples.weight, "group": group}
+        units: dict[str, Any] = {"weight": samples.weight, "group": samples.units(self.dependence)}
         if samples.by is None:
-            return find_places(error, samples.std, samples.mean, **units)
-        found = find_places(error, samples.std, samples.mean, **units, level=LEVEL - LEVEL_OF_LABELS)
+            return find_places(error, samples.std, samples.mean, **units, level=LEVEL / self.among)
+        of_labels = LEVEL_OF_LABELS / self.among
+        found = find_places(error, samples.std, samples.mean, **units, level=LEVEL / self.among - of_labels)
         names, label = samples.by
-        of_labels = find_strata(error, samples.std, label, names, **units)
-        patterns = sorted((*found.patterns, *of_labels.patterns), key=lambda pattern: pattern.p)
-        return replace(found, patterns=tuple(patterns), strata=of_labels.strata)
+        also = find_strata(error, samples.std, label, names, **units, level=of_labels)
+        patterns = sorted((*found.patterns, *also.patterns), key=lambda pattern: pattern.p)
+        return replace(found, patterns=tuple(patterns), strata=also.strata)
 
     def _few_tiles(self) -> int | None:
         """Return the number of tiles of maps, if they are too few to test more than scale and bias."""
@@ -258,7 +277,7 @@ class RegressionTests(Tests):
         p = self.noise["pit_ks"].p if "pit_ks" in self.noise else kolmogorov_floor(n, gap).p
         weighted = statistics.n_effective != statistics.counts["n"]
         root = math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)
-        high = None if weighted else gap + float(special.kolmogi(1 - SHAPE_LEVEL)) / root
+        high = None if weighted else gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / root
         return Shape(gap, p, high, own=self._has_own_shape())
 
     def _has_own_shape(self) -> bool:
@@ -316,8 +335,8 @@ class RegressionTests(Tests):
         below, upto = _up_to(statistics, HIGH, [0.5]), _up_to(statistics, LOW, [0.5 - 1e-9])
         at = np.maximum(upto - below, 0)
         total = statistics.n if statistics.groups is None else groups.total(statistics)
-        low = _limits(statistics, below[0], BIAS_LEVEL)[0]
-        high = _limits(statistics, (below + at)[0], BIAS_LEVEL)[1]
+        low = _limits(statistics, below[0], self.at(BIAS_LEVEL))[0]
+        high = _limits(statistics, (below + at)[0], self.at(BIAS_LEVEL))[1]
         return Share(0.5, float((below + at / 2).sum() / total), low, high)
 
     def _too_alike(self, dependence: Dependence, suspicions: tuple[Suspicion, ...]) -> Verdict:
@@ -344,7 +363,7 @@ class RegressionTests(Tests):
     def sign_of_ranking(self, gain: float, curve: Sparsification) -> int | None:
         if groups.count(self.statistics) is not None:
             return super().sign_of_ranking(gain, curve)
-        return sign_without_largest(self.statistics, RANKING_LEVEL)
+        return sign_without_largest(self.statistics, self.at(RANKING_LEVEL))
 
     def _sorts_only(self, ranking: Ranking, suspicions: tuple[Suspicion, ...]) -> str:
         """Say what keeps a useful ranking from knowing where errors are; "" if nothing does."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.inference import words
+from uq_tracking.inference.cures import Cure
 from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.findings import Findings
 from uq_tracking.inference.places import Part, Pattern, Stratum
@@ -27,6 +28,12 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
     if calibration == "miscalibrated in shape":
         parts.append(_of_shape(found, settings))
     return " ".join(part for part in parts if part)
+
+
+def of_cure(cure: Cure) -> str:
+    """Say what removes the error."""
+    before, after = (format_number(each, 2) for each in (cure.before, cure.after))
+    return f"Recalibration with {cure.method} removes this (ENCE {before} to {after}, cross-fitted)."
 
 
 def of_bias(found: Findings, settings: Settings) -> str:
@@ -148,7 +155,7 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
         return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
     if calibration == "biased":
         return f"Biased: {of_bias(found, settings).replace('Predictions', 'predictions', 1)}"
-    return f"Over all, {best}"
+    return f"Over all, errors are {value} times the stated size ({low} to {high})."
 
 
 def _of_shape(found: Findings, settings: Settings) -> str:
@@ -208,14 +215,14 @@ def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
 
 
 def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -> str:
-    """Describe one part: ``the smallest 20 % (below 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
+    """Describe one part: ``the smallest 20 % (up to 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
     part, share = parts[place], f"{round(100 * parts[place].share, 9):.0f} %"
     low, high = format_number(part.low, 2), format_number(part.high, 2)
     smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
     if place == 0:
-        which = f"the {smallest} {share} (below {high}{unit})"
+        which = f"the {smallest} {share} (up to {high}{unit})"
     elif place == len(parts) - 1:
-        which = f"the {largest} {share} (above {low}{unit})"
+        which = f"the {largest} {share} (from {low}{unit})"
     else:
         which = f"the {share} from {low} to {high}{unit}"
     if pattern.quantity == "bias":

@@ -115,6 +115,8 @@ class Verdict:
         differ.
     event : Event or None
         Of two classes, how often the event is stated and occurs, and the calibration slope.
+    cure : str or None
+        Recalibration that removes what is wrong, where a cross-fit confirms it.
     """
 
     calibration: Calibration
@@ -132,6 +134,7 @@ class Verdict:
     worth: float | None = None
     sorts_only: bool = False
     event: Event | None = None
+    cure: str | None = None
 
     def __str__(self) -> str:
         return encodable(self.text)
@@ -186,6 +189,8 @@ class Tests(ABC):
     dependence: Dependence | None = None
     """Which samples belong together, where nobody said so."""
     caveats: list[str] = field(default_factory=list)
+    among: int = 1
+    """Number of reports that are judged together: each test has its share of the level."""
     order: ClassVar[Order]
     """Order that the test of ranking examines, and the errors that it compares."""
 
@@ -200,6 +205,10 @@ class Tests(ABC):
     @abstractmethod
     def sparsification(self) -> Sparsification:
         """Sparsification curves of model and oracle."""
+
+    def at(self, level: float) -> float:
+        """Return the level of one of the reports that are judged together."""
+        return 1 - (1 - level) / self.among
 
     def too_little(self) -> str | None:
         """Say why nothing can be tested, or None."""
@@ -277,7 +286,7 @@ class Tests(ABC):
         None where a single sample carries all the error; Undefined where chance is not known.
         """
         influence = gain_influence(self.statistics, self.order, curve.model)
-        low, high = influence.limits(gain, LEVEL, cautious=True)
+        low, high = influence.limits(gain, self.at(LEVEL), cautious=True)
         return int(low > 0) - int(high < 0) if low <= high else None
 
     def _bias(self) -> Estimate | None:

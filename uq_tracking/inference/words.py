@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.formatting import format_factors, format_number
@@ -10,7 +11,7 @@ from uq_tracking.formatting import format_factors, format_number
 if TYPE_CHECKING:
     from uq_tracking.inference.events import Event, Tested
     from uq_tracking.inference.regression import Few, Inside
-    from uq_tracking.inference.verdict import Estimate
+    from uq_tracking.inference.verdict import Estimate, Verdict
 
 SLIGHT = 1.05
 """Factors below this are called slight."""
@@ -18,6 +19,7 @@ RARE = 0.2
 """Rates below this are compared by their ratio."""
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
+NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 _SHORT = {
     "miscalibrated in shape": "wrong shape",
     "miscalibrated in places": "wrong in places",
@@ -45,18 +47,39 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
 
     The share is that of the oracle's gain; in a table of runs, the column shows only the first words.
     """
-    if calibration == "overconfident" and factor is not None:
-        calibration = f"{_times(factor)}x overconfident"
-    elif calibration == "underconfident" and factor:
-        calibration = f"{_times(1 / factor)}x underconfident"
-    elif calibration == "not enough data" != ranking:
+    if calibration == "not enough data" != ranking:
         calibration = "not judged"
     ranks = {
         "useful": "ranking useful" if recovered is None else f"ranking {100 * recovered:.0f} %",
         "no better than constant": "no ranking",
         "worse than constant": "ranking backwards",
     }
-    return ", ".join([_SHORT.get(calibration, calibration), *([ranks[ranking]] if ranking in ranks else [])])
+    return ", ".join([_named(calibration, factor), *([ranks[ranking]] if ranking in ranks else [])])
+
+
+def _named(calibration: str, factor: float | None) -> str:
+    """Name a calibration in a few words."""
+    if calibration == "overconfident" and factor is not None:
+        return f"{_times(factor)}x overconfident"
+    if calibration == "underconfident" and factor:
+        return f"{_times(1 / factor)}x underconfident"
+    return _SHORT.get(calibration, calibration)
+
+
+def of_parts(verdicts: Mapping[str, Verdict]) -> str:
+    """Say which of several outputs or strata are wrong, the worst first.
+
+    >>> of_parts({})
+    'No error found in 0 of 0.'
+    """
+    factors = {name: 1.0 if found.scale is None else found.scale.value for name, found in verdicts.items()}
+    wrong = [name for name, found in verdicts.items() if found.calibration not in (*NO_ERROR, UNTOLD)]
+    wrong.sort(key=lambda name: -abs(math.log(max(factors[name], 1e-300))))
+    few = sum(found.calibration == UNTOLD for found in verdicts.values())
+    named = ", ".join(f"'{name}' ({_named(verdicts[name].calibration, factors[name])})" for name in wrong)
+    of = f"{len(wrong) or len(verdicts) - few} of {len(verdicts)}"
+    untold = f"; too few data in {few}" if few else ""
+    return f"Errors in {of}: {named}{untold}." if wrong else f"No error found in {of}{untold}."
 
 
 def of_few(few: Few) -> str:
@@ -235,7 +258,7 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
     )
     words = {
         "useful": f"It knows {'little of ' if is_little(recovered) else ''}where it errs{share}.",
-        "no better than constant": "Its uncertainty ranks errors no better than a constant would.",
+        "no better than constant": "No sign that its uncertainty ranks errors better than a constant would.",
         "worse than constant": "Its uncertainty ranks errors worse than a constant would.",
     }
     return words.get(ranking, "")

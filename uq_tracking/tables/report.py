@@ -200,13 +200,13 @@ def _title(report: Report) -> str:
     return f"{report.counts['n']:,} samples{rest}; {report.provenance.get('statistics')} statistics"
 
 
-def outputs_table(reports: Mapping[str, Report]) -> Table:
-    """Return one row per score and one column per report, below the verdict on each."""
+def outputs_table(reports: Mapping[str, Report], text: str) -> Table:
+    """Return one row per score and one column per report, below a sentence on all and the verdict on each."""
     keys = dict.fromkeys(key for report in reports.values() for key in report.scores)
     rows = (
         Row(key, {name: _of_output(report, key) for name, report in reports.items()}, "score") for key in keys
     )
-    lead = tuple(f"{name}: {report.verdict.text}" for name, report in reports.items())
+    lead = (text, *(f"{name}: {report.verdict.text}" for name, report in reports.items()))
     return Table("output", tuple(Column(name) for name in reports), tuple(rows), lead=lead)
 
 
