@@ -148,6 +148,7 @@ class TestLogged:
             )
         return tmp_path
 
+    @pytest.mark.pictures
     def test_scores_curve_figure_and_maps_are_in_the_run(self, runs):
         run = next(path for path in runs.iterdir() if path.is_dir())
         found = {path.name for path in run.rglob("*")}
