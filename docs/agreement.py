@@ -233,6 +233,7 @@ CLASS_PEERS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     },
     "ece": {"torchmetrics": lambda y, p: calibration(y, p, "l1")},
     "mce": {"torchmetrics": lambda y, p: calibration(y, p, "max")},
+    "mdice": {"scikit-learn": lambda y, p: sk.f1_score(y, p.argmax(axis=1), average="macro")},
     "miou": {"scikit-learn": lambda y, p: sk.jaccard_score(y, p.argmax(axis=1), average="macro")},
     "entropy_mean": {"scipy": lambda y, p: stats.entropy(p, axis=1).mean()},
     "failure_auroc": {

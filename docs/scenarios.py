@@ -13,17 +13,17 @@ import uq_tracking as uq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.scenarios import regression
-from tests.scenarios.regression import SCENARIOS, Scenario
-from tests.scenarios.test_regression import count
+from tests.scenarios import classification, regression
+from tests.scenarios.regression import Scenario
+from tests.scenarios.test_scenarios import SCENARIOS, count
 
 SETS, FEW = 20, 6
 """Sets of a scenario, and of one with many samples."""
 
 HEAD = f"""# What the verdict says of known truths
 
-Written by `docs/generate.py` from `tests/scenarios/regression.py`, the contract of the verdict of a regression: whoever changes
-a word of the sentence changes it there, and the tests run it.
+Written by `docs/generate.py` from `tests/scenarios/regression.py` and `classification.py`, the contract of the verdict: whoever
+changes a word of the sentence changes it there, and the tests run it.
 
 Every row is a way to make data whose truth is known. *Right words* are the values of `verdict.calibration` that are right for
 it; "too few" is "not enough data", where the data cannot tell. A text in quotes must stand in the sentence. The next columns
@@ -39,7 +39,8 @@ def scenarios() -> str:
     with ProcessPoolExecutor() as pool:
         found = dict(zip(SCENARIOS, pool.map(_judge, SCENARIOS), strict=True))
     sections = [HEAD]
-    for title, names in sections_of(Path(regression.__file__).read_text(encoding="utf-8")):
+    source = "".join(Path(each.__file__).read_text(encoding="utf-8") for each in (regression, classification))
+    for title, names in sections_of(source):
         rows = [
             f"| `{name}` | {SCENARIOS[name].truth} | {right_words(SCENARIOS[name])} | {' | '.join(right)} | {text} |"
             for name in names

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from runpy import run_path
 
-from tests.scenarios.regression import SCENARIOS
+from tests.scenarios.test_scenarios import SCENARIOS
 from uq_tracking.metrics.registry import every_metric
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -151,6 +151,18 @@ def miou(labels: Labels, probs: Probs) -> float:
     return mean(ious)
 
 
+def mdice(labels: Labels, probs: Probs) -> float:
+    """Mean Dice coefficient of the classes that occur among labels or predictions."""
+    predicted = [top_label(row) for row in probs]
+    found = []
+    for c in range(len(probs[0])):
+        both = sum(1 for a, b in zip(labels, predicted, strict=True) if a == c and b == c)
+        total = sum(1 for label in (*labels, *predicted) if label == c)
+        if total:
+            found.append(2 * both / total)
+    return mean(found)
+
+
 def entropy_mean(labels: Labels, probs: Probs) -> float:
     return mean([entropy(row) for row in probs])
 
@@ -266,6 +278,7 @@ LITERAL: dict[str, Score] = {
     "ace": ace,
     "ause_brier": ause_brier,
     "miou": miou,
+    "mdice": mdice,
     "entropy_mean": entropy_mean,
     "aurc": aurc,
     "augrc": augrc,

@@ -128,6 +128,8 @@ def test_intersection_over_union_of_the_classes_that_occur(name):
     occurring = np.union1d(d.labels, predicted)
     peer = sk.jaccard_score(d.labels, predicted, labels=occurring, average="macro", zero_division=0)
     assert_allclose(literal("miou", d), peer, rtol=1e-12)
+    peer = sk.f1_score(d.labels, predicted, labels=occurring, average="macro", zero_division=0)
+    assert_allclose(literal("mdice", d), peer, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)

@@ -60,28 +60,36 @@ class Scenario:
 SCENARIOS: dict[str, Scenario] = {}
 
 
-def scenario(
-    truth: str,
-    calibration: tuple[str, ...],
-    ranking: tuple[str, ...] = ANY_RANKING,
-    *,
-    bias: bool | None = False,
-    says: tuple[str, ...] = (),
-    never: tuple[str, ...] = (),
-    slow: bool = False,
-) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[np.random.Generator], Any]]:
-    """Add a scenario, named after the function that makes its data; that returns arguments, or also options."""
+def into(known: dict[str, Scenario]) -> Callable[..., Any]:
+    """Return the decorator that adds scenarios to these."""
 
-    def add(make: Callable[[np.random.Generator], Any]) -> Callable[[np.random.Generator], Any]:
-        def complete(rng: np.random.Generator) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            made = make(rng)
-            return made if isinstance(made[-1], dict) else (made, {})
+    def scenario(
+        truth: str,
+        calibration: tuple[str, ...],
+        ranking: tuple[str, ...] = ANY_RANKING,
+        *,
+        bias: bool | None = False,
+        says: tuple[str, ...] = (),
+        never: tuple[str, ...] = (),
+        slow: bool = False,
+    ) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[np.random.Generator], Any]]:
+        """Add a scenario, named after the function that makes its data; that returns arguments, or also options."""
 
-        name = make.__name__
-        SCENARIOS[name] = Scenario(name, complete, truth, calibration, ranking, bias, says, never, slow)
-        return make
+        def add(make: Callable[[np.random.Generator], Any]) -> Callable[[np.random.Generator], Any]:
+            def complete(rng: np.random.Generator) -> tuple[tuple[Any, ...], dict[str, Any]]:
+                made = make(rng)
+                return made if isinstance(made[-1], dict) else (made, {})
 
-    return add
+            name = make.__name__
+            known[name] = Scenario(name, complete, truth, calibration, ranking, bias, says, never, slow)
+            return make
+
+        return add
+
+    return scenario
+
+
+scenario = into(SCENARIOS)
 
 
 def spread_stds(rng: np.random.Generator, n: Any, spread: float = 0.6) -> np.ndarray:

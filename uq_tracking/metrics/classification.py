@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from uq_tracking.metrics.events import area_under_roc, two_classes
 from uq_tracking.metrics.gaps import CONFIDENCE, EQUAL_COUNT_CONFIDENCE, TOP_CONFIDENCE, Reduction
@@ -221,10 +223,38 @@ def miou(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("miou", "classification")
     0.716667
     """
+    both, either = _overlaps(statistics)
+    return float(np.mean(both / (either - both)))
+
+
+@of_classes(
+    family="accuracy",
+    direction="higher",
+    formula="mean over classes of 2 TP / (2 TP + FP + FN)",
+    source="Dice 1945",
+    headline=True,
+)
+def mdice(statistics: Statistics, settings: Settings) -> float:
+    """Mean Dice coefficient (F1 score) of the classes that occur.
+
+    A class occurs if it is among labels or predictions.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("mdice", "classification")
+    0.832011
+    """
+    both, either = _overlaps(statistics)
+    return float(np.mean(2 * both / either))
+
+
+def _overlaps(statistics: Statistics) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Samples of each class that occurs which are labelled and predicted as such, and the sum of both counts."""
     confusion = confusion_matrix(statistics)
-    either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
+    either = confusion.sum(axis=0) + confusion.sum(axis=1)
     occurs = either > 0
-    return float(np.mean(np.diag(confusion)[occurs] / either[occurs]))
+    return np.diag(confusion)[occurs], either[occurs]
 
 
 @of_classes(

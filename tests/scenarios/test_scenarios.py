@@ -10,7 +10,10 @@ import pytest
 
 import uq_tracking as uq
 
-from .regression import SCENARIOS, Scenario
+from . import classification, regression
+from .regression import Scenario
+
+SCENARIOS = {**regression.SCENARIOS, **classification.SCENARIOS}
 
 CHEAP, FEW = 20, 6
 """Sets of a scenario in every run of the tests, and of a slow one."""
