@@ -34,6 +34,13 @@ CURE = f"if the file is yours, set {VARIABLE} to the number of bytes that may be
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+class Archive(zipfile.ZipFile):
+    """A zip archive being written: one that an interruption leaves behind says nothing when it is collected."""
+
+    def __del__(self) -> None:
+        self.fp = None
+
+
 def write_arrays(path: Path, arrays: Mapping[str, Any], *, compressed: bool = False) -> None:
     """Write named arrays, none of objects, to an npz file that appears whole or not at all.
 
@@ -42,7 +49,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], *, compressed: bool = Fa
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with zipfile.ZipFile(part, "w", compresslevel=1) as archive:
+        with Archive(part, "w", compresslevel=1) as archive:
             for name, values in arrays.items():
                 array = np.asanyarray(values)
                 archive.compression = _packing(array) if compressed else zipfile.ZIP_STORED

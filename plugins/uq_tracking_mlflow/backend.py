@@ -47,6 +47,14 @@ class MLflowBackend(Backend):
         """Return MLflow's tracking URI; see `Backend`."""
         return place_of(_client())
 
+    def probe(self, place: str) -> None:
+        """Ask for one experiment; see `Backend`."""
+        client = _client()
+        if place_of(client) == place:
+            Connection(client).call(
+                "asking whether it is back", lambda: client.search_experiments(max_results=1)
+            )
+
     def adopt(self, run: Any) -> Run | None:
         """Adopt an MLflow run, a run id (32 hexadecimal digits), or Lightning's ``MLFlowLogger``."""
         if isinstance(run, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as StoredEntity
 
 _PAGE = 1000
+_ALMOST_RUN_ID = re.compile(r"(?=.*\d)[0-9a-f]{6,40}")
+"""A run id that was cut or mistyped, rather than a name."""
 
 
 class MLflowStore(RunStore):
@@ -132,6 +135,12 @@ class MLflowStore(RunStore):
     def _experiment_id(self) -> str:
         found = self._find()
         if found is None:
+            parent, _, last = self.experiment.rpartition("/")
+            if parent and _ALMOST_RUN_ID.fullmatch(last) and find_experiment(self._connection, parent):
+                raise RunNotFoundError(
+                    f"{last} in mlflow:{self.experiment} has {len(last)} hexadecimal digits, but a run id has 32; "
+                    "an experiment of this name must be created first, with mlflow experiments create"
+                )
             try:
                 made = self._connection.call(
                     "making it", lambda: self.client.create_experiment(self.experiment)

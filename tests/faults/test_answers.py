@@ -18,9 +18,11 @@ from tests.faults.stores import differences, mlflow_content
 from tests.runs.conftest import use_tracking_uri
 from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.tracking.deadline import Budget
+from uq_tracking.tracking.health import Health
 from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.spool import entries
 
+START = Health._start
 DEADLINE = 0.5
 SLACK = 1.0
 """Seconds for scoring and for a machine that runs other tests too."""
@@ -148,6 +150,29 @@ def test_files_that_are_accepted_and_not_kept(gate, undisturbed):
         log(FINAL, run)
     answer("pass")
     assert not uq.sync().failed
+    assert differences(undisturbed, mlflow_content(uri, run)) == []
+
+
+@pytest.mark.parametrize("mode", ["drip", "later", "hang"])
+def test_a_tracker_that_is_back_is_found_while_an_answer_to_it_goes_on(gate, undisturbed, monkeypatch, mode):
+    """What is asked in the background ends after a short time, so that the next question finds the tracker well."""
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", START)
+    monkeypatch.setattr("uq_tracking.tracking.health.PROBE_SECONDS", 0.5)
+    monkeypatch.setattr("uq_tracking.tracking.health.LONGEST_PAUSE", 0.5)
+    uri, answer = gate
+    run = new_run(uri)
+    log(0, run, 0, strict=True)
+    answer(mode)
+    with pytest.warns(TrackingWarning, match="Everything is kept in"):
+        log(1, run, 1, deadline=DEADLINE)
+    log(2, run, 2)
+    time.sleep(2.0)
+    answer("pass")
+    end = time.monotonic() + 20
+    while list(entries()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert list(entries()) == []
+    log(FINAL, run, strict=True)
     assert differences(undisturbed, mlflow_content(uri, run)) == []
 
 

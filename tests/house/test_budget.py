@@ -17,7 +17,7 @@ ROOT = Path(uq_tracking.__file__).parent
 
 BUDGET = """
 folder          code lines     aim   files   aim
-top                   1624    1180      15    12
+top                   1627    1180      15    12
 cli                    586     450       6     5
 comparison            1629    1430      10    10
 curves                 570     460       4     4
@@ -36,8 +36,8 @@ streams               1059     760       7     7
 tables                 693     430       4     4
 tasks                  413     360       4     2
 testing                468     420       5     5
-tracking              2833    1950      17    17
-total                30008   20540     190   164
+tracking              2875    1950      17    17
+total                30053   20540     190   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,6 +14,7 @@ import uq_tracking as uq
 from uq_tracking.drawings import FigureSpec
 from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.names import scalar_name
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.spool import entries
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -69,6 +71,26 @@ def test_what_a_signal_handler_raises_passes_and_the_call_is_kept(hung, kind, mo
     (stored,) = FolderStore(run.path.parent).runs()
     assert stored.scalars[scalar_name("crps")] == uq.evaluate(TRUTH, MEAN, STD).scores["crps"]
     assert "uq/report.json" in FolderStore(run.path.parent).files(run.path.name)
+
+
+def test_an_interruption_when_everything_is_written_keeps_the_call(tmp_path, monkeypatch):
+    """Such as while its temporary folder is removed: what was sent is not known then, so all of it is kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)
+    run, removed = FolderStore(tmp_path / "runs").create("job"), []
+
+    @contextmanager
+    def interrupted():
+        with scratch_folder() as folder:
+            yield folder
+        removed.append(folder)
+        if len(removed) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("uq_tracking.tracking.publish.scratch_folder", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        uq.log(TRUTH, MEAN, STD, run=run, figures=False)
+    assert len(list(entries())) == 1
 
 
 @pytest.mark.pictures

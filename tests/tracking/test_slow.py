@@ -37,7 +37,7 @@ def test_an_upload_that_outlasts_the_deadline_ends_in_the_background(tmp_path, m
 
     monkeypatch.setattr(FolderRun, "log_file", wait)
     start = time.monotonic()
-    with pytest.warns(TrackingWarning, match="no answer within the deadline"):
+    with pytest.warns(TrackingWarning, match="not done with its files on this machine within the deadline"):
         uq.log(TRUTH, MEAN, STD, run=slow, figures=False, deadline=DEADLINE)
     assert time.monotonic() - start < DEADLINE + 1.0
     assert len(list(entries())) == 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -16,6 +18,7 @@ import time_machine
 
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, FileFormatError, printable, redact
+from uq_tracking.npz import Archive
 from uq_tracking.testing import sample_curve, sample_figure
 from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.places import places
@@ -73,6 +76,20 @@ def test_what_was_kept_is_written_as_the_call_would_have(entry, tmp_path):
         stored[name] = files, listed.scalars, listed.tags
     assert stored["late"] == stored["direct"]
     assert {"uq/x.bin", "uq_calibration.png", "uq_map_1.png"} <= stored["late"][0].keys()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_entries_are_for_their_user_alone(entry):
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+    assert stat.S_IMODE(entry.parent.stat().st_mode) == 0o700
+
+
+def test_an_archive_that_an_interruption_leaves_behind_says_nothing(tmp_path):
+    with (tmp_path / "part").open("wb") as file:
+        archive = Archive(file, "w")
+        archive.writestr("a", b"b")
+    del archive
+    gc.collect()  # an error in here would fail the test
 
 
 def test_entries_stand_in_the_order_of_the_calls(in_folder):

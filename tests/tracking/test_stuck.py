@@ -83,6 +83,26 @@ def test_only_a_later_call_of_the_same_kind_and_run_replaces_one_that_was_refuse
     assert new.supersedes(old) == expected
 
 
+def test_steps_that_are_refused_for_one_reason_are_warned_of_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)
+    run = FolderStore(tmp_path / "runs").create("job")
+
+    def refuse_step(*_, step):
+        raise BackendError(f"step {step} is refused: quota of 3.5 GB")
+
+    monkeypatch.setattr(FolderRun, "log_scalars", refuse_step)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", TrackingWarning)
+        for step in range(20):
+            uq.log(TRUTH, MEAN, STD, run=run, step=step)
+    assert len(told) == 1
+    assert len(list(entries())) == 20
+    with pytest.raises(BackendError, match="step 21 is refused"):
+        uq.log(TRUTH, MEAN, STD, run=run, step=21, strict=True)
+    assert len(list(entries())) == 20
+
+
 def test_a_folder_that_another_process_is_sending_says_nothing_of_the_tracker(tmp_path, monkeypatch):
     monkeypatch.setattr("uq_tracking.tracking.health.LOCK_SECONDS", 0.01)
     with spool_lock(tmp_path, 1):

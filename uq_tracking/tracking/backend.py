@@ -288,6 +288,13 @@ class Backend(ABC):
         """Return the ``place`` of the runs at an address, without contacting the tracker."""
         return ""
 
+    def probe(self, place: str) -> None:  # noqa: B027  (a tracker without a server is always there)
+        """Ask the tracker at a place something short; TrackerUnreachableError if it does not answer.
+
+        Called in a background thread that waits a few seconds, before what was spooled is sent. By default nothing
+        is asked, and the spooled calls themselves show whether the tracker is back.
+        """
+
     @abstractmethod
     def adopt(self, run: Any) -> Run | None:
         """Return a ``Run`` for the tracker's own run object or run id, or None if it is not this tracker's.

@@ -86,7 +86,9 @@ class Budget:
         """Note that a tracker has been given up, which frees its share for the others."""
         self._others = max(self._others - 1, 0)
 
-    def begin(self, function: Callable[[], object], abandoned: list[threading.Thread]) -> Ending:
+    def begin(
+        self, function: Callable[[], object], abandoned: list[threading.Thread], waits_for: str = ""
+    ) -> Ending:
         """Start a call in a thread, and abandon it if it takes longer than the time that is left.
 
         An SDK's time-outs and retries apply to the whole process, including the user's own calls, so they stay as
@@ -99,6 +101,8 @@ class Budget:
             The call.
         abandoned
             Threads of the same tracker that were abandoned; at most three may be alive.
+        waits_for
+            What the tracker writes to, if it is not a server.
 
         Returns
         -------
@@ -137,7 +141,9 @@ class Budget:
                     abandoned.append(thread)
             if not done.is_set():
                 limit.cut()
-                return TrackerUnreachableError(f"no answer within the deadline of {self.seconds:g} s")
+                missed = f"within the deadline of {self.seconds:g} s"
+                text = f"it was not done with {waits_for} {missed}" if waits_for else f"no answer {missed}"
+                return TrackerUnreachableError(text)
             error = raised[0] if raised else None
             if error is None or isinstance(error, Exception):
                 return error

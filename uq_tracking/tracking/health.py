@@ -15,6 +15,7 @@ import atexit
 import logging
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -34,7 +35,7 @@ from uq_tracking.errors import (
 from uq_tracking.tracking.deadline import THREADS, check_listens
 from uq_tracking.tracking.guard import Limit, limited
 from uq_tracking.tracking.places import LockedError, spool_lock
-from uq_tracking.tracking.resolve import Opened
+from uq_tracking.tracking.resolve import Opened, find_backend
 from uq_tracking.tracking.spool import number_of, read_entry
 
 SECONDS = 300.0
@@ -127,10 +128,14 @@ def is_sick(error: BaseException) -> bool:
     return isinstance(error, TrackerUnreachableError) or not isinstance(error, BackendError)
 
 
+PROBE_SECONDS = 5.0
+"""Seconds in which a tracker that failed must answer a short question, at first; then as many as the pause has."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 MOST_TRIES = 5
 """How many times to send an entry that the tracker rejects, or fails on while it takes others."""
+MOST_TOLD, LONGEST_ERROR = 1000, 500
+"""How many errors to remember, and how many characters of each."""
 DRAINERS = 3
 """Maximum number of threads waiting for one tracker."""
 
@@ -145,6 +150,8 @@ class Health:
     """Deadline of the last call; bounds how long the program may wait at exit."""
     abandoned: list[threading.Thread] = field(default_factory=list)
     """Threads whose calls took too long; see `Budget`."""
+    told: set[tuple[str, str]] = field(default_factory=set)
+    """Runs and errors that were warned of; the numbers in a text differ from step to step."""
     gone: set[str] = field(default_factory=set)
     """Addresses of runs that the tracker no longer has."""
     denied: set[str] = field(default_factory=set)
@@ -178,6 +185,15 @@ class Health:
             stuck = next((each.path for each in self._entries if each.is_stuck and each.path.exists()), None)
             return None if stuck is None else f"it fails on {stuck}, so calls are sent in the background"
 
+    def is_known(self, run: str, error: Exception) -> bool:
+        """Note an error of a run; return whether the same was noted before."""
+        found = run, re.sub(r"[\d.]+", "", f"{type(error).__name__}: {error}"[:LONGEST_ERROR])
+        with self._changed:
+            is_known = found in self.told
+            if len(self.told) < MOST_TOLD:
+                self.told.add(found)
+            return is_known
+
     @property
     def _label(self) -> str:
         return f"{self.name} ({self.place})" if self.place else self.name
@@ -194,6 +210,7 @@ class Health:
         with self._changed:
             if self._sick_since is not None:
                 seconds = time.monotonic() - self._sick_since
+                self.told.clear()
                 _log.info("%s answers again after %.0f s", self._label, seconds)
             self._sick_since, self._pause = None, 0.0
             self._answers += 1
@@ -293,8 +310,25 @@ class Health:
 
     def _drain(self) -> None:
         while (waiting := self._next()) is not None:
+            if not self._is_back():
+                self.failed()
+                self._settle(waiting, "again")
+                continue
             outcome = waiting.send(self.name, self.place)
             self._settle(waiting, self._judged(waiting) if outcome == "failed" else outcome)
+
+    def _is_back(self) -> bool:
+        """Return whether a tracker that failed answers a short question; kept calls may take long to fail."""
+        if self._sick_since is None:
+            return True
+        try:
+            with limited(max(PROBE_SECONDS, self._pause)):
+                check_listens(self.place)
+                find_backend(self.name).probe(self.place)
+        except Exception as error:  # trackers raise whatever their libraries raise
+            _log.debug("%s is not back: %s", self._label, redact(str(error)))
+            return not is_sick(error)
+        return True
 
     def _settle(self, waiting: Waiting, outcome: Outcome) -> None:
         """Put an entry where it belongs after an attempt to send it."""

@@ -75,14 +75,16 @@ def publish(contents: Sequence[Content], writers: Sequence[RunWriter]) -> list[s
     list of str
         A sentence for each piece that could not be made; the writers know what could not be delivered.
     """
-    with scratch_folder() if contents[0].options.step is None else nullcontext(NOWHERE) as folder:
-        try:
+    is_whole = contents[0].options.step is None
+    try:
+        with scratch_folder() if is_whole else nullcontext(NOWHERE) as folder:
             return _publish(contents, writers, folder)
-        except BaseException:  # from the user's signal handlers; the writers hold those of trackers
-            keeping = [writer for writer in writers if writer.interrupted()]
-            if keeping:
+    except BaseException:  # from the user's signal handlers; the writers hold those of trackers
+        keeping = [writer for writer in writers if writer.interrupted()]
+        if keeping:
+            with scratch_folder() if is_whole else nullcontext(NOWHERE) as folder:
                 _publish(contents, keeping, folder)
-            raise
+        raise
 
 
 def _publish(contents: Sequence[Content], writers: Sequence[RunWriter], folder: Path) -> list[str]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import FileFormatError
+from uq_tracking.npz import Archive
 from uq_tracking.tracking.backend import Run, called_at, calling
 from uq_tracking.tracking.journal import JournalRun, Line, Write, replay, write_of
 from uq_tracking.tracking.places import in_first_place, places, scratch_folder
@@ -82,11 +83,11 @@ def keep(origin: Origin, groups: Sequence[Group], *, drawings: bool = True) -> P
 
 
 def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     order = f"{_process(os.getpid()).next(folder)}-{origin.key}"
     part = folder / f".{order}-{uuid.uuid4().hex}.part"
     try:
-        with part.open("wb") as file:
+        with open(part, "xb", opener=_private) as file:
             digest = _fill(file, origin, groups, drawings=drawings)
             file.flush()
             os.fsync(file.fileno())
@@ -102,6 +103,11 @@ def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: b
         with suppress(OSError):
             part.unlink(missing_ok=True)
     return path
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only this user may read: it holds predictions, on a machine that others use too."""
+    return os.open(path, flags, 0o600)
 
 
 class _Recorder(JournalRun):
@@ -138,7 +144,7 @@ class _Recorder(JournalRun):
 
 def _fill(file: Any, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> str:
     """Write the archive, and return the digest of its content."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with Archive(file, "w", zipfile.ZIP_STORED) as archive:
         recorder = _Recorder(archive, drawings=drawings)
         for group in groups:
             recorder.groups.append([])

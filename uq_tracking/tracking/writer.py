@@ -225,7 +225,10 @@ class RunWriter:
     def _begin(self, function: Callable[[], object]) -> Ending:
         """Start a call of the tracker, in the background if the job must not wait for it longer than its deadline."""
         if self.safety is not None:
-            return self.safety.budget.begin(function, self.safety.health.abandoned)
+            waits_for = (
+                "" if "://" in self.target.place or not self.target.place else "its files on this machine"
+            )
+            return self.safety.budget.begin(function, self.safety.health.abandoned, waits_for)
         found: Exception | None = None
         try:
             function()
@@ -275,6 +278,8 @@ class RunWriter:
         is_answered = isinstance(self.error, BackendError) and not isinstance(self.error, _LATER)
         if safety.strict and is_answered:
             return
+        if self.error is not None and health.is_known(self.target.label, self.error):
+            self.is_news = False
         if isinstance(self.error, PermissionDeniedError):
             health.denied.add(self.target.label)
         origin = self._origin(safety)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import time
 
 import mlflow
@@ -64,6 +65,13 @@ def test_errors_have_the_class_that_says_what_they_mean(sqlite_uri, error, kind)
 
 def test_the_place_is_the_tracking_uri(sqlite_uri):
     assert place_of(mlflow.MlflowClient(sqlite_uri)) == sqlite_uri
+
+
+def test_the_place_is_known_before_mlflow_is_imported(monkeypatch):
+    """Else the first call of a job would wait for one tracker, and the second for another."""
+    monkeypatch.delitem(sys.modules, "mlflow")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://me:secret@127.0.0.1:5000")
+    assert MLflowRun("0" * 32).place == "http://***@127.0.0.1:5000"
 
 
 def test_links_hold_no_credentials():

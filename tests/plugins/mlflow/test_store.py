@@ -38,6 +38,15 @@ def test_an_experiment_whose_name_ends_like_a_run_id(in_experiment, experiment_n
     assert (store.experiment, found) == (name, None)
 
 
+def test_a_run_id_that_was_cut_makes_no_experiment(run_id, experiment_name):
+    cut = f"{experiment_name}/1{run_id[:9]}"
+    store, found = open_store(f"mlflow:{cut}")
+    assert found is None
+    with pytest.raises(RunNotFoundError, match="has 10 hexadecimal digits, but a run id has 32"):
+        store.create("m")
+    assert mlflow.get_experiment_by_name(cut) is None
+
+
 def test_an_experiment_is_made_when_a_run_is(in_experiment, experiment_name):
     store, _ = open_store(f"mlflow:{experiment_name}/new")
     assert store.link() is None
