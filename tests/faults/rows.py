@@ -40,6 +40,7 @@ ANSWERS = (
     ("one byte of the response per second", "drip"),
     ("endless responses", "endless"),
     ("compressed responses that unpack to 3 GB", "bomb"),
+    ("429 to what is logged, a quota", "status 429 log-batch"),
     ("200 and {} to everything", "empty"),
     ("200 and {} to what is logged, nothing kept", "empty log-batch"),
     ("redirects to another server", "redirect http://localhost:9"),
