@@ -85,6 +85,10 @@ class Plan:
             report = with_intervals(report, tables, settings, chosen, options.level)
         inputs = replace(inputs, statistics=statistics)
         report = with_curves(report, task, options, settings, inputs, self.curve_metrics, chosen, tables)
+        if not later and report.class_table is not None:
+            from uq_tracking.inference.class_table import with_stated
+
+            report = replace(report, stored_classes=with_stated(report.class_table, data))
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

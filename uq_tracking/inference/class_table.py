@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from uq_tracking.inference.enough import FEWEST_CARRYING, FEWEST_GROUPS
-from uq_tracking.inference.limits import Influence, set_weights
+from uq_tracking.inference.limits import Influence, set_weights, sets_of
+from uq_tracking.inputs.forms.form import picked
+from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
@@ -27,7 +30,8 @@ class ClassTable:
         Names of the classes, or their numbers.
     values : dict of array, shape (C,)
         By column: ``support`` (samples of the class), ``recall``, ``precision``, ``iou``, ``dice``, ``observed``
-        (share of all samples); NaN where a class does not occur, or is never predicted.
+        (share of all samples), and where probabilities were at hand ``stated`` (mean probability) and ``gap`` (stated
+        minus observed); NaN where a class does not occur, or is never predicted.
     limits : dict of array, shape (C, 2)
         Confidence limits over groups of the columns that have any; NaN where a class has none.
     """
@@ -40,8 +44,9 @@ class ClassTable:
         return len(self.labels)
 
     def worst_first(self) -> IntArray:
-        """Places of the classes by ``iou``, the lowest first; classes that do not occur come last."""
-        return np.argsort(self.values["iou"], kind="stable")
+        """Places of the classes by the size of ``gap``, if known, else by ``iou``; unknown ones come last."""
+        badness = -np.abs(self.values["gap"]) if "gap" in self.values else self.values["iou"]
+        return np.argsort(badness, kind="stable")
 
     def columns(self) -> dict[str, FloatArray]:
         """Every column by name, with ``<name>_low`` and ``<name>_high`` after those that have limits."""
@@ -88,6 +93,70 @@ def class_table(statistics: Any, names: Sequence[str] | None = None) -> ClassTab
     groups = statistics.groups
     limits = {} if groups is None or len(groups) < FEWEST_GROUPS else _limits(groups, values, classes)
     return ClassTable(labels, values, limits)
+
+
+def with_stated(table: ClassTable, data: Predictions) -> ClassTable:
+    """Add the mean probability of each class and its distance from the share that occurs.
+
+    This reads the samples once more. Limits are those of the jackknife over sets of groups, for the classes whose
+    share has limits.
+    """
+    form = data.form
+    if not isinstance(form, Probabilities):
+        return table
+    is_grouped = "observed" in table.limits and data.groups is not None
+    used = codes = None
+    if is_grouped:
+        codes = data.label_codes("groups")[1]
+        used, place = np.unique(data.select(codes), return_inverse=True)
+        weight = None if data.weights is None else data.select(data.weights).astype(np.float64)
+        sizes = np.bincount(place, weight)
+    sets = np.zeros(1, dtype=np.int64) if used is None else sets_of(len(used))
+    sums = np.zeros(
+        (int(sets.max()) + 1, 3, len(table))
+    )  # weight, probability and occurrences by set and class
+    for piece, keep in data.pieces():
+        probs = form.probabilities(piece)
+        probs = probs if keep is None else probs[keep]
+        ndim = data.truth.ndim
+        labels = picked(data.truth, piece, keep, ndim)
+        n = len(labels)
+        w = np.ones(n) if data.weights is None else picked(data.weights, piece, keep, ndim).astype(np.float64)
+        at = np.zeros(n, dtype=np.int64)
+        if used is not None and codes is not None:
+            at = sets[np.searchsorted(used, picked(codes, piece, keep, ndim))]
+        for k in np.unique(at).tolist():
+            inside = at == k
+            own = w[inside]
+            sums[k] += (
+                np.full(len(table), own.sum()),
+                own @ probs[inside],
+                np.bincount(labels[inside], own, len(table)),
+            )
+    whole = _shares(sums.sum(axis=0))
+    values = {**table.values, "stated": whole[0], "gap": whole[0] - whole[1]}
+    if not is_grouped:
+        return replace(table, values=values)
+    without = np.stack([_shares(part) for part in sums.sum(axis=0) - sums])
+    of_sets = np.zeros(len(sums))
+    np.add.at(of_sets, sets, np.square(sizes))
+    freedom = size_freedom(of_sets)
+    is_known = np.isfinite(table.limits["observed"][:, 0])
+    limits = np.full((2, len(table), 2), np.nan)
+    for k in np.flatnonzero(is_known).tolist():
+        for row, estimates, value in (
+            (limits[0], without[:, 0, k], values["stated"][k]),
+            (limits[1], without[:, 0, k] - without[:, 1, k], values["gap"][k]),
+        ):
+            row[k] = Influence.left_out(estimates, freedom).limits(float(value), LEVEL)
+    return ClassTable(
+        table.labels, values, {**table.limits, "stated": np.clip(limits[0], 0, 1), "gap": limits[1]}
+    )
+
+
+def _shares(sums: FloatArray) -> FloatArray:
+    """Return mean probability and share of each class, shape (2, classes)."""
+    return np.asarray(sums[1:] / sums[0])
 
 
 def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatArray]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from uq_tracking.curves import Curve
 from uq_tracking.curves.spec import RECALIBRATED
 from uq_tracking.metrics.registry import has_failed
 from uq_tracking.report import Report
+
+if TYPE_CHECKING:
+    from uq_tracking.inference.class_table import ClassTable
 
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
@@ -57,8 +60,18 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
             **({"kept": kept} if kept else {}),
             **({"exact": exact} if exact else {}),
         },
+        stored_classes=_classes(new, old),
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
     )
+
+
+def _classes(new: Report, old: Report) -> ClassTable | None:
+    """Return the old table of classes if it holds probabilities of the same samples, which the new one lacks."""
+    was, now = old.stored_classes, new.class_table
+    if was is None or now is None or "stated" in now.values or "stated" not in was.values:
+        return new.stored_classes
+    is_same = was.labels == now.labels and np.array_equal(was.values["support"], now.values["support"])
+    return was if is_same else new.stored_classes
 
 
 def _is_coarser(new: Report, old: Report, name: str) -> bool:

@@ -31,9 +31,12 @@ CLASS_COLUMNS = {
     "iou": "IoU",
     "recall": "recall",
     "precision": "precision",
-    "observed": "observed",
+    "observed": "occurs",
+    "stated": "stated",
 }
 """Headings of the columns of the table of classes."""
+PROBABILITY = "its probability is"
+"""Heading of the words on a class."""
 WITH_LIMITS = ("dice",)
 """Columns that are shown with their limits."""
 BEFORE = "before"
@@ -154,12 +157,27 @@ def classes_table(report: Report, most: int = MOST_CLASSES) -> Table | None:
     rows = []
     for place in table.worst_first()[:most].tolist():
         cells = {CLASS_COLUMNS[name]: _class_cell(table, name, place) for name in names}
+        if "gap" in table.values:
+            cells[PROBABILITY] = Cell(words=_stated_how(table, place))
         rows.append(Row(one_line(table.labels[place]), cells, "score"))
     notes = ["limits at 95 %, from the spread of the groups"] if table.limits else []
     if len(table) > most:
         notes.append(f"the {most} worst of {len(table)} classes; report.classes holds all")
     columns = tuple(Column(CLASS_COLUMNS[name]) for name in names)
+    if "gap" in table.values:
+        columns += (Column(PROBABILITY, numeric=False),)
     return Table("class, worst first", columns, tuple(rows), notes=tuple(notes))
+
+
+def _stated_how(table: ClassTable, place: int) -> str:
+    """Say by what factor a class is stated more often than it occurs, or less; nothing within chance."""
+    low, high = table.limits["gap"][place] if "gap" in table.limits else (math.nan, math.nan)
+    if not (low > 0 or high < 0):
+        return ""
+    stated, occurs = float(table.values["stated"][place]), float(table.values["observed"][place])
+    more, less = max(stated, occurs), min(stated, occurs)
+    times = f"{more / less:.2f} times " if less else ""
+    return f"{times}too {'high' if low > 0 else 'low'}"
 
 
 def _class_cell(table: ClassTable, name: str, place: int) -> Cell:

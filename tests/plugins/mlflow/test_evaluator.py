@@ -226,7 +226,7 @@ def test_asked_for_without_a_configuration_it_cannot_evaluate(experiment):
 
 def test_every_option_of_evaluate_can_be_configured():
     elsewhere = {"reference", "y_true", "samples", "quantiles", "interval"}  # arrays and other forms
-    elsewhere |= {"class_axis", "classes", "ignore_label", "logits", "members_axis"}
+    elsewhere |= {"class_axis", "classes", "event", "ignore_label", "logits", "members_axis"}
     known = {*OPTIONS, *LABELS.values()}
     assert set(EvaluateOptions.__annotations__) - elsewhere <= known
 
