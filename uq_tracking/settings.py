@@ -35,8 +35,8 @@ def check_level(level: float) -> None:
         raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
 
 
-MOST_BINS = 10**6
-"""More bins than any data set fills; at some point they would not fit in memory."""
+MOST_BINS = 500
+"""Most bins: with them, floors and bands of two thousand simulated forecasts take less than 100 MB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Settings:
     alpha : float
         Share of the samples that ``merci`` and ``n_merci`` cover, in (0, 1].
     n_bins : int
-        Number of equal-count bins for ``ence``, ``uce`` and the reliability curve.
+        Number of equal-count bins for ``ence``, ``uce`` and the reliability curve, at most 500.
     family : {"gaussian", "laplace", "uniform", "logistic", "student_t"}
         Family of the predicted distribution, which has the predicted mean and standard deviation. Coverage,
         calibration, PIT, log score, CRPS, quadratic, spherical, interval and pinball scores and recalibrations

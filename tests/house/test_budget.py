@@ -27,8 +27,8 @@ figures               1934    1480      14    12
 files                  638     380       4     3
 frameworks             524     360       3     4
 inference             3920    1650      21    11
-inputs                3558    2250      20    18
-metrics               2428    1400      13     9
+inputs                3559    2250      20    18
+metrics               2430    1400      13     9
 recalibration         1407     920       8     8
 runs                  1523    1000       9     8
 statistics            2896    2350      14    13
@@ -37,7 +37,7 @@ tables                 707     430       4     4
 tasks                  413     360       4     2
 testing                468     420       5     5
 tracking              2875    1950      17    17
-total                30137   20540     190   164
+total                30139   20540     190   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

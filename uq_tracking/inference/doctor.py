@@ -194,9 +194,8 @@ def _of_truth(
     of_target, of_mean = float(target.var()), float(mean.var())
     square, bias, chance = float(np.mean(np.square(error))), float(error.mean()), 1 / math.sqrt(n)
     both = of_target > 0 and of_mean > 1e-12 * square
-    correlation = (
-        (of_target + of_mean - float(error.var())) / 2 / math.sqrt(of_target * of_mean) if both else 0.0
-    )
+    spreads = math.sqrt(of_target) * math.sqrt(of_mean)  # the product of the variances may vanish
+    correlation = (of_target + of_mean - float(error.var())) / 2 / spreads if both else 0.0
     slope = correlation * math.sqrt(of_target / of_mean) if both else math.nan
     if correlation >= max(0.3, 5 * chance) and abs(math.log(slope)) >= math.log(3):
         far = [abs(values.mean()) > 0.1 or abs(values.std() - 1) > 0.1 for values in (target, mean)]

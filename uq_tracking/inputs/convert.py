@@ -315,7 +315,7 @@ def _read_tensor(value: Any) -> AnyArray:
 
 
 def _read_column(value: Any, name: str) -> AnyArray:
-    dtype = _nullable_dtype(value.dtype)
+    dtype = _nullable_dtype(value)
     if dtype is None:
         array: AnyArray = np.asarray(value)
         return array.astype(bool) if str(value.dtype) == "boolean" and not value.isna().any() else array
@@ -324,12 +324,13 @@ def _read_column(value: Any, name: str) -> AnyArray:
     return array
 
 
-def _nullable_dtype(dtype: Any) -> np.dtype[Any] | None:
-    """Choose the float dtype that holds a nullable pandas column; None if numpy reads it by itself."""
+def _nullable_dtype(column: Any) -> np.dtype[Any] | None:
+    """Choose the dtype that holds a nullable pandas column; None if numpy reads it by itself."""
+    dtype = column.dtype
     inner = getattr(dtype, "numpy_dtype", None)
     if isinstance(dtype, np.dtype) or not isinstance(inner, np.dtype) or inner.kind not in "fiu":
         return None
-    return inner if inner.kind == "f" else np.dtype(np.float64)
+    return np.dtype(np.float64) if inner.kind in "iu" and column.isna().any() else inner
 
 
 def _read_frame(value: Any, name: str) -> AnyArray:

@@ -112,6 +112,8 @@ def r2(statistics: Statistics, settings: Settings) -> float:
     total = targets.m2
     if total == 0:
         raise Undefined("all targets are equal, so there is no variance to explain")
+    if not math.isfinite(total):
+        raise Undefined("squared differences between targets overflow 64-bit numbers; choose a larger unit")
     return 1 - statistics.orders["abs_error"].sum("sq_error") / total
 
 
