@@ -214,6 +214,15 @@ def axis_label(label: str, unit: str = "", target_unit: object = None) -> str:
     return f"{label} [{unit}]" if unit else label
 
 
+def listed(names: Sequence[str]) -> str:
+    """Join names as a sentence does.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def shorten(text: str, letters: int) -> str:
     """Cut a text to at most this many characters, with an ellipsis for what is left out.
 

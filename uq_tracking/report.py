@@ -21,6 +21,7 @@ from uq_tracking.formatting import encodable
 from uq_tracking.metrics.registry import Later, LaterScores
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.store import statistics_from_arrays
 from uq_tracking.typed import DAMAGE
 
@@ -98,6 +99,8 @@ class Report:
     """The samples in the order given, from which the verdict is computed when it is first asked for."""
     among: int = 1
     """Number of reports that are judged together, as outputs and strata are: each has its share of the levels."""
+    counted_blocks: Blocks | None = None
+    """``blocks`` as counted from a stream, or as stored; by default counted from the samples when first asked for."""
 
     def scores_of(self, keys: Collection[str]) -> dict[str, float]:
         """Scores of these metrics, where they have a value, without computing the others."""
@@ -158,6 +161,16 @@ class Report:
                 "with Report.from_npz"
             )
         return _pandas().DataFrame(table.columns(), index=_pandas().Index(table.labels, name="class"))
+
+    @cached_property
+    def blocks(self) -> Blocks | None:
+        """Sums of losses over consecutive samples, by which `compare` pairs this report with others; None without."""
+        if self.counted_blocks is not None or self.samples is None or self.statistics is None:
+            return self.counted_blocks
+        settings = Settings.from_dict(self.settings)
+        made = BlockCounter(self.statistics.layout, self.statistics.facts, settings)
+        made.add(self.samples.rows)
+        return made.finished()
 
     @property
     def suspicions(self) -> tuple[Suspicion, ...]:
@@ -246,6 +259,7 @@ class Report:
             judgement=None,
             stored_classes=None,
             samples=None,
+            counted_blocks=None,
         )
 
     def labelled(self, *, method: str | None = None, split: str | None = None) -> Report:
@@ -259,6 +273,7 @@ class Report:
         own["provenance"] = {**self.provenance, **known}
         own["judgement"] = vars(self).get("_judged", self.judgement)  # computed once, whatever the label
         own["stored_classes"] = vars(self).get("class_table", self.stored_classes)
+        own["counted_blocks"] = vars(self).get("blocks", self.counted_blocks)
         return Report(**own)
 
     def to_dict(self) -> dict[str, Any]:
@@ -277,6 +292,7 @@ class Report:
             "verdicts": dict(self.verdicts),
             **({} if self.class_table is None else {"classes": self.class_table.to_dict()}),
             **self._judged.to_dict(),
+            "blocks": None if self.blocks is None else self.blocks.to_dict(),
         }
 
     @classmethod
@@ -301,6 +317,7 @@ class Report:
                 verdicts=_texts(values.get("verdicts", {})),
                 judgement=_stored_judgement(values),
                 stored_classes=_stored_classes(values),
+                counted_blocks=None if values.get("blocks") is None else Blocks.from_dict(values["blocks"]),
             )
         except DAMAGE as error:
             raise FileFormatError(f"this is not a uq_tracking report ({error!r})") from error
@@ -340,7 +357,9 @@ class Report:
     def __getstate__(self) -> dict[str, Any]:
         later = {"scores": self.scores, "undefined": self.undefined, "provenance": self.provenance}
         state = {**vars(self), **later}
-        return state if self.samples is None else {**state, "judgement": self._judged, "samples": None}
+        if self.samples is None:
+            return state
+        return {**state, "judgement": self._judged, "counted_blocks": self.blocks, "samples": None}
 
     def __str__(self) -> str:
         from uq_tracking.tables.report import part_tables, report_table

@@ -16,6 +16,7 @@ MOST = 2
 ALLOWED = {
     "metrics": "declares them",
     "inputs": "columns that a form computes for every sample, named as the scores they become",
+    "statistics": "losses of every sample, named as the scores they become",
     "figures": "reading order of the panels of one picture",
     "demo": "reading order of a table of 80 columns",
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uq_tracking.checks import check_callable, check_text, named_options, path_of, read_json, whole_number
 from uq_tracking.comparison import comparability
-from uq_tracking.comparison.differences import Pairs, leave_out_groups
+from uq_tracking.comparison.differences import Pairs, answer, leave_out_groups, same_blocks
 from uq_tracking.comparison.facts import (
     Facts,
     MetricKeys,
@@ -77,6 +77,9 @@ class Comparison(Facts):
         Differences of every method to the baseline.
     ties : tuple of Difference
         Differences of every method to the best one, per metric.
+    answer : tuple of str
+        Sentences: which methods are better by more than chance, and by how much, in the CRPS if it is shown, else in
+        the score by which rows are sorted; which cannot be told apart; and what this rests on.
     maps : tuple of MapCase
         The same cases as predicted by every method.
     warnings : tuple of str
@@ -105,7 +108,7 @@ class Comparison(Facts):
             lines[MOST_VERDICTS:] = [f"and {len(lines) - MOST_VERDICTS} more, see verdicts"]
         line = disagreement(self, shown)
         remarks = (*([line] if line else []), *scores.remarks)
-        scores = replace(scores, title="", lead=(scores.title, *lines), remarks=())
+        scores = replace(scores, title="", lead=(scores.title, *self.answer, *lines), remarks=())
         if not self.differences:
             return [replace(scores, remarks=remarks)]
         judged = [metric.key for metric in shown if metric.direction is not None]
@@ -357,11 +360,12 @@ def compare(
         )
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
     left, unpaired = leave_out_groups(runs, chosen)
-    pairs = Pairs(groups, left, level, seed)
+    blocks, refused = same_blocks(runs)
+    pairs = Pairs(groups, left, blocks, level, seed)
     cases = cast(Maps, checked_maps(maps))
     drawn, problems = ((), []) if cases is False else map_cases(groups, cases)
     judging = [metric for metric in chosen if metric.direction is not None]
-    return Comparison(
+    found = Comparison(
         task=task,
         runs=tuple(runs),
         metrics=tuple(chosen),
@@ -375,6 +379,9 @@ def compare(
         skipped=tuple(skipped),
         sources=tuple(_named(source) for source in sources),
     )
+    in_unit = [metric for metric in found.shown() if metric.family == "scoring" and metric.unit == "target"]
+    judge = next((metric for metric in in_unit if metric.direction is not None), found.sorted_by)
+    return replace(found, answer=(*answer(pairs, judge, found.unit), *refused))
 
 
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:

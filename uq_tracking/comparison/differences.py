@@ -1,11 +1,14 @@
 """Differences between methods, with intervals: which methods the data can distinguish.
 
-The first of three ways that the runs allow:
+The first of four ways that the runs allow:
 
 * **over runs**: both methods have three or more runs (seeds, folds). Welch's interval of the difference of means; it
   is about the methods on this test set. Also used with two runs if groups are not known.
 * **paired groups**: the runs stored statistics of the same groups (images, scenes) of the same data; sets of groups
   are left out for both together, so what is hard for both cancels. It is about these runs on such data.
+* **paired blocks**: the runs stored sums of losses over the same blocks of consecutive samples, and no groups were
+  given. The variance of the difference is that of its slow movements along the blocks, so that dependence between
+  neighbors is allowed for. Only for scores that are functions of mean losses.
 * **from the intervals**: single runs whose reports hold confidence intervals, combined as if they were
   independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data tend to
   err together, so this is wider than a paired interval.
@@ -13,13 +16,14 @@ The first of three ways that the runs allow:
 Each interval is for one difference. Ties with the best are decided for all pairs jointly: the largest studentised
 difference of all pairs is compared with the studentised range, each pair with its own degrees of freedom (Games and
 Howell 1976, Journal of Educational Statistics 1, 113), because methods vary unequally from run to run. Intervals that
-are not of runs are widened in the same proportion.
+are not of runs are widened in the same proportion; over blocks, each pair is at the level of all divided by their
+number (Dunn 1961, Journal of the American Statistical Association 56, 52).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean, variance
@@ -30,17 +34,29 @@ from scipy import special
 
 from uq_tracking.comparison.runs import ScoredRun, by_method, losses_of, mean_losses
 from uq_tracking.errors import UQTrackingError
+from uq_tracking.formatting import format_interval, format_number, listed
 from uq_tracking.inference.enough import FEWEST_GROUPS
 from uq_tracking.inference.intervals import LeftOut, leave_out
 from uq_tracking.inference.limits import Range
-from uq_tracking.inference.paired import paired_limits, relative_change, tied_with_best
+from uq_tracking.inference.paired import (
+    FEWEST_SAMPLES,
+    MANY_SAMPLES,
+    block_moves,
+    limits_by_blocks,
+    paired_limits,
+    relative_change,
+    tied_by_blocks,
+    tied_with_best,
+)
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.tables import unit_text
 
-How = Literal["paired groups", "over runs", "from the intervals", "none"]
+How = Literal["paired groups", "paired blocks", "over runs", "from the intervals", "none"]
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
 
 MANY_RUNS = 3
@@ -95,6 +111,8 @@ class Pairs:
     groups: Mapping[str, Sequence[ScoredRun]]
     left: Mapping[str, LeftOut]
     """Scores without each of the same sets of groups, by the label of each run that stored its groups' statistics."""
+    blocks: Mapping[str, Blocks]
+    """Sums of losses over the same blocks of samples, by the label of each run that stored them."""
     level: float
     seed: int
     """Of the resamples that show how large the largest of many differences is by chance."""
@@ -145,6 +163,11 @@ class Pairs:
         found = [self.difference(name, best, metric, len(known)) for name in known if name != best]
         differences = [item for item in found if item is not None]
         groups = [self.groups[name] for name in known]
+        if differences and all(item.how in ("paired blocks", "none") for item in differences):
+            moves = [part for runs in groups if (part := self._moves(runs, metric)) is not None]
+            if len(moves) == len(groups):
+                tied = tied_by_blocks(np.asarray(list(known.values())), np.stack(moves, axis=1), self.level)
+                return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
         columns = [column for runs in groups if (column := self._without(runs, metric)) is not None]
         is_over_groups = all(item.how in ("paired groups", "none") for item in differences)
         hidden = sum(self._hides(runs, metric) for runs in groups)
@@ -152,11 +175,7 @@ class Pairs:
             return differences
         exact = np.asarray(list(known.values()))
         tied = tied_with_best(exact, np.stack(columns, axis=1), self.level, self.seed)
-        is_tied = dict(zip(known, tied.tolist(), strict=True))
-        return [
-            replace(item, verdict="indistinguishable" if is_tied[item.method] else "worse")
-            for item in differences
-        ]
+        return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
 
     def _interval(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, methods: int
@@ -164,10 +183,16 @@ class Pairs:
         """Return the interval of the difference of mean losses, how it was made, and the size of the effect."""
         mine, theirs = losses_of(one, metric), losses_of(other, metric)
         runs, paired = min(len(mine), len(theirs)), self._paired(one, other, metric, methods)
-        if runs > 2 or (runs == 2 and paired is None):
+        moves = self._moves(one, metric), self._moves(other, metric)
+        by_blocks = moves[0] is not None and moves[1] is not None
+        if runs > 2 or (runs == 2 and paired is None and not by_blocks):
             return welch(mine, theirs, self.level, methods), "over runs", cohens_d(mine, theirs)
         if paired is not None:
             return paired[0], "paired groups", paired[1]
+        if moves[0] is not None and moves[1] is not None:
+            value = fmean(mine) - fmean(theirs)
+            pairs = math.comb(methods, 2)
+            return limits_by_blocks(value, moves[0] - moves[1], self.level, pairs), "paired blocks", None
         ranges = [_loss_range(runs, metric) for runs in (one, other)] if len(mine) == len(theirs) == 1 else []
         if ranges and ranges[0] is not None and ranges[1] is not None:
             wider = joint_factor(methods, self.level)
@@ -190,6 +215,19 @@ class Pairs:
         left = [self.left.get(run.label) for run in runs]
         return all(part is not None and part.hidden(metric) for part in left)
 
+    def _moves(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
+        """Return the contributions of blocks to the runs' mean loss; None if one lacks them."""
+        found = []
+        for run in runs:
+            blocks, score = self.blocks.get(run.label), run.report.scores.get(metric.key)
+            if blocks is None or score is None:
+                return None
+            try:
+                found.append(block_moves(metric, blocks, score))
+            except Undefined:
+                return None
+        return np.asarray(np.mean(found, axis=0))
+
     def _without(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
         """Return mean losses without each set of groups, shifted to match the exact scores."""
         found = []
@@ -203,6 +241,95 @@ class Pairs:
                 return None
             found.append([metric.loss(value) for value in moved.tolist()])
         return np.asarray(np.mean(found, axis=0))
+
+
+SAID = 3
+"""Groups of methods that a sentence names."""
+ORDER = "Samples are taken in the order they were logged; if they were shuffled, dependence between them is not seen."
+
+
+def answer(pairs: Pairs, metric: Metric | None, unit: str | None) -> Iterator[str]:
+    """Yield which methods are better by more than chance, and by how much, which cannot be told apart, and why."""
+    losses = {} if metric is None else mean_losses(pairs.groups, metric)
+    left = sorted(losses, key=losses.__getitem__)
+    if metric is None or len(left) < 2:
+        return
+    of_best = {found.method: found for found in pairs.ties(metric)}
+    apart: list[str] = []
+    alike: list[str] = []
+    used: set[How] = set()
+    while left and len(apart) + len(alike) < SAID:
+        first, *others = left
+        found = of_best or {
+            name: known
+            for name in others
+            if (known := pairs.difference(name, first, metric, len(losses))) is not None
+        }
+        of_best = {}
+        used |= {item.how for item in found.values()}
+        verdicts = {name: found[name].verdict if name in found else "unknown" for name in others}
+        tied = [name for name in others if verdicts[name] == "indistinguishable"]
+        left = [name for name in others if verdicts[name] == "worse"]
+        if left:
+            gap = found[left[0]]
+            apart.append(
+                f"{first} is better than {left[0]} by {_amount(gap, metric, unit)}, more than chance"
+            )
+        if tied:
+            alike.append(f"{listed([first, *tied])} cannot be told apart" + f" by {metric.key}" * (not apart))
+    if not apart and not alike:
+        return
+    yield "; ".join([*apart, *alike]) + "."
+    if "paired blocks" in used:
+        fewest = min(run.report.counts["n"] for runs in pairs.groups.values() for run in runs)
+        few = f" {fewest} samples are too few to allow for dependence." if fewest < MANY_SAMPLES else ""
+        yield ORDER + few
+
+
+def _amount(gap: Difference, metric: Metric, unit: str | None) -> str:
+    """Return the size of a difference with its interval, unit and score."""
+    low, high = sorted(gap.interval or (gap.value, gap.value), key=abs)
+    ends = format_interval((abs(low), abs(high)))[1:-1].replace(", ", " to ")
+    measure = f" {unit_text(metric.unit, unit)}".rstrip() if unit or "target" not in metric.unit else ""
+    return f"{format_number(abs(gap.value), 2)}{measure} {metric.key} ({ends})"
+
+
+def _judged(differences: Sequence[Difference], is_tied: Mapping[str, bool]) -> list[Difference]:
+    """Return differences to the best, with what all pairs jointly say."""
+    return [
+        replace(item, verdict="indistinguishable" if is_tied[item.method] else "worse")
+        for item in differences
+    ]
+
+
+def same_blocks(runs: Sequence[ScoredRun]) -> tuple[dict[str, Blocks], list[str]]:
+    """Return the blocks of the runs that can be compared by them, and say why others cannot.
+
+    Runs with groups are compared by these, and methods with many runs by their spread.
+    """
+    free = [run for run in runs if not run.report.intervals]
+    found = {run.label: blocks for run in free if (blocks := run.report.blocks) is not None}
+    if len(free) < 2 or not found or all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
+        return {}, []
+    first = next(iter(found))
+    kept: dict[str, Blocks] = {}
+    refused: dict[str, list[str]] = {}
+    for run in free:
+        blocks, n = found.get(run.label), run.report.counts["n"]
+        if blocks is None:
+            why = "no sums of consecutive samples are stored; rescore where predictions are"
+        elif n < FEWEST_SAMPLES:
+            why = f"{n} samples are fewer than {FEWEST_SAMPLES}"
+        elif blocks.has_targets_of(found[first]):
+            kept[run.label] = blocks
+            continue
+        elif blocks.targets.sum() == found[first].targets.sum():
+            why = f"the targets of {first} in another order; log all in the same order, or with groups="
+        else:
+            why = f"other targets than {first}"
+        refused.setdefault(why, []).append(run.label)
+    reasons = [f"No paired differences for {', '.join(labels)}: {why}." for why, labels in refused.items()]
+    return kept if len(kept) > 1 else {}, reasons
 
 
 def leave_out_groups(

@@ -227,6 +227,7 @@ class Facts:
     baseline: str | None = None
     differences: tuple[Difference, ...] = ()
     ties: tuple[Difference, ...] = ()
+    answer: tuple[str, ...] = ()
     maps: tuple[MapCase, ...] = ()
     warnings: tuple[str, ...] = ()
     skipped: tuple[SkippedRun, ...] = ()

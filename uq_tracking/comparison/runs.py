@@ -68,7 +68,8 @@ class ScoredRun:
         """Return plain values, ready for JSON."""
         curves = {k: curve for k, curve in self.report.curves.items() if is_overlaid(k, self.report.task)}
         names = ("label", "method", "uri", "split")
-        report = replace(self.report, curves=curves).to_dict()
+        shown = {name: curve.to_dict() for name, curve in curves.items()}
+        report = {**self.report.to_dict(), "curves": shown, "blocks": None}
         return {name: getattr(self, name) for name in names} | {"report": report}
 
     def __eq__(self, other: object) -> bool:

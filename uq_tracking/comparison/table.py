@@ -167,6 +167,11 @@ def _legend(facts: Facts) -> Iterator[str]:
     used = intervals_used(facts)
     if used:
         yield f"intervals of differences: {', '.join(used)}"
+        lacking = [
+            metric.key for metric in facts.shown() if metric.direction is not None and not metric.means
+        ]
+        if used == ["paired blocks"] and lacking:
+            yield f"no intervals of {', '.join(lacking)}: no function of mean losses, so needs groups= or order="
     elif len(facts.groups) > 1:
         yield (
             "single runs without confidence intervals: it is not known whether methods differ by more than chance; "

@@ -17,7 +17,13 @@ from uq_tracking.metrics.registry import Metric, MetricInputs, metrics_of_parts,
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
 from uq_tracking.report import Report
 from uq_tracking.settings import ScoreOptions, Settings
-from uq_tracking.statistics.collecting import build_groups, build_statistics, kept_rows, wants_exact
+from uq_tracking.statistics.collecting import (
+    blocks_of,
+    build_groups,
+    build_statistics,
+    kept_rows,
+    wants_exact,
+)
 from uq_tracking.tasks import Task
 
 
@@ -59,15 +65,16 @@ class Plan:
         check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)
         chosen = select(task.name, options.metrics, given=inputs.given)
-        rows = None
+        rows, layout = None, task.layout_for(data.facts)
         if options.metrics is not None and wants_exact(data.n, options.statistics):
             rows = kept_rows(data)  # for what is asked of the report later
-            statistics = build_statistics(task.layout_for(data.facts), data, options.statistics, rows=rows)
+            statistics = build_statistics(layout, data, options.statistics, rows=rows)
             digest = data.digest_of(rows)
         else:
             found = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
-            statistics = build_statistics(task.layout_for(data.facts), data, options.statistics)
+            statistics = build_statistics(layout, data, options.statistics)
             digest = found()
+        samples = Samples.of(data, statistics, rows)
         report = score(
             statistics,
             settings,
@@ -76,11 +83,12 @@ class Plan:
             extra=inputs,
             about=data.about,
             asked=None if options.metrics is None else tuple(options.metrics),
-            samples=Samples.of(data, statistics, rows),
+            samples=samples,
+            blocks=None if samples is not None else blocks_of(layout, data, settings, rows),
             later=later,
             among=self.among,
         )
-        tables = build_groups(task.layout_for(data.facts), data, options.intervals)
+        tables = build_groups(layout, data, options.intervals)
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, options.level)
         inputs = replace(inputs, statistics=statistics)

@@ -18,6 +18,7 @@ from uq_tracking.inference.verdict import no_verdict
 from uq_tracking.metrics.registry import LaterScores, Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import task_of
 
@@ -88,6 +89,7 @@ def score(
     about: Mapping[str, Any] | None = None,
     asked: Sequence[str] | None = None,
     samples: Samples | None = None,
+    blocks: Blocks | None = None,
     later: bool = False,
     among: int = 1,
 ) -> Report:
@@ -95,8 +97,8 @@ def score(
 
     The ``digest`` of the predictions may be what computes it when first asked for; ``extra`` is for metrics that need
     more than statistics, ``about`` for the report's settings. Keys ``asked`` for by name are shown by trackers. The
-    verdict looks at ``samples`` in their order and groups; ``among`` is the number of reports judged together. With
-    ``later``, scores wait for the first access.
+    verdict looks at ``samples`` in their order and groups; their ``blocks`` are counted unless given; ``among`` is
+    the number of reports judged together. With ``later``, scores wait for the first access.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)
@@ -132,4 +134,5 @@ def score(
         statistics=statistics,
         samples=samples,
         among=among,
+        counted_blocks=blocks,
     )

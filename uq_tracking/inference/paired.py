@@ -25,6 +25,7 @@ from uq_tracking.inference.intervals import LeftOut, leave_out
 from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined, compute, select
 from uq_tracking.settings import Settings, check_level
+from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import Statistics
@@ -287,6 +288,75 @@ def _resamples(sets: int, seed: int) -> FloatArray:
     weights = drawn.astype(np.float64)
     weights.setflags(write=False)
     return weights
+
+
+FEWEST_SAMPLES, MANY_SAMPLES = 20, 200
+"""Samples that a comparison by blocks needs, and from which on it allows for dependence between them."""
+TERMS_OF_BLOCKS = 12
+"""Cosines over blocks: from 1000 samples on, the level holds for autocorrelations up to .9."""
+STEP = 1e-6
+"""Relative step of a numerical derivative."""
+AGREES, AGREES_ERROR = 1e-3, 1e-2
+"""How far the means of blocks may be from a score, relatively and in standard errors."""
+
+
+def block_moves(metric: Metric, blocks: Blocks, score: float) -> FloatArray:
+    """Contribution of every block to the error of a loss, shape (blocks,): they sum to zero.
+
+    Raises
+    ------
+    Undefined
+        The score is no function of the losses in the blocks, or was scored under other settings.
+    """
+    sums = [blocks.loss(name) for name in metric.means]
+    if not sums or any(part is None for part in sums):
+        raise Undefined("it is no function of mean losses")
+    losses, count = np.asarray(sums, dtype=np.float64), blocks.sums[-1]
+    means = losses.sum(axis=1) / count.sum()
+    moves = (losses - means[:, None] * count) / count.sum()
+    total = np.zeros(len(count))
+    for place, mean in enumerate(means):
+        step = STEP * max(abs(mean), float(np.abs(moves[place]).sum()), 1e-300)
+        ends = [means + step * sign * (np.arange(len(means)) == place) for sign in (1, -1)]
+        high, low = (metric.loss(metric.of_means(*end.tolist())) for end in ends)
+        total += moves[place] * (high - low) / (2 * step)
+    known = metric.of_means(*means.tolist())
+    if abs(known - score) > AGREES * abs(score) + AGREES_ERROR * math.sqrt(float(np.square(total).sum())):
+        raise Undefined("it was scored under other settings than its blocks; rescore from predictions")
+    return total
+
+
+def _slow_moves(moves: FloatArray) -> FloatArray:
+    """The lowest cosines of blocks' contributions, shape (terms, ...); their mean square is the variance."""
+    blocks = len(moves)
+    terms = min(TERMS_OF_BLOCKS, max(FEWEST_TERMS, blocks // 4))
+    return np.asarray(dct(moves, norm="ortho", axis=0)[1 : terms + 1] * math.sqrt(blocks))
+
+
+def limits_by_blocks(value: float, moves: FloatArray, level: float, pairs: int = 1) -> Range:
+    """Interval of a difference of losses from the difference of the blocks' contributions, jointly for ``pairs``."""
+    slow = _slow_moves(moves)
+    error = math.sqrt(float(np.square(slow).mean()))
+    reach = float(special.stdtrit(len(slow), 1 - (1 - level) / 2 / pairs)) * error
+    return value - reach, value + reach
+
+
+def tied_by_blocks(losses: FloatArray, moves: FloatArray, level: float = 0.95) -> npt.NDArray[np.bool_]:
+    """Find the methods that are indistinguishable from the best, by Dunn's test of all pairs.
+
+    ``moves`` are the contributions of the blocks to every method's loss, shape (blocks, methods).
+    """
+    one, other = np.triu_indices(len(losses), 1)
+    gap = losses[one] - losses[other]
+    limits = [
+        limits_by_blocks(value, moves[:, i] - moves[:, j], level, len(one))
+        for value, i, j in zip(gap.tolist(), one, other, strict=True)
+    ]
+    beaten = np.zeros(len(losses), dtype=bool)
+    for (low, high), i, j in zip(limits, one, other, strict=True):
+        beaten[i] |= low > 0
+        beaten[j] |= high < 0
+    return ~beaten
 
 
 @dataclass(frozen=True)

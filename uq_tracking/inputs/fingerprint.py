@@ -36,6 +36,21 @@ SHIFT = 32
 MODULUS = 1 << 64
 
 
+def hashes(targets: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Hash of each target, shape (n,), read as float32, so that a copy in that precision agrees."""
+    with np.errstate(over="ignore"):
+        values = targets.astype(np.float32) + np.float32(0)  # which turns -0.0 into 0.0
+    return _mixed(values.view(np.uint32).astype(np.uint64), MULTIPLIERS[0])
+
+
+def _mixed(state: npt.NDArray[np.uint64], multiplier: int) -> npt.NDArray[np.uint64]:
+    """Mix the bits of each number, in place."""
+    for _ in range(2):
+        state *= np.uint64(multiplier)
+        state ^= state >> np.uint64(SHIFT)
+    return state
+
+
 @dataclass(frozen=True)
 class Fingerprint:
     """Sums of the samples' hashes; 0 without samples."""
@@ -60,11 +75,7 @@ class Fingerprint:
         single = chain.from_iterable(column.reshape(len(state), -1).T for column in columns)
         for column, multiplier in zip(single, cycle(MULTIPLIERS), strict=False):
             state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
-            state *= np.uint64(multiplier)
-            state ^= state >> np.uint64(SHIFT)
-            state *= np.uint64(multiplier)
-            state ^= state >> np.uint64(SHIFT)
-            sums.append(int(state.sum(dtype=np.uint64)))
+            sums.append(int(_mixed(state, multiplier).sum(dtype=np.uint64)))
         return cls(sums[0], sums[-1])
 
     def __add__(self, other: Fingerprint) -> Fingerprint:

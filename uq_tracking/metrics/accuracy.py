@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from functools import partial
 
 from uq_tracking.metrics.registry import SMALLEST, NeedsGroups, Undefined, metric, require_squares
@@ -18,6 +19,7 @@ of_errors = partial(metric, family="accuracy", direction="lower", unit="target",
 @of_errors(
     formula="mean |y - mu|",
     stable="sums",
+    means=("abs_error",),
 )
 def mae(statistics: Statistics, settings: Settings) -> float:
     """Mean absolute error.
@@ -37,6 +39,8 @@ def mae(statistics: Statistics, settings: Settings) -> float:
     stable="sums",
     squares=True,
     in_curves=True,
+    means=("sq_error",),
+    of_means=math.sqrt,
 )
 def rmse(statistics: Statistics, settings: Settings) -> float:
     """Root mean squared error.
@@ -78,6 +82,8 @@ def medae(statistics: Statistics, settings: Settings) -> float:
     unit="target",
     formula="mean(mu - y)",
     stable="sums",
+    means=("error",),
+    of_means=operator.neg,
 )
 def bias(statistics: Statistics, settings: Settings) -> float:
     """Mean of prediction minus target.

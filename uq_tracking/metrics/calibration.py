@@ -48,6 +48,7 @@ for percent in (50, 68, 80, 90, 95):
         arguments={"level": percent / 100},
         share=True,
         in_curves=percent == 95,
+        means=(f"inside_{percent}",),
     )(coverage)
 
 
@@ -276,10 +277,16 @@ def uce() -> None:
     """
 
 
+def _spread(mean: float, mean_of_squares: float) -> float:
+    """Return the standard deviation."""
+    return math.sqrt(max(mean_of_squares - mean * mean, 0.0))
+
+
 @metric(
     family="calibration",
     direction=0.0,
     formula="mean z",
+    means=("z",),
 )
 def z_mean(statistics: Statistics, settings: Settings) -> float:
     """Mean of the standardized errors.
@@ -302,6 +309,8 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
     headline=True,
     glance=">1 is too sure",
     squares=True,
+    means=("z", "z2"),
+    of_means=_spread,
 )
 def z_std(statistics: Statistics, settings: Settings) -> float:
     """Spread of the standardized errors.

@@ -35,6 +35,7 @@ of_classes = partial(metric, task="classification", direction="lower", bounds=(0
     share=True,
     stable="sums",
     in_curves=True,
+    means=("correct",),
 )
 def accuracy(statistics: Statistics, settings: Settings) -> float:
     """Share of samples classified correctly.
@@ -57,6 +58,7 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     headline=True,
     stable="samples",
     in_curves=True,
+    means=("log_loss",),
 )
 def nll(statistics: Statistics, settings: Settings) -> float:
     """Negative log likelihood of the true class.
@@ -81,6 +83,7 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     headline=True,
     stable="samples",
     in_curves=True,
+    means=("brier",),
 )
 def brier(statistics: Statistics, settings: Settings) -> float:
     """Brier score over all classes.

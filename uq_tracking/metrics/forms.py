@@ -130,6 +130,7 @@ def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     source="Bracher 2021 eq. 2",
     when=partial(has_score, key="wis"),
     of_levels=True,
+    means=("wis",),
 )
 def wis(statistics: Statistics, settings: Settings) -> float:
     """Weighted interval score of the given quantiles.

@@ -213,6 +213,9 @@ class Metric:
     stable : "sums", "samples" or None
         For a score that every version defines alike, so that a rescore can check the stored predictions by it:
         whether a sketch holds it as exactly as the samples do, or only nearly.
+    means : tuple of str
+        Losses of samples whose means make it (``Layout.losses``), so that runs on the same samples can be compared
+        pair by pair; ``of_means(*means)`` makes it, by default it is the mean of one.
     function : callable
         ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason if there is no value.
 
@@ -254,6 +257,8 @@ class Metric:
     swept: bool = False
     in_curves: bool = False
     stable: Literal["sums", "samples"] | None = None
+    means: tuple[str, ...] = ()
+    of_means: Callable[..., float] = float
     function: Callable[..., float] = not_declared
 
     def __call__(self, function: F) -> F:

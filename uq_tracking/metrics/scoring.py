@@ -192,6 +192,7 @@ def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
                 of_levels=False,
                 in_curves=False,
                 stable=None,
+                means=(),
             )(score)
         return score
 
@@ -210,6 +211,7 @@ def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
         squares=_averages_squares,
         in_curves=True,
         stable="samples",
+        means=("nll",),
     )
 )
 def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
@@ -235,6 +237,7 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
         swept=True,
         of_levels=True,
         stable="samples",
+        means=("crps",),
     )
 )
 def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
@@ -378,6 +381,7 @@ def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     formula="mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
     source="Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
     swept=True,
+    means=("interval_score",),
 )
 def interval_score(statistics: Statistics, settings: Settings) -> float:
     """Winkler score of the central intervals .01 ... .99.
@@ -405,6 +409,7 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
     source="Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
     swept=True,
     of_levels=True,
+    means=("pinball",),
 )
 def pinball(statistics: Statistics, settings: Settings) -> float:
     """Pinball loss of the quantiles .01 ... .99.

@@ -61,6 +61,7 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
             **({"exact": exact} if exact else {}),
         },
         stored_classes=_classes(new, old),
+        counted_blocks=new.blocks or old.blocks,
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
     )
 

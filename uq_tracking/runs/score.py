@@ -130,7 +130,10 @@ def _needs_predictions(request: Request, old: Report) -> tuple[str, bool]:
         return reason, False
     if changes and any(_needs_samples(key, old) for key in old.scores):
         return "some of the run's scores cannot be computed from statistics", False
-    return (HALVES if changes and _is_cross_fitted(old) else ""), False
+    if changes and _is_cross_fitted(old):
+        return HALVES, False
+    without = old is not NO_REPORT and old.blocks is None and not old.intervals
+    return ("sums of consecutive samples are not in the run's report" if without else ""), False
 
 
 def _needs_samples(key: str, old: Report) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_pair
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import Order
@@ -57,6 +58,17 @@ class ClassificationLayout(Layout):
             made["log_loss"] = np.where(possible, -rows["log_chosen"], 0.0)
             made["impossible"] = (~possible).astype(np.float64)
         return made
+
+    @override
+    def truth(self, rows: Rows, facts: Mapping[str, Any]) -> npt.NDArray[Any]:
+        labels: npt.NDArray[Any] = rows["pair"] // facts["n_classes"]
+        return labels
+
+    @override
+    def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
+        if "pair" not in rows:
+            return {}
+        return {"log_loss": -rows["log_chosen"], "brier": rows["brier"], "correct": rows["correct"]}
 
     @override
     def cells(

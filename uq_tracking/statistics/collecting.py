@@ -12,7 +12,8 @@ import numpy.typing as npt
 from uq_tracking.checks import check_choice
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory, map_threads, worker_count
-from uq_tracking.settings import EXACT_LIMIT
+from uq_tracking.settings import EXACT_LIMIT, Settings
+from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.building import BUILD_BLOCK, Builder, joined_rows, row_count
 from uq_tracking.statistics.groups import GroupTables, GroupTally, Pooling, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
@@ -73,6 +74,14 @@ def build_statistics(
 
     made = reduce(Statistics.__add__, map_threads(count, range(workers)))
     return made.with_counts(counted.counts)
+
+
+def blocks_of(layout: Layout, data: Counted, settings: Settings, rows: Rows | None = None) -> Blocks | None:
+    """Sums of losses over consecutive samples of predictions, whose ``rows`` are read if they are not given."""
+    made = BlockCounter(layout, data.facts, settings)
+    for part in data.row_blocks() if rows is None else [rows]:
+        made.add(part)
+    return made.finished()
 
 
 def kept_rows(data: Any) -> dict[str, npt.NDArray[Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.parallel import map_threads
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import stable_order
 from uq_tracking.statistics.orders import Buckets, FloatArray, Order
 from uq_tracking.statistics.sketch import JOINT_BITS, CellCounts
@@ -134,6 +135,14 @@ class Layout(ABC):
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
         """The tables of a block other than grids, from its columns."""
+        return {}
+
+    def truth(self, rows: Rows, facts: Mapping[str, Any]) -> npt.NDArray[Any]:
+        """The truth of samples, by which runs on the same data are known."""
+        return rows["target"]
+
+    def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
+        """Losses of samples, by name, whose means make scores (`Metric.means`); by default none."""
         return {}
 
     def places(

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,8 +29,10 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.inputs.forms.form import JOINT, SCORES
+from uq_tracking.families import Standard, family_of
+from uq_tracking.inputs.forms.form import JOINT, LEVELS, SCORES
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import (
     LARGE,
     Column,
@@ -87,6 +89,34 @@ class RegressionLayout(Layout):
             names = [payload for by in RegressionLayout.orders for payload in RegressionLayout.orders[by]]
             names += [*RegressionLayout.sums, *RegressionLayout.counted]
             return {**made, **{name: made[name] for name in names}}
+
+    @override
+    def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
+        """Those of the mean, and of the family that the settings name."""
+        if "target" not in rows:
+            return {}
+        std, family = rows["std"].astype(np.float64), family_of(settings)
+        error = rows["target"].astype(np.float64) - rows["mean"]
+        z, size = z_column(error, std), np.abs(error)
+        density = family.pdf(z)
+        with np.errstate(all="ignore"):
+            crps = np.where(std > 0, std * family.crps(z, density), size)
+            nll = np.log(std) - family.log_pdf(z)
+        reach = np.abs(z)
+        halves, offset, slope = _intervals(family)
+        outside = (np.minimum(2 * family.cdf(reach) - 1, LEVELS[-1]) * (len(LEVELS) + 1)).astype(np.int64)
+        inside = {f"inside_{percent}": reach <= half for percent, half in halves}
+        return {
+            "error": error,
+            "abs_error": size,
+            "sq_error": np.square(error),
+            "z": z,
+            "z2": np.square(z),
+            "nll": nll,
+            "crps": crps,
+            "interval_score": std * offset[outside] + size * slope[outside],
+            **inside,
+        }
 
     @override
     def places(
@@ -154,6 +184,22 @@ class RegressionLayout(Layout):
 
 
 REGRESSION = RegressionLayout()
+
+PERCENT = (50, 68, 80, 90, 95)
+"""Levels of the central intervals whose coverage is a score."""
+
+
+@lru_cache(maxsize=8)
+def _intervals(family: Standard) -> tuple[tuple[tuple[int, float], ...], FloatArray, FloatArray]:
+    """Return half-widths of central intervals; and offset and slope of the mean interval score in absolute z.
+
+    It is piecewise linear: entry k is where k of the intervals do not contain z.
+    """
+    halves = tuple((percent, float(family.central(percent / 100))) for percent in PERCENT)
+    half, price = np.asarray(family.central(LEVELS)), 2 / (1 - LEVELS)
+    slope = np.concatenate([[0.0], np.cumsum(price)])
+    offset = 2 * half.sum() - np.concatenate([[0.0], np.cumsum(price * half)])
+    return halves, offset / len(LEVELS), slope / len(LEVELS)
 
 
 class _Samples:
@@ -309,6 +355,15 @@ class DistributionLayout(RegressionLayout):
         "spread": "the scale (standard deviation or interquartile range)",
         "vector_length": "the length of the vectors",
     }
+
+    @override
+    def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
+        of_mean = super().losses(rows, settings)
+        names = ("error", "abs_error", "sq_error", "z", "z2")
+        return {
+            **{name: of_mean[name] for name in names if name in of_mean},
+            **{name: rows[name] for name in SCORES if name in rows},
+        }
 
     @override
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:

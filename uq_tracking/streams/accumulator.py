@@ -31,6 +31,7 @@ from uq_tracking.metrics.registry import select
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, ScoreOptions, Settings
+from uq_tracking.statistics.blocks import block_length
 from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, Label
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
@@ -163,6 +164,8 @@ class Accumulator:
         """Axis of the classes, as the first batch had it."""
         self._state: State | None = None
         """What was counted; None until the first batch, which decides the task."""
+        self._place: tuple[int, int] | None = None
+        """Length of the blocks of consecutive samples, and where the first sample is among all, if that is known."""
         self._check_fits(list(plugins.tasks().values()))
 
     def _check_fits(self, tasks: Sequence[Task]) -> None:
@@ -260,7 +263,7 @@ class Accumulator:
         """Return the state to add to; IncompatibleStatisticsError if earlier batches were of another task."""
         if self._state is None:
             self._check_fits([task])
-            return State(task, self.settings)
+            return State(task, self.settings, self._place)
         if self._state.is_union:
             raise SettingsError(
                 "this accumulator has held the samples of all processes since all_reduce(); reset() it before "
@@ -300,6 +303,10 @@ class Accumulator:
                 "use the same"
             )
         return data
+
+    def place(self, start: int, samples: int) -> None:
+        """Say where the samples that follow begin among so many, of which others count the rest."""
+        self._place = (block_length(samples), start)
 
     def count_nothing(self, task: Task, counts: Mapping[str, int], truth: Any) -> None:
         """Count a batch without remaining samples: its cases, and the samples left out."""
@@ -531,7 +538,13 @@ class Accumulator:
         chosen = select(state.kind.name, asked)
         about = {**statistics.facts, **state.about}
         report = score(
-            statistics, settings, chosen, digest=state.fingerprint.digest, about=about, asked=asked
+            statistics,
+            settings,
+            chosen,
+            digest=state.fingerprint.digest,
+            about=about,
+            asked=asked,
+            blocks=None if state.blocks is None else state.blocks.finished(),
         )
         if tables is not None and plan.options.intervals is not False:
             tables = tables.pooled_to(MOST_GROUPS)

@@ -226,12 +226,13 @@ def _parts(
         for name, label in labels.items()
     }
     offsets = [np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist() for sizes in truth.chunks]
-    parts = []
+    parts, before = [], 0
     for place in np.ndindex(*truth.numblocks):
         own = {name: block[(*place, *(0,) * (block.ndim - len(place)))] for name, block in blocks.items()}
         own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
-        parts.append(count(own, start, dict(options), form))
+        parts.append(count(own, start, (before, truth.size), dict(options), form))
+        before += math.prod(sizes[k] for sizes, k in zip(truth.chunks, place, strict=True))
     return parts
 
 
@@ -249,11 +250,13 @@ def _label_of(label: Any, place: tuple[int, ...]) -> Any:
 def _count_block(
     arrays: Mapping[str, Any],
     start: tuple[int, ...],
+    samples: tuple[int, int],
     options: Mapping[str, Any],
     form: Make | None,
 ) -> Accumulator:
-    """Count one chunk, on a worker."""
+    """Count one chunk, with so many of all ``samples`` before it, on a worker."""
     counted = Accumulator(**options)
+    counted.place(*samples)
     arguments = dict(arrays)
     if isinstance(arguments.get("groups"), str):
         truth = arguments["y_true"]

@@ -13,6 +13,8 @@ from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, Set
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import Arrays, prefixed, under
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.blocks import BlockCounter
 from uq_tracking.statistics.collecting import RowCollector, SketchCollector
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
@@ -35,9 +37,11 @@ class State:
         The task being counted.
     settings : dict
         The accumulator's.
+    place : (int, int), optional
+        Where the first sample is among all, as for `BlockCounter`.
     """
 
-    def __init__(self, kind: Task, settings: Mapping[str, Any]) -> None:
+    def __init__(self, kind: Task, settings: Mapping[str, Any], place: tuple[int, int] | None = None) -> None:
         self.kind, self.settings = kind, settings
         self.is_union = False
         """Whether these are the samples of all processes."""
@@ -45,6 +49,9 @@ class State:
         self.tallies: dict[str, GroupTally] = {}
         self.counts = dict.fromkeys(kind.layout.counts, 0)
         self.fingerprint = Fingerprint()
+        self.blocks: BlockCounter | None = None
+        """None before the first batch, and once samples were counted on a device, where their order is lost."""
+        self._place = place
         self.maps = MapSamples(settings["maps"])
         self.about: dict[str, Any] = {}
         self.unit: str | None = settings.get("unit")
@@ -59,6 +66,8 @@ class State:
         if self.collector is None:
             exact = self.settings["statistics"] == "exact"
             self.collector = RowCollector(layout, facts) if exact else SketchCollector(layout, facts, bits)
+            scored = {name: self.settings[name] for name in self.kind.settings if name != "unit"}
+            self.blocks = BlockCounter(layout, facts, Settings(**scored), self._place)
             self.tallies = {
                 "groups": GroupTally(layout, facts),
                 "by": GroupTally(layout, facts, STRATUM_BITS, STRATUM_TABLE_BITS),
@@ -82,6 +91,8 @@ class State:
         codes = {name: data.label_codes(name) for name in LABELS if getattr(data, name) is not None}
         for rows in data.row_blocks():
             collector.add(rows)
+            if self.blocks is not None:
+                self.blocks.add(rows)
         for name, (labels, code) in codes.items():
             for rows in data.row_blocks(codes=code):
                 columns = dict(rows)
@@ -115,6 +126,7 @@ class State:
         chosen = self.maps.choose(shape)
         floor = self.settings["std_floor"]
         self._open({"std_floor": floor})
+        self.blocks = None
         check_shapes(*((name, tuple(each.shape)) for name, each in zip(NAMES, arrays, strict=True)))
         mask, device = tensor_mask(mask, truth), truth.device
         if device not in self.devices:
@@ -185,6 +197,11 @@ class State:
         for count in self.counts:
             self.counts[count] += other.counts[count]
         self.fingerprint += other.fingerprint
+        if other.collector is not None:
+            if self.blocks is not None and other.blocks is not None:
+                self.blocks.merge(other.blocks)
+            else:
+                self.blocks = None
         self.maps.merge(other.maps)
         self.about = other.about or self.about
         self.batches += other.batches
@@ -209,6 +226,8 @@ class State:
         }
         if self.collector is not None:
             arrays |= prefixed("collector", self.collector.to_arrays())
+        if self.blocks is not None:
+            arrays |= prefixed("blocks", self.blocks.to_arrays())
         for name in LABELS:
             if (tables := self.tables(name)) is not None:
                 arrays |= prefixed(name, tables.to_arrays(full=True))
@@ -225,6 +244,11 @@ class State:
         self.maps.load(under("maps", arrays))
         if (facts := state["facts"]) is not None:
             self._open(facts).load(under("collector", arrays))
+            blocks = under("blocks", arrays)
+            if self.blocks is not None and blocks:
+                self.blocks.load(blocks)
+            else:
+                self.blocks = None
             for name in LABELS:
                 if stored := under(name, arrays):
                     layout = self.kind.layout_for(facts)
