@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import uq_tracking as uq
 from uq_tracking.errors import FileFormatError, SettingsError
+from uq_tracking.inference.class_table import ClassTable
 
 from .made import samples, softmax
 
@@ -101,6 +102,22 @@ def test_the_class_that_is_stated_too_often_comes_first():
     assert (report.classes["gap_high"].drop("liver") < 0).all()
 
 
+def test_classes_are_ordered_by_factor_then_by_gap_then_by_iou():
+    labels = ("a", "b", "c", "d")
+    values = {
+        "stated": [0.45, 0.3, 0.02, 0.185],
+        "observed": [0.6, 0.2, 0.01, 0.19],
+        "iou": [0.9, 0.2, 0.5, 0.7],
+    }
+    columns = {name: np.asarray(column) for name, column in values.items()}
+    columns["gap"] = columns["stated"] - columns["observed"]
+    limits = np.asarray([[-0.2, -0.01], [0.05, 0.2], [-0.01, 0.02], [-0.2, 0.1]])
+    assert ClassTable(labels, columns, {"gap": limits}).worst_first().tolist() == [1, 0, 2, 3]
+    assert ClassTable(labels, columns).worst_first().tolist() == [0, 1, 2, 3]
+    del columns["gap"]
+    assert ClassTable(labels, columns).worst_first().tolist() == [1, 2, 3, 0]
+
+
 def test_what_is_calibrated_is_not_called_wrong():
     called = 0
     for seed in range(60):
@@ -187,7 +204,7 @@ class TestIntervals:
 
 def test_it_is_printed_with_the_worst_class_first():
     report = report_of()
-    worst = report.classes["gap"].abs().sort_values(ascending=False).index.tolist()
+    worst = [report.class_table.labels[place] for place in report.class_table.worst_first()]
     text = str(report)
     lines = text[text.index("class, worst first") :].splitlines()
     assert [line.split()[0] for line in lines[2:6]] == worst
@@ -222,7 +239,7 @@ def test_a_run_holds_it_as_a_file_and_a_page_shows_it(tmp_path):
     text = page.read_text(encoding="utf-8")
     section = text[text.index('<section id="classes">') :]
     section = section[section.index('title="soft"') :]
-    worst = report.classes["gap"].abs().sort_values().index[-1]
+    worst = report.class_table.labels[report.class_table.worst_first()[0]]
     assert section.index(worst) < min(section.index(name) for name in NAMES if name != worst)
 
 

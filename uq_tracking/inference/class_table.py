@@ -44,9 +44,18 @@ class ClassTable:
         return len(self.labels)
 
     def worst_first(self) -> IntArray:
-        """Places of the classes by the size of ``gap``, if known, else by ``iou``; unknown ones come last."""
-        badness = -np.abs(self.values["gap"]) if "gap" in self.values else self.values["iou"]
-        return np.argsort(badness, kind="stable")
+        """Places of the classes, the worst first.
+
+        First those whose ``gap`` has limits that exclude 0, by the factor between ``stated`` and ``observed``; then
+        by the size of ``gap``, if known, else by ``iou``.
+        """
+        if "gap" not in self.values:
+            return np.argsort(self.values["iou"], kind="stable")
+        low, high = self.limits["gap"].T if "gap" in self.limits else np.full((2, len(self)), np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.abs(np.log(self.values["stated"] / self.values["observed"]))
+        factor = np.where((low > 0) | (high < 0), factor, 0.0)
+        return np.lexsort((-np.abs(self.values["gap"]), -factor))
 
     def columns(self) -> dict[str, FloatArray]:
         """Every column by name, with ``<name>_low`` and ``<name>_high`` after those that have limits."""
