@@ -42,6 +42,14 @@ def test_bars_are_the_bins(report):
     assert "gap: overconfident" in text
 
 
+def test_the_gaps_of_an_event_are_too_high_or_too_low():
+    labels, z = samples(2000, 2)
+    text = seen.texts(made.draw("reliability", uq.evaluate(labels, probs=softmax(z))))
+    assert "gap: too high" in text
+    assert "gap: too low" in text
+    assert "confident" not in text.replace("Overconfident", "").replace("Underconfident", "")
+
+
 def test_many_bins_state_the_sum_of_the_counts():
     labels, z = samples(2000)
     figure = made.draw("reliability", uq.evaluate(labels, probs=softmax(z), n_bins=40))

@@ -23,7 +23,7 @@ comparison            1742    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
 evaluation             838     880       6     6
-figures               1934    1480      14    12
+figures               1935    1480      14    12
 files                  638     380       4     3
 frameworks             524     360       3     4
 inference             3967    1650      21    11
@@ -37,7 +37,7 @@ tables                 707     430       4     4
 tasks                  413     360       4     2
 testing                468     420       5     5
 tracking              2875    1950      17    17
-total                30673   20540     191   164
+total                30674   20540     191   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -192,3 +192,29 @@ def test_calibrated_events_are_rarely_called_wrong(groups):
         wrong += found.level_rejects or found.slope_rejects or found.shape_rejects
     assert stats.binom.sf(wrong - 1, 60, 0.05) > 1e-3
     assert pytest.approx(0.017, abs=1e-4) == SHARE
+
+
+FOUND = {
+    "calibrated, 50": (50, 2.0, 0.0, odds(1.0), 0.05),
+    "calibrated, 300": (300, 2.0, 0.0, odds(1.0), 0.05),
+    "calibrated, 1500": (1500, 2.0, 0.0, odds(1.0), 0.05),
+    "rare": (1500, 1.2, -5.0, odds(1.0), 0.05),
+    "odds times 1.3": (1500, 2.0, 0.0, odds(1.3), 0.93),
+    "slope 1/1.2": (1500, 2.0, 0.0, odds(1.0, 1 / 1.2), 0.89),
+    "slope 1.3": (1500, 2.0, 0.0, odds(1.0, 1.3), 0.99),
+    "wave": (1500, 2.0, 0.0, wave, 1.0),
+}
+"""Samples, spread and mean of the logit, truth, and the share of sets in which a test rejects: at most, or about."""
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("case", FOUND)
+def test_errors_are_found_as_often_as_documented(case):
+    n, spread, mean, truth, share = FOUND[case]
+    sets, wrong = 200, 0
+    for seed in range(sets):
+        y, p = drawn(n, truth, seed=seed, spread=spread, mean=mean)
+        statistics = uq.evaluate(y, probs=p, metrics=["accuracy"]).statistics
+        found, _ = EventTests.of(statistics).tested()
+        wrong += found.level_rejects or found.slope_rejects or found.shape_rejects
+    assert stats.binom.sf(wrong - 1, sets, 0.05) > 1e-3 if share == 0.05 else wrong >= 0.9 * share * sets

@@ -207,13 +207,15 @@ def pit_histogram(ax: Axes, bars: Columns, report: Report, alone: bool) -> None:
 def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
+    Of two classes they are the observed share and the stated probability of the event.
+
     The bars show the accuracy; the gap between a bar and the bin's mean confidence is what ECE averages: orange where
     the confidence is too high, blue where it is too low. The lower bars, if drawn alone, show the samples per bin. A
     calibrated model's point lies in the grey bar on the diagonal in 95 % of cases. After Guo et al., "On Calibration
     of Modern Neural Networks", 2017, fig. 1, and Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning
     Methods for Robust Computer Vision", 2020, fig. 9.
     """
-    _accuracies(ax, bins)
+    _accuracies(ax, bins, of_event=report.settings.get("event") is not None)
     ax.set_xticks(QUARTERS)
     if not alone:
         return
@@ -237,15 +239,16 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> N
         below.text(0.02, 0.95, text, fontsize=style.SMALL, va="top", transform=below.transAxes)
 
 
-def _accuracies(ax: Axes, bins: Columns) -> None:
-    """Draw the bars of the accuracy, and their gaps to the confidence."""
+def _accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
+    """Draw the bars of the accuracy, and their gaps to the confidence; of two classes those of the event."""
+    high, low = ("too high", "too low") if of_event else ("overconfident", "underconfident")
     left, accuracy, confidence = bins["confidence_low"], bins["accuracy"], bins["confidence"]
     width, gap = bins["confidence_high"] - left, confidence - accuracy
     ax.bar(left, accuracy, width, align="edge", color=CORRECT, edgecolor="white", linewidth=0.8, zorder=1.6)
-    handles = [Patch(color=CORRECT, label="accuracy")]
+    handles = [Patch(color=CORRECT, label="observed" if of_event else "accuracy")]
     for over, color, name in (
-        (gap > 0, style.OVERCONFIDENT, "gap: overconfident"),
-        (gap < 0, style.UNDERCONFIDENT, "gap: underconfident"),
+        (gap > 0, style.OVERCONFIDENT, f"gap: {high}"),
+        (gap < 0, style.UNDERCONFIDENT, f"gap: {low}"),
     ):
         if over.any():
             ax.bar(
@@ -335,7 +338,7 @@ def class_before_after(report: Report) -> Figure:
     for ax, bins, each, look in zip(figure.subplots(1, 2), tables, reports, STYLES, strict=True):
         style_axes(ax, curve.x_label, curve.y_label)
         ax.xaxis.label.set_fontsize(style.SMALL)
-        _accuracies(ax, bins)
+        _accuracies(ax, bins, of_event=report.settings.get("event") is not None)
         ax.set_xticks(QUARTERS)
         ax.set_box_aspect(1)
         scores = [score_text(each, "ece", "ECE"), score_text(each, "nll", "NLL")]
