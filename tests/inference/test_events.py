@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import optimize, special, stats
 
 import uq_tracking as uq
+from uq_tracking.errors import SettingsError
 from uq_tracking.inference.events import SHARE, EventTests, level_p
 from uq_tracking.inference.verdict import Verdict
 from uq_tracking.metrics.registry import compute, select
@@ -218,3 +219,29 @@ def test_errors_are_found_as_often_as_documented(case):
         found, _ = EventTests.of(statistics).tested()
         wrong += found.level_rejects or found.slope_rejects or found.shape_rejects
     assert stats.binom.sf(wrong - 1, sets, 0.05) > 1e-3 if share == 0.05 else wrong >= 0.9 * share * sets
+
+
+def test_the_event_is_chosen_by_number_or_by_name():
+    y, p = drawn(2000, odds(1.5))
+    rate = float(np.mean(y == 0))
+    chosen = [
+        uq.evaluate(y, probs=p, event=0),
+        uq.evaluate(y, probs=np.stack([1 - p, p], axis=1), classes=["ill", "healthy"], event="ill"),
+    ]
+    streamed = uq.Accumulator(event=0)
+    for part in (slice(0, 700), slice(700, None)):
+        streamed.update(y[part], probs=p[part])
+    for report in (*chosen, streamed.compute()):
+        assert report.scores["event_rate"] == pytest.approx(rate, rel=1e-12)
+        assert report.verdict.calibration == "too high"
+
+
+@pytest.mark.parametrize("event", [2, "ill", True])
+def test_an_event_that_is_no_class_is_refused(event):
+    with pytest.raises(SettingsError, match=r"is not a class; choose from 0, 1"):
+        uq.evaluate([0, 1], probs=[0.2, 0.7], event=event)
+
+
+def test_more_than_two_classes_have_no_event():
+    with pytest.raises(SettingsError, match="chooses one of two classes, but these probs hold 3"):
+        uq.evaluate([0, 1], probs=[[0.2, 0.3, 0.5]] * 2, event=1)
