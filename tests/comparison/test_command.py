@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -95,3 +97,37 @@ def test_mistakes_are_one_line_and_exit_with_1(folder, arguments, words):
     assert failed.exit_code == 1
     assert words in failed.output
     assert "Traceback" not in failed.output
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "named"),
+    [
+        ("coverage_95 < .01", 0, ()),
+        ("coverage_95 <= 1", 3, ("small", "large")),
+        ("crps > baseline + 1e9", 0, ()),
+        ("crps > baseline - 1e9", 3, ("small",)),
+        ("crps>=baseline", None, ()),
+    ],
+)
+def test_a_pipeline_fails_if_a_condition_holds(folder, condition, code, named):
+    program = [sys.executable, "-c", "from uq_tracking.cli import app; app()"]
+    command = [*program, "compare", f"dir:{folder}", "--baseline", "large"]
+    done = subprocess.run([*command, "--fail-if", condition], capture_output=True, text=True, check=False)
+    assert done.returncode == code if code is not None else done.returncode in (0, 3)
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == sorted(
+        named, key=done.stderr.index
+    )
+    assert "difference to large" in done.stdout
+
+
+def test_several_conditions_and_those_that_cannot_be_read(folder):
+    both = run(f"dir:{folder}", "--fail-if", "nll < -1e9", "--fail-if", "crps > 0")
+    assert both.exit_code == 3
+    for condition, words in (
+        ("crps > baseline", "needs --baseline"),
+        ("crps = 1", "cannot read --fail-if 'crps = 1'; pass, for example, 'coverage_95 < .93'"),
+        ("nothing > 1", "no run has a metric called nothing"),
+    ):
+        failed = run(f"dir:{folder}", "--fail-if", condition)
+        assert failed.exit_code == 1
+        assert words in " ".join(failed.output.split())

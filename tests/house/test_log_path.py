@@ -19,7 +19,7 @@ Raised by five functions: the level of reports that are judged together, and the
 Raised by nine functions and one file, the figure of where a model is wrong, and by four, new gains among the scores.
 Raised by twelve functions and one file: what a sending thread may read of a server's answers is limited, and a final
 call reads back what the tracker has.
-Raised by seventeen functions and two files: a run stores sums of losses over consecutive samples, to be compared by.
+Raised by eighteen functions and two files: a run stores sums of losses over consecutive samples, to be compared by.
 """
 
 

@@ -23,7 +23,7 @@ from uq_tracking.errors import PluginError, SettingsError, TrackingWarning, UQTr
 from uq_tracking.formatting import PLAIN, with_options
 
 HELP = {"help_option_names": ["-h", "--help"]}
-EXIT_CODES = "Exit codes: 0 success; 1 invalid input or failed runs; 2 invalid command line."
+EXIT_CODES = "Exit codes: 0 success; 1 invalid input or failed runs; 2 invalid command line; 3 --fail-if."
 
 
 ORDER = ("log", "report", "plot", "compare", "view", "rescore", "recalibrate", "pool", "sync")

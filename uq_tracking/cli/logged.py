@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -143,6 +146,12 @@ def compare(
         str | None,
         typer.Option(help="Run or experiment to store the HTML page in, e.g. mlflow:EXPERIMENT."),
     ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Exit with 3 if this holds for a method: 'coverage_95 < .93', 'crps > baseline + .5'; repeatable."
+        ),
+    ] = None,
     metrics: list[str] | None = None,
     **options: Any,
 ) -> None:
@@ -153,6 +162,7 @@ def compare(
     from uq_tracking.comparison import compare as compare_runs
     from uq_tracking.tracking.names import PAGE_FILE
 
+    conditions = [_condition(text) for text in fail_if or ()]
     suffix = output.suffix.lower() if output else ""
     if not form and suffix not in SUFFIXES:
         known = ", ".join(filter(None, SUFFIXES))
@@ -181,6 +191,70 @@ def compare(
     if log is not None:
         comparison.log(log)
         say(f"page logged to {log}")
+    failures = [line for condition in conditions for line in _failures(comparison, condition)]
+    for line in failures:
+        typer.echo(line, err=True)
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+FAILED = 3
+"""Exit code if a condition of ``--fail-if`` holds."""
+BASELINE = "baseline"
+SIDES: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A score beside a number, or beside the baseline's score and a margin."""
+
+    text: str
+    key: str
+    side: str
+    to_baseline: bool
+    number: float
+
+
+def _condition(text: str) -> Condition:
+    """Read a condition; SettingsError for anything else."""
+    number = r"\d*\.?\d+(?:e[+-]?\d+)?"
+    found = re.fullmatch(
+        rf"\s*(\w+)\s*(<=?|>=?)\s*(?:({BASELINE})(?:\s*([+-])\s*({number}))?|([+-]?{number}))\s*",
+        text,
+        re.IGNORECASE,
+    )
+    if found is None:
+        raise SettingsError(
+            f"cannot read --fail-if {text!r}; pass, for example, 'coverage_95 < .93' or 'crps > baseline + .5'"
+        )
+    key, side, baseline, sign, margin, level = found.groups()
+    value = float(f"{sign}{margin}") if margin else float(level or 0)
+    return Condition(text.strip(), key, side, baseline is not None, value)
+
+
+def _failures(comparison: Comparison, condition: Condition) -> Iterator[str]:
+    """Yield a line for every method for which a condition holds, or for which it cannot be checked."""
+    if condition.to_baseline and comparison.baseline is None:
+        raise SettingsError(f"--fail-if {condition.text!r} needs --baseline")
+    if condition.key not in {metric.key for metric in comparison.metrics}:
+        raise SettingsError(f"--fail-if {condition.text!r}: no run has a metric called {condition.key}")
+    limit: float | None = condition.number
+    if condition.to_baseline:
+        known = comparison.table[comparison.baseline or ""][condition.key].value
+        limit = None if known is None else known + condition.number
+    for name in comparison.methods:
+        value = comparison.table[name][condition.key].value
+        if condition.to_baseline and name == comparison.baseline:
+            continue
+        if value is None or limit is None:
+            yield f"{name}: {condition.text} cannot be checked, for lack of a value"
+        elif SIDES[condition.side](value, limit):
+            yield f"{name}: {condition.key} is {value:.6g} ({condition.text})"
 
 
 def _check_format(form: str, known: Mapping[str, object] | tuple[str, ...]) -> None:
