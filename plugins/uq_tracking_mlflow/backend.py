@@ -10,8 +10,8 @@ from typing import Any
 from uq_tracking.errors import BackendError, NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
 from uq_tracking_mlflow.connection import OLDEST, Connection, installed, is_at_least, place_of, read_run
+from uq_tracking_mlflow.experiment import MLflowStore, find_experiment
 from uq_tracking_mlflow.run import MLflowRun
-from uq_tracking_mlflow.store import MLflowStore, find_experiment
 
 _HINT = "pip install 'uq-tracking[mlflow]'"
 _RUN_ID = re.compile(r"[0-9a-f]{32}")

@@ -14,7 +14,7 @@ from scipy import stats
 import uq_tracking as uq
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.metrics.forms import NEEDS
+from uq_tracking.metrics.other_forms import NEEDS
 from uq_tracking.statistics.collecting import build_statistics, statistics_of_rows
 from uq_tracking.statistics.regression import expected_below
 from uq_tracking.statistics.store import read_statistics, write_statistics

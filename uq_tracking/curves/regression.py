@@ -15,7 +15,6 @@ from scipy import special
 from uq_tracking import plugins
 from uq_tracking.curves.spec import Columns, Curve, FloatArray, curve, percent, row_number
 from uq_tracking.families import family_of, shaped
-from uq_tracking.metrics.forms import Undetermined, require_distances
 from uq_tracking.metrics.gaps import (
     COVERAGE,
     ERROR,
@@ -25,9 +24,10 @@ from uq_tracking.metrics.gaps import (
     quantile_shares,
 )
 from uq_tracking.metrics.isotonic import isotonic_variance
+from uq_tracking.metrics.other_forms import Undetermined, require_distances
+from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
 from uq_tracking.metrics.registry import Metric, Undefined, compute
-from uq_tracking.metrics.scoring import LEVELS, require_variance, share_within
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import (
     distance_shares,

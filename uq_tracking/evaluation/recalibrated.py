@@ -15,7 +15,7 @@ from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.families import Standard, shaped
 from uq_tracking.inference.noise import noise_floors
-from uq_tracking.metrics.forms import Undetermined
+from uq_tracking.metrics.other_forms import Undetermined
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.recalibration.base import Recalibration
 from uq_tracking.recalibration.fitting import find_recalibrator

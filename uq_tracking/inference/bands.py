@@ -37,8 +37,8 @@ from uq_tracking.metrics.gaps import (
     log_ratios_without,
 )
 from uq_tracking.metrics.isotonic import rising_fit
+from uq_tracking.metrics.proper_scores import LEVELS
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray

@@ -27,7 +27,7 @@ from uq_tracking.inference.dependence import Dependence, find_dependence
 from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.places import SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
 from uq_tracking.inference.verdict import Calibration, Estimate
-from uq_tracking.inputs.forms.numbers import MeanStd
+from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.statistics.groups import plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray

@@ -53,11 +53,11 @@ from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
-from uq_tracking.metrics.forms import interval_coverage
 from uq_tracking.metrics.gaps import QUANTILE, Reduction
+from uq_tracking.metrics.other_forms import interval_coverage
+from uq_tracking.metrics.proper_scores import LEVELS
 from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification, spearman
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.groups import bucket_spans
 from uq_tracking.statistics.orders import FloatArray

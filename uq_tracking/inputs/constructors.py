@@ -15,7 +15,7 @@ from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, closes
 from uq_tracking.inputs.axes import read_equal
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.forms.form import Form
-from uq_tracking.inputs.forms.numbers import Density, MeanStd, Wording, evidential_stds
+from uq_tracking.inputs.forms.mean_std import Density, MeanStd, Wording, evidential_stds
 from uq_tracking.inputs.forms.probabilities import Probabilities
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.inputs.constructors import Constructors
 from uq_tracking.inputs.convert import LazyPredictions
 from uq_tracking.inputs.forms.form import Form
-from uq_tracking.inputs.forms.numbers import MeanStd
+from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.labels import Series
 from uq_tracking.inputs.predictions import Predictions
 

@@ -12,7 +12,7 @@ from uq_tracking.errors import InputError, SettingsError, ShapeError
 from uq_tracking.inputs.constructors import Options
 from uq_tracking.inputs.convert import Source, check_alignment, read
 from uq_tracking.inputs.forms.form import Form
-from uq_tracking.inputs.forms.numbers import MeanStd
+from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.labels import read_weights, zero_where_left_out
 from uq_tracking.inputs.predictions import Predictions
 

@@ -35,7 +35,7 @@ from uq_tracking.inputs.convert import (
 )
 from uq_tracking.inputs.fingerprint import Fingerprint, digest
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
-from uq_tracking.inputs.forms.numbers import MeanStd, Numbers
+from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
 from uq_tracking.inputs.labels import (
     Series,
     check_no_gaps,

@@ -6,8 +6,8 @@ import math
 import operator
 from functools import partial
 
+from uq_tracking.metrics.proper_scores import require_variance
 from uq_tracking.metrics.registry import SMALLEST, NeedsGroups, Undefined, metric, require_squares
-from uq_tracking.metrics.scoring import require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import middle_ranks

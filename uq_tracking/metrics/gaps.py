@@ -28,9 +28,9 @@ from uq_tracking.families import family_of
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import event_order, events_of_groups, two_classes
-from uq_tracking.metrics.forms import central_share
+from uq_tracking.metrics.other_forms import central_share
+from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
-from uq_tracking.metrics.scoring import LEVELS, require_variance, share_within
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order

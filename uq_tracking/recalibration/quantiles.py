@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError, warn
 from uq_tracking.families import Standard
-from uq_tracking.metrics.forms import Undetermined
+from uq_tracking.metrics.other_forms import Undetermined
 from uq_tracking.metrics.ranking import order_of
 from uq_tracking.recalibration.base import (
     FittedOn,

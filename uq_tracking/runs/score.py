@@ -16,7 +16,7 @@ from uq_tracking.evaluation.recalibrated import AT_RANDOM, BY_GROUPS, add_recali
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.forms.numbers import Numbers
+from uq_tracking.inputs.forms.mean_std import Numbers
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report

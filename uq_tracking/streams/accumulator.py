@@ -24,7 +24,7 @@ from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.forms.numbers import Numbers, check_floor
+from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.metrics.registry import select

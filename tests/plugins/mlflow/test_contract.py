@@ -13,8 +13,8 @@ import mlflow
 import pytest
 
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
+from uq_tracking_mlflow.experiment import MLflowStore
 from uq_tracking_mlflow.run import MLflowRun
-from uq_tracking_mlflow.store import MLflowStore
 
 
 class MLflow:

@@ -15,8 +15,8 @@ from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard,
 from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, QUARTILES_PER_STD, Columns, Scored, quantile_scores
 from uq_tracking.inputs.forms.laws import Law, read_law
+from uq_tracking.inputs.forms.mean_std import Numbers, Wording, of_distribution
 from uq_tracking.inputs.forms.mixture import Mixture, score_mixture, wants_quantiles
-from uq_tracking.inputs.forms.numbers import Numbers, Wording, of_distribution
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.typed import override
 

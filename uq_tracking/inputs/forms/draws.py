@@ -14,7 +14,7 @@ from uq_tracking.inputs.axes import check_members, members_first, without_member
 from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.joint import draw_vectors, spread_over_vectors
-from uq_tracking.inputs.forms.numbers import Numbers, Wording
+from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.axes import check_members, members_first, without_members
 from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
-from uq_tracking.inputs.forms.numbers import MeanStd, Numbers, Wording, of_distribution
+from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers, Wording, of_distribution
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from rich.progress import Progress
 
 from uq_tracking.checks import check_choice
 from uq_tracking.cli.app import command, messages, say
-from uq_tracking.cli.logged import show_scores
 from uq_tracking.cli.options import SETTINGS, OneRun
+from uq_tracking.cli.runs import show_scores
 from uq_tracking.errors import SettingsError
 from uq_tracking.formatting import format_number
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
-from uq_tracking.metrics.forms import form_score, in_unit
+from uq_tracking.metrics.other_forms import form_score, in_unit
 from uq_tracking.metrics.registry import Infinite, Metric, Undefined, intermediate, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
