@@ -200,7 +200,7 @@ def test_a_metric_put_over_no_function_says_so(register):
 
 HEADLINE = {
     "regression": "rmse nll crps coverage_95 calibration_error ence z_std ause_rmse n_merci",
-    "classification": "accuracy miou nll brier ece ause_brier aurc",
+    "classification": "accuracy miou mdice auroc nll brier ece event_ratio cal_slope ause_brier aurc failure_auroc",
 }
 
 

@@ -36,7 +36,7 @@ def test_a_classifier_is_scored_by_its_probabilities(tmp_path):
     model = fitted()
     report = evaluate_estimator(model, X[300:], Y[300:])
     labels = np.searchsorted(NAMES, Y[300:])
-    expected = uq.evaluate(labels, probs=model.predict_proba(X[300:]))
+    expected = uq.evaluate(labels, probs=model.predict_proba(X[300:]), classes=list(NAMES))
     assert report == expected
     log_estimator(model, X[300:], Y[300:], run=f"dir:{tmp_path}", figures=False)
     (run,) = logged_runs(f"dir:{tmp_path}")

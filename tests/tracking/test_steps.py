@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import copy
 import pickle
 from dataclasses import replace
@@ -80,7 +81,11 @@ def test_so_it_is_with_classes(tmp_path):
     report = uq.log(labels, probs=probs, run=f"dir:{tmp_path}", step=0)
     for array in arrays:
         array[:] = 1
-    assert report.to_json() == whole.to_json()
+    assert {"stated", "gap"} == whole.class_table.values.keys() - report.class_table.values.keys()
+    found, expected = json.loads(report.to_json()), json.loads(whole.to_json())
+    for key in ("stated", "gap"):  # mean probabilities would need another pass over the samples in every step
+        del expected["classes"]["columns"][key]
+    assert found == expected
 
 
 def test_so_it_is_with_a_reference_and_intervals(tmp_path):

@@ -278,7 +278,7 @@ class RunWriter:
         is_answered = isinstance(self.error, BackendError) and not isinstance(self.error, _LATER)
         if safety.strict and is_answered:
             return
-        if self.error is not None and health.is_known(self.target.label, self.error):
+        if self.error is not None and not safety.strict and health.is_known(self.target.label, self.error):
             self.is_news = False
         if isinstance(self.error, PermissionDeniedError):
             health.denied.add(self.target.label)
