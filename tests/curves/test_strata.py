@@ -179,7 +179,10 @@ def test_each_label_has_a_whole_report():
     assert own.scores == sea.scores
     assert own.curves.keys() == sea.curves.keys()
     assert own.noise == sea.noise
-    assert (own.verdict.scale.value, own.verdict.bias.value) == (sea.verdict.scale.value, sea.verdict.bias.value)
+    assert (own.verdict.scale.value, own.verdict.bias.value) == (
+        sea.verdict.scale.value,
+        sea.verdict.bias.value,
+    )
     assert own.verdict.bias.level == 1 - (1 - sea.verdict.bias.level) / 3  # three labels are judged together
     assert own.verdict.calibration == "overconfident"
     assert report.strata["ice"].verdict.calibration == "consistent with calibrated"

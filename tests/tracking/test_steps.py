@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import copy
+import json
 import pickle
 from dataclasses import replace
 
