@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.errors import InvalidValueError
+from uq_tracking.errors import InputTypeError, InvalidValueError
 
 from .made import pixels, same, samples
 
@@ -31,6 +31,39 @@ def test_labels_may_be_names(kind):
     same(named, uq.evaluate(labels, probs=z, logits=True))
     assert named.settings["classes"] == NAMES
     assert named.classes.index.tolist() == NAMES
+
+
+def test_categories_and_columns_name_the_classes():
+    labels, z = samples(500)
+    plain = uq.evaluate(labels, probs=z, logits=True)
+    text = np.asarray(NAMES)[labels]
+    columns = pd.DataFrame(z, columns=NAMES)[NAMES[::-1]]
+    swapped = uq.evaluate(3 - labels, probs=z[:, ::-1], logits=True, class_axis=1)
+    for given in (text, pd.Series(text), pd.Categorical(text, NAMES)):
+        named = uq.evaluate(given, probs=columns, logits=True, class_axis=1)
+        same(named, swapped)
+        assert named.settings["classes"] == NAMES[::-1]
+    letters = pd.Categorical.from_codes(labels, ["a", "b", "c", "d"])
+    for kind in (pd.Categorical, pd.Series):
+        named = uq.evaluate(kind(letters), probs=z, logits=True)
+        same(named, plain)
+        assert named.settings["classes"] == ["a", "b", "c", "d"]
+    assert uq.evaluate(labels, probs=columns, logits=True).settings["classes"] is None
+    acc = uq.Accumulator(logits=True)
+    for part in (slice(0, 300), slice(300, 500)):
+        acc.update(letters[part], probs=z[part])
+    same(acc.compute(), uq.evaluate(labels, probs=z, logits=True, statistics="sketch"))
+
+
+def test_an_order_of_categories_that_may_not_be_that_of_probs_is_asked_for():
+    labels, z = samples(50)
+    sizes = pd.Series(pd.Categorical.from_codes(labels, ["small", "large", "huge", "vast"]))
+    with pytest.raises(
+        InputTypeError, match=r"categories small, .* vast, which are not in alphabetical order"
+    ):
+        uq.evaluate(sizes, probs=z, logits=True)
+    found = uq.evaluate(sizes, probs=z, logits=True, classes=["small", "large", "huge", "vast"])
+    same(found, uq.evaluate(labels, probs=z, logits=True))
 
 
 def test_names_of_pixels_streams_and_second_sets(tmp_path):

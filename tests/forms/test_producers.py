@@ -214,7 +214,7 @@ MADE = {
         "crps",
     ),
     "MAPIE, `y_pred, intervals = model.predict_interval(X)`": (
-        {"intervals": TABLE[:, [0, 2], None], "y_pred": TABLE[:, 1]},
+        {"intervals": TABLE[:, [0, 2], None], "levels": [0.8], "y_pred": TABLE[:, 1]},
         "interval_coverage",
     ),
     "Darts": (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 845, 99, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 846, 99, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -20,6 +20,7 @@ Raised by nine functions and one file, the figure of where a model is wrong, and
 Raised by twelve functions and one file: what a sending thread may read of a server's answers is limited, and a final
 call reads back what the tracker has.
 Raised by eighteen functions and two files: a run stores sums of losses over consecutive samples, to be compared by.
+Raised by one function: a form adds the options that its arrays state, such as names of classes.
 """
 
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.signal import lfilter
@@ -27,6 +28,16 @@ def test_blocks_follow_the_order_and_not_the_rows():
     dates = np.datetime64("2024-01-01") + time
     np.testing.assert_array_equal(time_blocks(dates), blocks)
     np.testing.assert_array_equal(time_blocks(time.reshape(10, 100)), blocks.reshape(10, 100))
+
+
+@pytest.mark.parametrize(
+    "kind", [pd.DatetimeIndex, pd.Series, np.asarray, lambda times: list(times.to_pydatetime())]
+)
+def test_times_may_have_a_zone(kind):
+    times = pd.date_range(
+        "2024-03-30", periods=500, freq="h", tz="Europe/Berlin"
+    )  # over the change of clocks
+    np.testing.assert_array_equal(time_blocks(kind(times)), time_blocks(np.arange(500)))
 
 
 def test_samples_of_one_time_stay_together():

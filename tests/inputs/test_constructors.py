@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.integrate import trapezoid
 
+import uq_tracking as uq
 from uq_tracking.errors import (
     EmptyInputError,
     InputTypeError,
@@ -262,6 +263,38 @@ def test_crossed_interval_is_refused():
 def test_level_must_be_a_probability(level):
     with pytest.raises(SettingsError, match=r"level is .*; pass a probability between 0 and 1"):
         Predictions.from_interval([1.0], [0.0], [2.0], level)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_intervals_at_several_levels_are_quantiles(axis):
+    rng = np.random.default_rng(0)
+    target, middle = rng.normal(size=(2, 30))
+    low, high = np.stack([middle - 1, middle - 2], axis), np.stack([middle + 2, middle + 4], axis)
+    found = uq.evaluate(Predictions.from_interval(target, low, high, [0.5, 0.9], middle))
+    ends = np.concatenate([low, high], axis)
+    wanted = uq.evaluate(Predictions.from_quantiles(target, ends, [0.25, 0.05, 0.75, 0.95], middle))
+    assert found.scores == pytest.approx(dict(wanted.scores), rel=1e-12)
+    assert {"coverage_50", "coverage_90", "crps"} <= found.scores.keys()
+    hidden = np.arange(30) == 3
+    masked = np.ma.MaskedArray(low, np.expand_dims(hidden, axis) | np.zeros(low.shape, bool))
+    data = Predictions.from_interval(target, masked, high, [0.5, 0.9], middle)
+    assert data.counts["n_masked"] == 1
+    one = Predictions.from_interval(target, low.take([1], axis), high.take([1], axis), [0.9], middle)
+    assert uq.evaluate(one).scores["coverage_90"] == found.scores["coverage_90"]
+
+
+def test_wrong_levels_of_intervals_are_named():
+    low, high = np.zeros((30, 2)), np.ones((30, 2))
+    with pytest.raises(SettingsError, match=r"level is 90; pass a probability between 0 and 1"):
+        Predictions.from_interval(np.zeros(30), low, high, [0.5, 90])
+    with pytest.raises(ShapeError, match=r"low has 2 levels, but level has 3; pass one for each"):
+        Predictions.from_interval(np.zeros(30), low, high, [0.5, 0.8, 0.9])
+    with pytest.raises(
+        ShapeError, match=r"more than one axis may hold the levels; say which: axis=0 or axis=1"
+    ):
+        Predictions.from_interval(np.zeros(2), low[:2], high[:2], [0.5, 0.9])
+    data = Predictions.from_interval(np.zeros(2), low[:2], high[:2], [0.5, 0.9], axis=1)
+    assert data.form.facts["levels"] == pytest.approx([0.05, 0.25, 0.75, 0.95])
 
 
 def test_unbounded_interval_is_refused():

@@ -145,9 +145,11 @@ def test_nested_lists_of_tensors():
     assert_array_equal(_floats(rows), [[[1, 2]], [[3, 4]]])
 
 
-def test_list_of_batches_of_unequal_size_is_refused():
-    with pytest.raises(InputTypeError, match=r"items of y_true differ in shape.*concatenate"):
-        _floats([torch.zeros(3), torch.zeros(2)])
+@pytest.mark.parametrize("kind", [torch.zeros, np.zeros])
+def test_list_of_batches_of_unequal_size_is_refused(kind):
+    message = r"items of y_true differ in shape: \[\(2,\), \(3,\)\]; join batches with concatenate"
+    with pytest.raises(InputTypeError, match=message):
+        _floats([kind(3), kind(2)])
 
 
 def test_ragged_list_is_refused():

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
+import uq_tracking as uq
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.forms.form import places
@@ -191,12 +192,25 @@ def test_nothing_left_says_why():
             r"shapes differ, and nothing is broadcast: y_true \(3,\), y_pred \(4,\), y_std \(3,\)$",
         ),
         (((1, 3), (3,), (3,)), r"nothing is broadcast"),
+        (
+            ((3,), (5, 3), (3,)),
+            r"; if y_pred holds the members .*pass Predictions.from_ensemble\(y_true, y_pred",
+        ),
         (((), (), ()), r"y_true is a single number; pass arrays, for example \[y_true\]"),
     ],
 )
 def test_unequal_shapes_name_all_three_and_the_cure(shapes, message):
     with pytest.raises(ShapeError, match=message):
         Predictions(*(np.ones(shape) for shape in shapes))
+
+
+def test_members_without_std_name_their_constructor():
+    with pytest.raises(SettingsError, match=r"y_std is missing; if y_pred holds the members .*from_ensemble"):
+        uq.evaluate(np.linspace(0, 1, 3), np.ones((5, 3)))
+    with pytest.raises(
+        SettingsError, match=r"y_std is missing; pass y_true, y_pred, y_std, or one Predictions"
+    ):
+        uq.evaluate(np.linspace(0, 1, 3), np.ones(3))
 
 
 def test_mask_of_another_shape_is_refused():

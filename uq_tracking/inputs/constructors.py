@@ -375,23 +375,30 @@ class Constructors:
         y_true: Any,
         low: Any,
         high: Any,
-        level: float,
+        level: float | Sequence[float],
         y_pred: Any = None,
+        *,
+        axis: int | None = None,
         **options: Unpack[Options],
     ) -> Self:
         """Predictions given as a central interval: two quantiles, with no assumption about what lies between.
 
         ``interval_coverage`` is the share of targets inside. The mean is ``y_pred``, else the midpoint; the std,
         used only by rankings and rescaling, is ``(high - low) / (2 Q((1 + level) / 2))`` with the standard normal
-        quantile Q.
+        quantile Q. Intervals at several levels are scored as quantiles, by `from_quantiles`.
 
         Parameters
         ----------
-        y_true, low, high : arrays of one shape, in the target's unit
-        level
+        y_true : array, shape (...)
+        low, high : arrays of that shape, in the target's unit
+            For several levels with an axis of levels, shape (..., K) or (K, ...), as MAPIE's ``intervals[:, 0]`` and
+            ``intervals[:, 1]`` have it.
+        level : float, or a sequence of K floats
             Probability inside the interval, for example 0.9.
-        y_pred : array of that shape, optional
+        y_pred : array, shape (...), optional
             Your point prediction.
+        axis : int, optional
+            The axis of the K levels in ``low`` and ``high``; by default the one that the truth lacks.
         **options
             As for `Predictions`.
 
@@ -399,11 +406,18 @@ class Constructors:
         ------
         SettingsError
             ``level`` is not between 0 and 1.
+        ShapeError
+            Shapes do not match, or two axes may hold the levels.
         InvalidValueError
-            ``low`` exceeds ``high``.
+            ``low`` exceeds ``high``; at several levels these are sorted, and counted in ``n_crossed``.
         """
-        from uq_tracking.inputs.forms.quantiles import Interval
+        from uq_tracking.inputs.forms.quantiles import Interval, Quantiles, ends_of
 
+        if not isinstance(level, Real | float) and np.ndim(level):
+            truth = Quantiles.read_truth(y_true)
+            quantiles, levels = ends_of(truth, low, high, level, axis)
+            arrays = {"quantiles": quantiles, "y_pred": y_pred}
+            return cls.of(Quantiles, truth, arrays, levels=levels, axis=0, **options)
         return cls.of(Interval, y_true, {"low": low, "high": high, "y_pred": y_pred}, level=level, **options)
 
     @classmethod

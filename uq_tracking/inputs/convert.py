@@ -246,6 +246,8 @@ def _read_known(value: Any, name: str) -> Source:
         )
     if isinstance(value, list | tuple):
         return _read_sequence(value, name)
+    if is_a(value, "datasets", "Column"):
+        return _read_known(value[:], name)  # at once, not item by item
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
         return Source(
             name, np.asarray(value.get())
@@ -291,8 +293,11 @@ def _refuse(value: Any, name: str) -> None:
     """Reject what numpy would read as a single odd object, or would silently load whole."""
     if value is None:
         raise InputTypeError(f"{name} is None; pass an array of real numbers")
-    if is_a(value, "xarray", "Dataset"):
-        raise InputTypeError(f"{name} is an xarray.Dataset; pick one variable, for example dataset['mean']")
+    for package in ("xarray", "datasets"):
+        if is_a(value, package, "Dataset"):
+            raise InputTypeError(
+                f"{name} is a whole {package}.Dataset; pick one variable, for example dataset['mean']"
+            )
     if type(value).__module__.split(".")[0] == "dask" or (
         is_a(value, "xarray", "DataArray") and value.chunks is not None
     ):
@@ -315,6 +320,8 @@ def _read_tensor(value: Any) -> AnyArray:
 
 
 def _read_column(value: Any, name: str) -> AnyArray:
+    if getattr(value.dtype, "tz", None) is not None:
+        return np.asarray(value, dtype="datetime64[ns]")  # in UTC
     dtype = _nullable_dtype(value)
     if dtype is None:
         array: AnyArray = np.asarray(value)
@@ -355,16 +362,14 @@ def _check_parts(parts: Sequence[AnyArray], joined: AnyArray, name: str) -> None
 
 def _read_sequence(value: Sequence[Any], name: str) -> Source:
     if not _holds_arrays(value):
+        if any(isinstance(item, np.ndarray) for item in value):
+            _check_even([np.shape(item) for item in value], name)
         array = np.asarray(value)
         check_whole(array, value, name)
         return Source(name, array)
     parts = [read(item, f"{name}[{k}]") for k, item in enumerate(value)]
     check_alignment([(part.name, part.axes) for part in parts])
-    shapes = {part.values.shape for part in parts}
-    if len(shapes) > 1:
-        raise InputTypeError(
-            f"the items of {name} differ in shape: {sorted(shapes)}; join batches with concatenate"
-        )
+    _check_even([part.values.shape for part in parts], name)
     masks = [part.left_out for part in parts]
     left_out = None
     if any(mask is not None for mask in masks):
@@ -375,6 +380,13 @@ def _read_sequence(value: Sequence[Any], name: str) -> Source:
     joined = np.stack([part.values for part in parts])
     _check_parts([part.values for part in parts], joined, name)
     return Source(name, joined, left_out, axes, parts[0].unit)
+
+
+def _check_even(shapes: Sequence[tuple[int, ...]], name: str) -> None:
+    if len(set(shapes)) > 1:
+        raise InputTypeError(
+            f"the items of {name} differ in shape: {sorted(set(shapes))}; join batches with concatenate"
+        )
 
 
 def _holds_arrays(value: Sequence[Any]) -> bool:

@@ -15,6 +15,7 @@ from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.labels import Series
 from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.inputs.validation import cure_of_members
 
 MADE_BY = ", ".join(name for name in vars(Constructors) if name.startswith("from_"))
 
@@ -71,6 +72,8 @@ class Forecast(NamedTuple):
             missing = [name for name, array in wanted.items() if array is None]
             if missing:
                 verb, also = "are" if len(missing) > 1 else "is", ""
+                if missing == ["y_std"] and (cure := _cure_of_members(self.y_true, self.arrays["y_pred"])):
+                    raise SettingsError(f"y_std is missing; {cure}")
                 if self.kind is MeanStd:
                     also = f" (made by {MADE_BY}); for class probabilities, labels and probs="
                 raise SettingsError(
@@ -95,6 +98,13 @@ class Forecast(NamedTuple):
             return self.y_true
         given = {name: value for name, value in options.items() if value is not None}
         return Predictions.of(self.kind, self.y_true, self.arrays, **given)
+
+
+def _cure_of_members(truth: Any, means: Any) -> str:
+    try:
+        return cure_of_members(np.shape(truth), np.shape(means))
+    except (TypeError, ValueError, RuntimeError):  # not arrays that numpy reads
+        return ""
 
 
 def _look_like_classes(labels: Any, probs: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,9 @@ def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     values = np.asarray(source.values)
     if not values.size:
         raise EmptyInputError("order is empty; pass the time of every sample")
+    if values.dtype.kind == "O" and all(isinstance(time, datetime) and time.tzinfo for time in values.flat):
+        moments = [time.astimezone(timezone.utc).replace(tzinfo=None) for time in values.flat]
+        values = np.asarray(moments, dtype="datetime64[ns]").reshape(values.shape)
     if values.dtype.kind not in "iufmM":
         raise InputTypeError(f"order holds {values.dtype}; pass the time of each sample, as numbers or dates")
     if source.left_out is not None or (values.dtype.kind in "fmM" and not np.isfinite(values).all()):

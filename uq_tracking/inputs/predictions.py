@@ -290,6 +290,7 @@ class Predictions(Constructors):
             made: Self = lazy
             return made
         beside = {name: options.pop(name) for name in BESIDE_ARGUMENTS if name in options}
+        options = kind.with_stated(y_true, arrays, options)
         truth = kind.read_truth(y_true, **options)
         form, sources = kind.read(truth, **arrays, **options)
         return cls.made((truth, *sources), form, **beside)

@@ -108,7 +108,20 @@ def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
             )
         if len(shape) == len(largest) and shape != largest and sorted(shape) == sorted(largest):
             return f"; the axes of {name} are in another order: transpose it"
+        if name == "y_pred" and (cure := cure_of_members(arrays[0][1], shape)):
+            return f"; {cure}"
     return ""
+
+
+def cure_of_members(truth: tuple[int, ...], means: tuple[int, ...]) -> str:
+    """Return the constructors for a forecast of these shapes if it has one axis more than the truth, else ""."""
+    without = [(*means[:place], *means[place + 1 :]) for place in range(len(means))]
+    if truth == () or truth not in without:
+        return ""
+    return (
+        "if y_pred holds the members of an ensemble, pass Predictions.from_ensemble(y_true, y_pred, y_std), "
+        "where y_std may be missing; if draws, Predictions.from_samples(y_true, y_pred)"
+    )
 
 
 @np.errstate(all="ignore")

@@ -89,6 +89,11 @@ class Form(ABC):
         """Read the truth; ``options`` are those of the form."""
         return read_floats(y_true, "y_true")
 
+    @classmethod
+    def with_stated(cls, y_true: Any, arrays: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+        """Add options that are not given but stated by the arrays themselves, such as names of classes."""
+        return options
+
     @abstractmethod
     def arrays(self) -> dict[str, AnyArray]:
         """Arrays to store, by name; by default each has the truth's shape, or that and more axes at the end."""

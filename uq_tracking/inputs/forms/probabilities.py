@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from uq_tracking.checks import as_names, check_flag, whole_number
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read, read_floats
+from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, is_a, read, read_floats
 from uq_tracking.inputs.convert import FloatArray as AnyFloats
 from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
 from uq_tracking.inputs.validation import Defect, Finding, Scan, check_shapes
@@ -99,6 +99,13 @@ class Probabilities(Form):
     @override
     def read_truth(cls, y_true: Any, **options: Any) -> Source:
         return read_class_labels(y_true, options.get("classes"))
+
+    @classmethod
+    @override
+    def with_stated(cls, y_true: Any, arrays: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+        if options.get("classes") is not None:
+            return options
+        return {**options, "classes": stated_names(y_true, arrays.get("probs"))}
 
     @classmethod
     @override
@@ -510,6 +517,28 @@ def read_class_labels(value: Any, names: Sequence[str] | None = None) -> Source:
             "alphabetical: classes=numpy.unique(labels)"
         )
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
+
+
+def stated_names(labels: Any, probs: Any) -> tuple[str, ...] | None:
+    """Names of the classes in the order of ``probs``, where labels or the columns of ``probs`` leave no doubt.
+
+    Names are the columns' if labels are text; those of a `datasets.ClassLabel`; and the categories of a pandas
+    categorical if they are in alphabetical order, because both their codes and scikit-learn then number them alike.
+    """
+    features = getattr(getattr(labels, "features", None), "names", None)
+    if is_a(labels, "datasets", "Column") and features is not None:
+        return tuple(features)
+    categories = getattr(getattr(labels, "cat", labels), "categories", None)
+    has_columns = is_a(probs, "pandas", "DataFrame") and np.asarray(labels).dtype.kind not in "biuf"
+    names = list(probs.columns if has_columns else () if categories is None else categories)
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    if not has_columns and names != sorted(names):
+        raise InputTypeError(
+            f"labels have the categories {', '.join(names)}, which are not in alphabetical order; pass classes=, all "
+            "names in the order of the classes in probs, or probs as a DataFrame with these columns"
+        )
+    return tuple(names)
 
 
 def _numbered(source: Source, names: tuple[str, ...]) -> Source:

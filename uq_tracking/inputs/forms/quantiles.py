@@ -14,7 +14,7 @@ from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.axes import check_members, members_first, read_equal, without_members
-from uq_tracking.inputs.convert import FloatArray, Source
+from uq_tracking.inputs.convert import FloatArray, Source, check_alignment
 from uq_tracking.inputs.forms.form import Columns, Scored, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.typed import override
@@ -98,10 +98,7 @@ class Interval(Quantiles):
     def read(  # type: ignore[override]
         cls, truth: Source, *, low: Any, high: Any, y_pred: Any, level: float, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
-        if not (isinstance(level, Real) and 0 < level < 1):
-            raise SettingsError(
-                f"level is {value_text(level)}; pass a probability between 0 and 1, for example 0.9"
-            )
+        _check_level(level)
         own = {} if y_pred is None else {"y_pred": y_pred}
         sources = read_equal(truth, low=low, high=high, **own)[1:]
         below, above, *point = (source.values for source in sources)
@@ -120,6 +117,37 @@ class Interval(Quantiles):
         if key == "crps":
             return "an interval alone does not determine it; pass quantiles at more levels"
         return super().why_not(key, facts, size)
+
+
+def ends_of(
+    truth: Source, low: Any, high: Any, level: Sequence[float], axis: int | None
+) -> tuple[Source, list[float]]:
+    """Read the ends of central intervals at K levels as quantiles, shape (2 K, ...), with the levels of these."""
+    for one in level:
+        _check_level(one)
+    ends = [members_first(end, name, truth, axis, "level") for end, name in ((low, "low"), (high, "high"))]
+    check_alignment([(end.name, end.axes) for end in ends])
+    for end in ends:
+        if len(end.values) != len(level):
+            raise ShapeError(
+                f"{end.name} has {len(end.values)} levels, but level has {len(level)}; pass one for each"
+            )
+        check_members(truth, end, None, "level", fewest=1)
+    below, above = ends
+    masks = [np.False_ if end.left_out is None else end.left_out for end in ends]
+    left_out = np.concatenate([np.broadcast_to(mask, below.values.shape) for mask in masks])
+    shares = np.asarray(level, dtype=np.float64)
+    ends_first = below._replace(
+        values=np.concatenate([below.values, above.values]), left_out=left_out if left_out.any() else None
+    )
+    return ends_first, [*(1 - shares) / 2, *(1 + shares) / 2]
+
+
+def _check_level(level: Any) -> None:
+    if not (isinstance(level, Real) and 0 < float(level) < 1):
+        raise SettingsError(
+            f"level is {value_text(level)}; pass a probability between 0 and 1, for example 0.9"
+        )
 
 
 def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
