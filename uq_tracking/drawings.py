@@ -91,10 +91,9 @@ class MapSpec:
 
     ``function(target, mean, std, *, scale, unit, image=None, title=None, **more)``, or its dotted name, receives 2-D
     arrays of equal shape, with NaN targets where there is no ground truth; ``scale`` maps std to the error's color
-    scale (MeRCI's lambda), so that it covers ``alpha`` of the errors; ``interval`` times std is half of the 95 %
-    interval; ``epistemic`` and ``aleatoric`` are passed if known. Panels with a name other than ``uncertainty`` are
-    stored as ``uq_map/<case>_<name>``. With ``limits``, a function of all cases, or its dotted name, each panel
-    receives its result as ``limits``.
+    scale (MeRCI's lambda), so that it covers ``alpha`` of the errors; ``epistemic`` and ``aleatoric`` are passed if
+    known. Panels with a name other than ``uncertainty`` are stored as ``uq_map/<case>_<name>``. With ``limits``, a
+    function of all cases, or its dotted name, each panel receives its result as ``limits``.
 
     For ``task="classification"`` it is ``function(labels, probs, *, classes=None, image=None, title=None)``, with
     labels of shape (height, width), -1 where missing, and probabilities of shape (height, width, C).

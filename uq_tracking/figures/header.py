@@ -87,9 +87,9 @@ def report_header(
     return style.plain_texts(figure)
 
 
-def title_lines(text: str, room: float) -> list[Line]:
+def title_lines(text: str, room: float, largest: float = style.TITLE) -> list[Line]:
     """Set a title on one line, if necessary in a smaller font, or on two; cut anything longer in the middle."""
-    size = style.TITLE * min(1.0, room / text_width(text, style.TITLE, "bold"))
+    size = min(largest, style.TITLE * room / text_width(text, style.TITLE, "bold"))
     if size >= style.TEXT:
         return [Line(text, size, weight="bold")]
     room *= HINTED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from matplotlib.patches import Patch
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.panels import (
+    Drawn,
     Limits,
     Masked,
     Origin,
@@ -25,31 +25,28 @@ from uq_tracking.figures.panels import (
     color_bar,
     distinct_limits,
     draw_panels,
+    framed,
     layout_for,
     picture,
     plain,
     reduced,
     shown_pixels,
-    title_over,
     told_mean,
 )
-from uq_tracking.figures.style import new_figure, plain_texts, readable
+from uq_tracking.figures.style import plain_texts, readable
 from uq_tracking.formatting import axis_label, one_line, shorten
 
 FloatArray = npt.NDArray[np.float64]
 Values = npt.NDArray[Any]
 
-TIMES, PLUS_MINUS = "\N{MULTIPLICATION SIGN}", "\N{PLUS-MINUS SIGN}"
-LARGEST_Z = 4.0
-"""Standardized errors beyond this have the last color."""
+TIMES = "\N{MULTIPLICATION SIGN}"
 PERCENTILES: dict[Scale, tuple[float, float]] = {
     "value": (0.5, 99.5),
     "error": (0.0, 99.0),
-    "std": (0.5, 99.5),
     "part": (0.0, 99.5),
 }
-DEFAULT_LIMITS = {"image": (0.0, 1.0), **dict.fromkeys(PERCENTILES, (0.0, 1.0)), "z": (-LARGEST_Z, LARGEST_Z)}
-LABELS: dict[Scale, str] = {"value": "value", "error": "error", "std": "std", "part": "std", "z": "z"}
+DEFAULT_LIMITS = {"image": (0.0, 1.0), **dict.fromkeys(PERCENTILES, (0.0, 1.0))}
+LABELS: dict[Scale, str] = {"error": "error", "value": "value", "part": "std"}
 MOST_PIXELS = 1 << 22
 """Pixels that determine the color limits of a case."""
 MOST_NAMED = 9
@@ -64,8 +61,6 @@ def uncertainty_map(
     std: npt.ArrayLike,
     *,
     scale: float,
-    alpha: float = 0.95,
-    interval: float | None = NormalDist().inv_cdf(0.975),
     epistemic: npt.ArrayLike | None = None,
     aleatoric: npt.ArrayLike | None = None,
     unit: str | None = None,
@@ -74,14 +69,12 @@ def uncertainty_map(
     limits: Limits | None = None,
     origin: Origin = "upper",
 ) -> Figure:
-    """Draw one 2-D case: target, prediction, error, uncertainty, and the error in units of the uncertainty.
+    """Draw one 2-D case: the absolute error beside the rescaled std, and the target beside the prediction.
 
     Target and prediction share a color scale, as do the absolute error and ``scale * std``: a useful uncertainty
-    looks like the error, bright where the error is large and dark elsewhere. The std itself has its own colors, and
-    z = (target
-    - prediction) / std has a diverging scale: where it is deep red or blue, the truth lies outside the 95 % interval.
-    Pixels without ground truth are hatched; a color bar has a pointed end if values lie beyond its limits. Maps with
-    more pixels than a panel are reduced by block means.
+    looks like the error beside it, bright where the error is large and dark elsewhere. Pixels without truth are
+    hatched; a color bar has a pointed end if values lie beyond its limits. Maps with more pixels than a panel are
+    reduced by block means.
 
     Parameters
     ----------
@@ -90,11 +83,7 @@ def uncertainty_map(
     mean, std : array, shape (height, width)
         Prediction and its standard deviation.
     scale : float
-        Factor on ``std``, usually MeRCI's lambda, which makes the rescaled std cover ``alpha`` of the errors.
-    alpha : float
-        The share of the errors that ``scale * std`` covers.
-    interval : float, optional
-        Half-width of the 95 % interval in standard deviations, 1.96 for a Gaussian; None if there is none.
+        Factor on ``std``, usually MeRCI's lambda, which makes the rescaled std cover a given share of the errors.
     epistemic, aleatoric : array, shape (height, width), optional
         Parts of the std, if known.
     unit : str, optional
@@ -104,7 +93,7 @@ def uncertainty_map(
     title : str, optional
         Title of the whole figure, for instance the case's name.
     limits : dict of (low, high), optional
-        Color limits of ``value``, ``error``, ``std`` and ``part``; by default those of this case.
+        Color limits of ``value``, ``error`` and ``part``; by default those of this case.
     origin : {"upper", "lower"}
         Where the first row is drawn.
 
@@ -137,62 +126,39 @@ def uncertainty_map(
             f"scale is {scale}; pass a finite factor >= 0 for the std, such as MeRCI's lambda or 1.0"
         )
     check_origin(origin)
-    panels = _panels(arrays, known, float(scale), interval)
-    given = dict(limits or {})
-    if not {panel.scale for panel in panels} <= {"z", *given}:
-        given = _own_limits(arrays, known, float(scale)) | given
-    shared = DEFAULT_LIMITS | given
     pictures = [] if image is None else [picture(plain(image))]
-    layout = layout_for(shapes[0], len(panels) + len(pictures), with_image=bool(pictures))
-    if layout.rows == 2:  # truth, prediction and their disagreement above errors and uncertainties
-        order = [0, 1, 5, 6, 2, 3, 4, 7]
-        panels = [panels[place] for place in order if place < len(panels)]
-    figure = new_figure(layout.size, "constrained")
-    drawn = draw_panels(figure, [*pictures, *panels], shared, layout, origin)
-    marks = () if interval is None else (-LARGEST_Z, -interval, 0.0, interval, LARGEST_Z)
+    panels = _panels(arrays, known, float(scale))
+    given = dict(limits or {})
+    if not {panel.scale for panel in panels} <= given.keys():
+        given = _own_limits(arrays, known, float(scale)) | given
+    used = DEFAULT_LIMITS | given
+    layout = layout_for(shapes[0], [*pictures, *panels], used)
+    if layout.rows == 2 and shapes[0][0] >= 0.45 * shapes[0][1]:  # the parts of the std right of both rows
+        panels = [panels[place] for place in (0, 1, 4, 2, 3, 5) if place < len(panels)]
+    figure = framed(layout, title)
+    drawn = draw_panels(figure, [*pictures, *panels], used, layout, origin)
     for name, label in LABELS.items():
-        there = drawn.get(name, [])
-        for bar in [[one] for one in there] if name == "part" else [there]:
-            if name == "z":
-                color_bar(figure, bar, label, layout, marks)
-            elif bar:
-                color_bar(figure, bar, axis_label(label, "target", unit), layout)
-    calibrated = (
-        "" if alpha >= 1 else f"; a calibrated Gaussian needs {NormalDist().inv_cdf((1 + alpha) / 2):.2f}"
-    )
-    note = (
-        f"{readable(scale)} {TIMES} std is the std on the error's colors: stretched by lambda = {readable(scale)}, "
-        f"it covers {100 * alpha:g} % of all errors{calibrated}. z = error / std. Hatched: no ground truth."
-    )
-    title_over(figure, title, note)
+        rows: dict[float, list[Drawn]] = {}
+        for ax, shown in drawn.get(name, []):
+            rows.setdefault(round(ax.get_position().y0, 3), []).append((ax, shown))
+        for row in rows.values():
+            color_bar(figure, row, axis_label(label, "target", unit), layout)
     return plain_texts(figure)
 
 
-def _panels(
-    arrays: Sequence[Values], parts: Mapping[str, Values], scale: float, interval: float | None
-) -> list[Panel]:
-    """Return the panels, with those that share colors side by side.
+def _panels(arrays: Sequence[Values], parts: Mapping[str, Values], scale: float) -> list[Panel]:
+    """Return the panels, with those that share colors side by side."""
 
-    The signed error in units of the std has the last color where a std of 0 is wrong.
-    """
-    limit = np.inf if interval is None else interval
-
-    def shown(t: Values, m: Values, s: Values, *more: Values) -> Sequence[Values]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.clip(np.where(t == m, 0.0, (t - m) / s), -2 * LARGEST_Z, 2 * LARGEST_Z)
-        known = np.where(np.isfinite(t - m), 1.0, np.nan)
-        return [t, m, s, np.abs(m - t), z * known, 100.0 * (np.abs(z) > limit) * known, *more]
+    def shown(t: Values, m: Values, *more: Values) -> Sequence[Values]:
+        return [t, m, np.abs(m - t), *more]
 
     found = reduced(*arrays, *parts.values(), of=shown)
-    (target, _), (mean, _), (own, own_mean), (error, error_mean), (z, _), (_, outside), *rest = found
-    text = "" if interval is None else f", {told_mean(outside)} % outside {PLUS_MINUS}{readable(limit)}"
+    (target, _), (mean, _), (error, error_mean), (std, std_mean), *rest = found
     return [
+        Panel(f"error, mean {told_mean(error_mean)}", error, "error"),
+        Panel(f"{readable(scale)} {TIMES} std, mean {told_mean(scale * std_mean)}", scale * std, "error"),
         Panel("target", target, "value"),
         Panel("prediction", mean, "value"),
-        Panel(f"absolute error, mean {told_mean(error_mean)}", error, "error"),
-        Panel(f"{readable(scale)} {TIMES} std, mean {told_mean(scale * own_mean)}", scale * own, "error"),
-        Panel(f"std, mean {told_mean(own_mean)}", own, "std"),
-        Panel(f"z{text}", z, "z"),
         *(Panel(f"{name} std", part, "part") for name, (part, _) in zip(parts, rest, strict=True)),
     ]
 
@@ -212,7 +178,6 @@ def _own_limits(
         shown: dict[Scale, list[FloatArray]] = {
             "value": [target, mean],
             "error": [np.abs(mean - target), scale * std],
-            "std": [std],
             "part": known_parts,
         }
     limits: dict[str, tuple[float, float]] = {}
@@ -255,7 +220,7 @@ def class_map(
     title: str | None = None,
     origin: Origin = "upper",
 ) -> Figure:
-    """Draw one 2-D case: true classes, predicted classes, where they differ, and the predictive entropy.
+    """Draw one 2-D case: wrong pixels beside the predictive entropy, and true classes beside predicted ones.
 
     A useful uncertainty looks like the error: bright where the prediction is wrong, dark elsewhere. Entropy is shown
     from 0 to its 99th percentile. Maps with more pixels than a panel are reduced: classes by subsampling, the others
@@ -300,19 +265,19 @@ def class_map(
     share_text = f"{readable(100 * share)} % wrong" if math.isfinite(share) else "undefined"
     panels = [
         *([] if image is None else [picture(plain(image))]),
-        Panel("label", _colored(truth, p.shape[-1]), "class"),
-        Panel("prediction", _colored(predicted, p.shape[-1]), "class"),
         Panel(f"error, {share_text}", error, "error"),
         Panel(f"entropy, mean {told_mean(mean)}", uncertain, "entropy"),
+        Panel("label", _colored(truth, p.shape[-1]), "class"),
+        Panel("prediction", _colored(predicted, p.shape[-1]), "class"),
     ]
-    layout = layout_for(truth.shape, len(panels), with_image=image is not None)
-    beside = layout.rows == 2  # room for the legend to the right of the prediction
-    width, height = layout.size
-    figure = new_figure((width + 0.5, height) if beside else (width, height + 0.6), "constrained")
     seen = uncertain.compressed()
     highest = float(np.percentile(seen, 99) or seen.max() or 1.0)
     limits = {"image": (0.0, 1.0), "class": (0.0, 1.0), "error": (0.0, 1.0), "entropy": (0.0, highest)}
-    drawn = draw_panels(figure, panels, limits, layout, origin)
+    layout = layout_for(truth.shape, panels, limits)
+    beside = layout.rows == 2 and layout.bars == "right"  # room for the legend to the right of the prediction
+    right, below = (0.5, 0.0) if beside else (0.0, 0.6)
+    figure = framed(layout, title, right, below)
+    drawn = draw_panels(figure, panels, limits, layout, origin, below)
     color_bar(figure, drawn["entropy"], "entropy [nats]", layout)
     look: dict[str, Any] = {"fontsize": style.TICKS - 1, "frameon": False, "labelcolor": "black"}
     look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
@@ -321,8 +286,7 @@ def class_map(
         prediction, _ = drawn["class"][1]
         prediction.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.04, 1.0), **look)
     else:
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, **look)
-    title_over(figure, title)
+        figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 0.01), ncols=4, **look)
     return plain_texts(figure)
 
 

@@ -16,8 +16,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
-from uq_tracking.figures.header import Line, put_header, title_lines
-from uq_tracking.figures.style import MARGIN, readable, wrapped
+from uq_tracking.figures.header import HINTED, SPACING, put_header, title_lines
+from uq_tracking.figures.style import MARGIN, new_figure, readable
 from uq_tracking.formatting import one_line
 
 FloatArray = npt.NDArray[np.float64]
@@ -26,19 +26,22 @@ Masked = Any
 
 BAND = 1 << 18
 """Pixels reduced at a time, so that large maps need little memory."""
-Scale = Literal["value", "error", "std", "part", "z", "entropy", "image", "class"]
+Scale = Literal["value", "error", "part", "entropy", "image", "class"]
 COLORS: dict[str, str] = {
     "value": "viridis",
     "error": "magma",
-    "std": "cividis",
     "part": "cividis",
-    "z": "RdBu_r",
     "entropy": "magma",
     "image": "gray",
 }
 """Color maps; classes have their own colors."""
-WIDE, TALL, SIDE = 4.4, 5.0, 2.7
+WIDE, TALL, SIDE = 3.4, 4.2, 2.1
 """Longer side, in inches, of a panel that is much wider than tall, much taller than wide, or nearly square."""
+BAR, BETWEEN, EDGE = 0.6, 0.12, 0.11
+"""Inches for a color bar and its label, without its numbers, between panels, and at the border of the figure."""
+SCALE_BELOW = 0.85
+"""Inches below panels with a color bar there."""
+LARGEST_TITLE = 26.0
 LONGEST = 6.0
 """Above this aspect ratio a map is stretched, so that it does not become a line."""
 
@@ -144,13 +147,15 @@ def distinct_limits(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Layout:
-    """An arrangement of panels: size of the figure, rows and columns of its grid, and the place of each panel."""
+    """An arrangement of panels, in inches: the size of all, and left, top, width and height of each.
+
+    Measured, not solved: matplotlib's own layout takes longer than all drawing.
+    """
 
     size: tuple[float, float]
-    rows: int
-    columns: int
-    places: Sequence[tuple[int | slice, int]]
+    places: Sequence[tuple[float, float, float, float]]
     bars: Literal["right", "bottom"] = "right"
+    rows: int = 1
 
 
 def shown_pixels(ratio: float) -> int:
@@ -159,41 +164,79 @@ def shown_pixels(ratio: float) -> int:
     return int(style.DPI * (WIDE if ratio < 0.45 else TALL if ratio > 2.2 else SIDE * max(ratio, 1.0) ** 0.5))
 
 
-def layout_for(shape: tuple[int, ...], panels: int, *, with_image: bool) -> Layout:
-    """Arrange this many maps: in pairs if wide, in a row if tall, else in two rows with the image on their left.
-
-    The image, if there is one, comes first and counts as one of them.
-    """
+def layout_for(shape: tuple[int, ...], panels: Sequence[Panel], limits: Limits) -> Layout:
+    """Arrange maps: in pairs if wide, in a row if tall, else in two rows; an image, the first, stands apart."""
+    numbers = [readable(end) for panel in panels for end in limits[panel.scale]]
+    bar = BAR + max(style.text_width(number, style.TICKS - 1) for number in numbers) / 72
     ratio = min(max(shape[0] / shape[1], 1 / LONGEST), LONGEST)
+    images = [panel for panel in panels if panel.scale == "image"]
+    count = len(panels) - len(images)
     if ratio < 0.45:
-        rows = -(-(panels + with_image) // 2)
-        places = [(0, 0)] * with_image + [divmod(k, 2) for k in range(2 * with_image, panels + with_image)]
-        return Layout((11.0, rows * (WIDE * ratio + 0.5) + 0.9), rows, 2, places)
-    if ratio > 2.2:
-        size = (panels * max(TALL / ratio, 1.75) + 0.2, 7.0)
-        return Layout(size, 1, panels, [(0, column) for column in range(panels)], "bottom")
-    side, across = SIDE / max(ratio, 1.0) ** 0.5, -(-(panels - with_image) // 2)
-    cells = [divmod(k, across) for k in range(panels - with_image)]
-    beside: list[tuple[int | slice, int]] = [(slice(None), 0)] * with_image
-    columns = across + with_image
-    size = (columns * (side + 0.55) + 0.3, 2 * (side * ratio + 0.45) + 0.9)
-    return Layout(size, 2, columns, beside + [(row, column + with_image) for row, column in cells])
+        width, height, across = WIDE, WIDE * ratio, 2
+    elif ratio > 2.2:
+        width, height, across = max(TALL / ratio, 1.55), max(TALL, 1.55 * ratio), count
+    else:
+        width = SIDE / max(ratio, 1.0) ** 0.5
+        height, across = width * ratio, -(-count // 2)
+    two_lines = any(_lines(panel.title, width) > 1 for panel in panels)
+    over = 0.45 if two_lines else 0.27
+    pitch, rows = over + height + BETWEEN, -(-count // across)
+    first = EDGE + bool(images and ratio >= 0.45) * (width + BETWEEN)  # left of all but the image
+    above = bool(images and ratio < 0.45) * pitch
+    gap = 3 * BETWEEN if ratio > 2.2 else BETWEEN  # for the numbers below
+    apart = 0.0 if ratio > 2.2 else bar - gap  # the third column stands right of the color bars
+    cells = [divmod(place, across) for place in range(count)]
+    places = [
+        (first + column * (width + gap) + (column > 1) * apart, above + row * pitch + over, width, height)
+        for row, column in cells
+    ]
+    middle = over if above or rows == 1 else (rows * pitch - BETWEEN + over - height) / 2
+    right = max(left for left, *_ in places) + width + (gap if ratio > 2.2 else bar)
+    bottom = above + rows * pitch - BETWEEN + (SCALE_BELOW if ratio > 2.2 else EDGE)
+    beside = [(EDGE, middle, width, height)] * len(images)
+    return Layout((right, bottom), beside + places, "bottom" if ratio > 2.2 else "right", rows)
+
+
+def _lines(title: str, width: float) -> int:
+    """Return the number of lines of a panel's title, broken at its comma if it is wider than the panel."""
+    return 1 + (", " in title and style.text_width(title, style.TICKS) > 72 * width)
+
+
+def framed(layout: Layout, title: str | None, right: float = 0.0, below: float = 0.0) -> Figure:
+    """Make the figure of a layout, with more room if asked for, and a bold title above.
+
+    The title is legible where the picture is shown 256 pixels wide, as trackers do.
+    """
+    width, height = layout.size[0] + right, layout.size[1] + below
+    room = HINTED * (72 * width - 2 * MARGIN)
+    lines = title_lines(one_line(title), room, min(72 * width / 22, LARGEST_TITLE)) if title else []
+    top = (MARGIN + SPACING * sum(line.size for line in lines)) / 72 if lines else 0.0
+    figure = new_figure((width, height + top), None)
+    put_header(figure, lines)
+    return figure
 
 
 def draw_panels(
-    figure: Figure, panels: Sequence[Panel], limits: Limits, layout: Layout, origin: Origin
+    figure: Figure,
+    panels: Sequence[Panel],
+    limits: Limits,
+    layout: Layout,
+    origin: Origin,
+    below: float = 0.0,
 ) -> dict[Scale, list[Drawn]]:
-    """Draw panels in their places; returns those of each scale."""
-    cells = figure.add_gridspec(layout.rows, layout.columns)
+    """Draw panels in their places, above the room left below; returns those of each scale."""
+    width, height = figure.get_size_inches()
+    top = height - below - layout.size[1]
     drawn: dict[Scale, list[Drawn]] = {}
-    for panel, (row, column) in zip(panels, layout.places, strict=True):
-        ax = figure.add_subplot(cells[row, column])
-        shown = _show(ax, panel, limits[panel.scale], origin)
+    for panel, (left, down, across, along) in zip(panels, layout.places, strict=True):
+        place = (left / width, 1 - (top + down + along) / height, across / width, along / height)
+        ax = figure.add_axes(place)
+        shown = _show(ax, panel, limits[panel.scale], origin, across)
         drawn.setdefault(panel.scale, []).append((ax, shown))
     return drawn
 
 
-def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin) -> AxesImage:
+def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin, across: float) -> AxesImage:
     missing = np.ma.getmaskarray(panel.values)
     ax.patch.set(facecolor=style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
     if panel.scale != "image" and missing.any():
@@ -209,7 +252,7 @@ def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin) -
     for axis in (ax.xaxis, ax.yaxis):  # so that they need not be measured
         axis.set_visible(False)
     ax.spines[:].set(visible=True, color=style.QUIET, linewidth=0.8)
-    name = panel.title.replace(", ", ",\n") if height > 2.2 * width else panel.title
+    name = panel.title.replace(", ", ",\n") if _lines(panel.title, across) > 1 else panel.title
     ax.set_title(name, fontsize=style.TICKS, color="black", fontweight="normal", loc="center", y=1.0, pad=4)
     if missing.all():
         ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}
@@ -218,18 +261,16 @@ def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin) -
     return shown
 
 
-def color_bar(
-    figure: Figure, drawn: Sequence[Drawn], label: str, layout: Layout, marks: Sequence[float] = ()
-) -> None:
+def color_bar(figure: Figure, drawn: Sequence[Drawn], label: str, layout: Layout) -> None:
     """Draw the color bar that panels share at the edge of the last one, without moving any.
 
-    Its ends are pointed if values lie beyond them, and it labels its limits, or the values of ``marks``.
+    Its ends are pointed if values lie beyond them, and it labels its limits.
     """
     ax, shown = drawn[-1]
     low, high = shown.get_clim()
     seen = np.concatenate([np.ma.compressed(np.ma.asarray(image.get_array())) for _, image in drawn])
     under, over = bool((seen < low).any()), bool((seen > high).any())
-    width, height = figure.get_size_inches() / (layout.columns, layout.rows)
+    _, _, width, height = layout.places[-1]
     right = layout.bars == "right"
     place = (1 + 0.1 / width, 0.0, 0.13 / width, 1.0) if right else (0.0, -0.22 / height, 1.0, 0.13 / height)
     bar = figure.colorbar(
@@ -239,25 +280,15 @@ def color_bar(
     axis, other = (bar.ax.yaxis, bar.ax.xaxis) if right else (bar.ax.xaxis, bar.ax.yaxis)
     other.set_visible(False)
     middle = (low + high) / 2
-    if marks:
-        ticks = list(marks)
-    elif np.allclose(seen, middle, rtol=1e-6, atol=0.0) and np.allclose(
+    if np.allclose(seen, middle, rtol=1e-6, atol=0.0) and np.allclose(
         (low, high), distinct_limits(middle, middle)
     ):
         ticks = [middle]  # a constant map, with limits made up around its value
     else:  # both limits, and round ones in between that leave them room
-        room = (0.14 if right else 0.45) * (high - low)
-        inner = MaxNLocator(5 if right else 2).tick_values(low, high)
+        inches = height if right else width
+        room = (0.29 if right else 0.7) / inches * (high - low)
+        inner = MaxNLocator(min(5, max(1, int(inches / 0.4))) if right else 2).tick_values(low, high)
         ticks = [low, *(float(tick) for tick in inner if low + room < tick < high - room), high]
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(style.TickNumbers())
     style.style_color_bar(bar, label, size=style.TICKS, ticks=style.TICKS - 1)
-
-
-def title_over(figure: Figure, title: str | None, note: str = "") -> None:
-    """Put a bold title above all panels, cut to the figure's width, and a sentence below it."""
-    width = 72 * figure.get_figwidth() - 2 * MARGIN
-    lines = title_lines(one_line(title), width) if title else []
-    lines += [Line(text, style.SMALL, style.QUIET) for text in wrapped(note.split(), style.SMALL, width)]
-    if lines:
-        put_header(figure, lines)

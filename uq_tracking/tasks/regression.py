@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
-from uq_tracking.families import family_of
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.convert import read
@@ -82,17 +81,10 @@ class Regression(Task):
 
     def map_options(self, report: Any) -> dict[str, Any]:
         """``scale`` brings standard deviations to the scale of the errors: MeRCI's lambda, else 1."""
-        scores, settings = report.scores, report.settings
+        scores = report.scores
         known = scores.get("mean_std") and "merci" in scores
         scale = scores["merci"] / scores["mean_std"] if known else 1.0
-        told = settings.get("distribution") is None  # in other forms the interval is not a multiple of std
-        interval = float(family_of(Settings.from_dict(settings)).central(0.95)) if told else None
-        return {
-            "scale": scale,
-            "alpha": settings.get("alpha", Settings().alpha),
-            "interval": interval,
-            "unit": settings.get("unit"),
-        }
+        return {"scale": scale, "unit": report.settings.get("unit")}
 
     def case_error(self, case: Case) -> float:
         """The case's RMSE."""
