@@ -429,6 +429,61 @@ def test_logged_runs_and_old_ones_that_are_rescored(tmp_path):
     assert uq.compare(place, baseline="a").difference("b", "crps").interval == again.interval
 
 
+def seeds_of(truth, scale, rng, runs=3):
+    return [
+        uq.evaluate(truth, truth + scale * rng.normal(size=len(truth)), np.ones(len(truth)))
+        for _ in range(runs)
+    ]
+
+
+def test_the_spread_of_seeds_says_nothing_of_methods_on_other_targets():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, 300))
+    found = uq.compare(
+        {"a": seeds_of(one, 1, rng), "b": seeds_of(other, 2, rng), "c": seeds_of(one, 2, rng)}, baseline="a"
+    )
+    assert found.difference("b", "crps").verdict == "unknown"
+    assert found.difference("c", "crps").verdict == "worse"
+    assert "No differences over runs between b and a: they were scored on other targets." in found.answer
+    folds = [seeds_of(part, 1, rng, 1)[0] for part in rng.normal(size=(6, 300))]
+    apart = uq.compare({"a": folds[:3], "b": folds[3:]}, baseline="a")  # their spread is that of data too
+    assert apart.difference("b", "crps").how == "over runs"
+
+
+def test_skill_is_the_share_of_the_baselines_loss_with_an_interval():
+    made = several(2000, 3, seed=1, worse=0.2)
+    found = uq.compare(made, baseline="m1")
+    one, other = (
+        contributions(made[name].blocks.loss("crps"), made[name].blocks.sums[-1]) for name in ("m0", "m1")
+    )
+    ratio = one[0] / other[0]
+    low, high = paired((ratio, one[1] / other[0]), (0.0, ratio * other[1] / other[0]))
+    skill = found.difference("m0", "crps_skill")
+    assert_allclose(skill.value, 1 - ratio, rtol=1e-9)
+    assert_allclose(skill.interval, (1 - high, 1 - low), rtol=1e-6)
+    assert (skill.how, skill.verdict) == ("paired blocks", "better")
+    assert found.difference("m2", "crps_skill").verdict == "worse"
+    ends = " to ".join(f"{100 * end:.2g}" for end in skill.interval)
+    said = f"crps skill against m1: m0 +{100 * skill.value:.2g} % ({ends} %), m2 -"
+    assert any(sentence.startswith(said) for sentence in found.answer)
+    cell = found.difference_table["m0"]["crps_skill"]
+    assert_allclose((cell.value, *cell.interval), [100 * part for part in (skill.value, *skill.interval)])
+    assert uq.Comparison.from_json(found.to_json()) == found
+    assert uq.compare(made, baseline="m1", metrics=["rmse"]).difference("m0", "crps_skill") is None
+
+
+def test_skill_over_runs_is_that_of_the_mean_loss():
+    rng = np.random.default_rng(3)
+    truth = rng.normal(size=500)
+    made = {"a": seeds_of(truth, 1, rng, 4), "b": seeds_of(truth, 1.5, rng, 5)}
+    mine, theirs = (np.array([report.scores["crps"] for report in made[name]]) for name in "ab")
+    skill = uq.compare(made, baseline="b").difference("a", "crps_skill")
+    ratio = mine.mean() / theirs.mean()
+    low, high = stats.ttest_ind(mine, ratio * theirs, equal_var=False).confidence_interval()
+    assert_allclose(skill.value, 1 - ratio)
+    assert_allclose(skill.interval, (1 - ratio - high / theirs.mean(), 1 - ratio - low / theirs.mean()))
+
+
 # ---------------------------------------- simulation
 
 
@@ -461,17 +516,31 @@ def runs_of(rng, draw, n, methods, scale=1.0):
     return made
 
 
+def classes_of(rng, draw, n, methods, scale=1.0):
+    """Equal classifiers, or the second worse: the true log odds with errors of one law, the same for all classes."""
+    logits, made = rng.normal(size=(n, 3)), []
+    odds = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    labels = (rng.uniform(size=(n, 1)) > odds.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    for k in range(methods):
+        error = np.stack([draw(rng, n) for _ in range(3)], axis=1) * (scale if k == 1 else 1.0)
+        weights = np.exp(logits + 0.7 * error)
+        report = uq.evaluate(labels, probs=weights / weights.sum(axis=1, keepdims=True), metrics=["brier"])
+        made.append(ScoredRun(f"m{k}", f"m{k}", None, report))
+    return made
+
+
 def judged(made):
     """Differences of all methods to the best, as `compare` finds them."""
     blocks, problems = same_blocks(made)
     assert not problems
-    return Pairs(by_method(made), {}, blocks, 0.95, 0).ties(find(["crps"])[0])
+    (metric,) = find(list(made[0].report.scores), made[0].report.task)
+    return Pairs(by_method(made), {}, blocks, 0.95, 0).ties(metric)
 
 
-def share(draw, n, methods, repeats, seed, scale=1.0):
+def share(draw, n, methods, repeats, seed, scale=1.0, of=runs_of):
     """Share of the sets in which not all methods are tied."""
     rng = np.random.default_rng(seed)
-    found = [judged(runs_of(rng, draw, n, methods, scale)) for _ in range(repeats)]
+    found = [judged(of(rng, draw, n, methods, scale)) for _ in range(repeats)]
     assert all(tie.how == "paired blocks" for ties in found for tie in ties)
     return np.mean([any(tie.verdict == "worse" for tie in ties) for ties in found])
 
@@ -483,6 +552,24 @@ LAWS = {"independent": independent, "autoregressive": autoregressive, "images": 
 @pytest.mark.parametrize(("law", "pinned"), [("independent", 3), ("autoregressive", 1), ("images", 2)])
 def test_equal_methods_are_rarely_told_apart(law, pinned):
     assert round(40 * share(LAWS[law], 1000, 2, 40, 1)) == pinned
+
+
+@pytest.mark.parametrize(("law", "pinned"), [("independent", 2), ("autoregressive", 1), ("images", 1)])
+def test_equal_classifiers_are_rarely_told_apart(law, pinned):
+    assert round(40 * share(LAWS[law], 1000, 2, 40, 1, of=classes_of)) == pinned
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("n", [1000, 10_000])
+@pytest.mark.parametrize("law", LAWS)
+def test_two_equal_classifiers_are_told_apart_in_five_percent(law, n):
+    assert share(LAWS[law], n, 2, 1000, 2, of=classes_of) <= 0.085
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("law", LAWS)
+def test_twenty_equal_classifiers_are_tied_in_93_percent(law):
+    assert share(LAWS[law], 1000, 20, 300, 3, of=classes_of) <= 0.07 + 0.03
 
 
 @pytest.mark.simulation

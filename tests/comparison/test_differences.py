@@ -44,6 +44,13 @@ class TestOverRuns:
         relative = np.mean(mine) / np.mean(theirs) - 1
         assert_allclose(found.difference("bad", "crps").relative, relative, rtol=1e-9)
 
+    def test_the_mean_of_seeds_has_students_interval(self, seeds):
+        values = [report.scores["crps"] for report in seeds["bad"]]
+        cell = uq.compare(seeds, metrics=["crps"], level=0.9).table["bad"]["crps"]
+        expected = stats.ttest_1samp(values, 0).confidence_interval(0.9)
+        assert cell.interval == pytest.approx(tuple(expected), rel=1e-9)
+        assert uq.compare({"bad": seeds["bad"][:2]}).table["bad"]["crps"].interval is None
+
     def test_what_is_not_distinguishable_from_the_best_is_marked(self, seeds):
         found = uq.compare(seeds, metrics=["crps"])
         best = next(name for name in found.methods if found.table[name]["crps"].best)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pytest
 
 import uq_tracking as uq
@@ -68,6 +69,34 @@ class TestSplits:
         assert sizes(store) == {"mcd [val]": 3, "mcd [test]": 2}
         labels = {run.label for run in uq.compare(f"dir:{store.path}").runs}
         assert {"mcd-0 [val]", "mcd-0 [test]", "mcd-2 [val]"} <= labels
+
+    def test_each_is_judged_by_itself_the_test_split_first(self, store):
+        for method, scale in (("good", 1.0), ("bad", 2.0)):
+            for seed in range(3):
+                run = store.create(f"{method}-{seed}")
+                for split in ("a val", "test"):
+                    truth, mean, std = samples(len(split), 200)
+                    noise = np.random.default_rng([seed, len(method)]).normal(size=200)
+                    uq.log(
+                        truth,
+                        mean + 0.1 * scale * noise,
+                        std * scale,
+                        run=run,
+                        split=split,
+                        method=method,
+                        **QUICK,
+                    )
+        found = uq.compare(f"dir:{store.path}", baseline="bad [test]")
+        assert found.methods == ("good [test]", "bad [test]", "good [a val]", "bad [a val]")
+        assert set(found.ranks["crps"].values()) == {1, 2}
+        assert {tie.method.partition(" ")[2] + tie.reference.partition(" ")[2] for tie in found.ties} == {
+            "[test][test]",
+            "[a val][a val]",
+        }
+        assert found.answer[0].startswith("good [test] is better than bad [test] by ")
+        assert found.answer[1].startswith("good [a val] is better than bad [a val] by ")
+        assert found.difference_table.names() == ("good [test]",)
+        assert found.agreement.keys == ()
 
     def test_runs_with_and_without_a_split_stay_apart(self, store):
         for seed in range(2):

@@ -59,6 +59,8 @@ class TestText:
         other = report_of({"accuracy": 1.0}, task="classification")
         text = str(uq.compare({**reports, "cls": other}))
         assert "skipped cls: it scores classification" in text
+        many = uq.compare({**reports, **{f"c{k}": other for k in range(6)}})
+        assert "skipped c0, c1, c2, c3 and 2 more: it scores classification" in " ".join(str(many).split())
 
     def test_control_characters_do_not_reach_the_terminal(self, nasty):
         assert "\x1b" not in str(nasty)

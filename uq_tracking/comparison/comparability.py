@@ -137,6 +137,10 @@ def _shown(value: Any) -> str:
 
 
 def _named(runs: Sequence[ScoredRun]) -> str:
-    names = [run.label for run in runs]
+    return some_of([run.label for run in runs])
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
     rest = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")

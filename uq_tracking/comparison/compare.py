@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uq_tracking.checks import check_callable, check_text, named_options, path_of, read_json, whole_number
 from uq_tracking.comparison import comparability
-from uq_tracking.comparison.differences import Pairs, answer, leave_out_groups, same_blocks
+from uq_tracking.comparison.differences import (
+    SKILLS,
+    Pairs,
+    answer,
+    leave_out_groups,
+    other_targets,
+    same_blocks,
+    skill_sentences,
+)
 from uq_tracking.comparison.facts import (
     Facts,
     MetricKeys,
@@ -23,7 +31,16 @@ from uq_tracking.comparison.facts import (
 )
 from uq_tracking.comparison.maps import map_cases
 from uq_tracking.comparison.page import comparison_page
-from uq_tracking.comparison.runs import RunSource, SkippedRun, by_method, collect, named, once
+from uq_tracking.comparison.runs import (
+    RunSource,
+    SkippedRun,
+    by_method,
+    by_part,
+    collect,
+    data_of,
+    named,
+    once,
+)
 from uq_tracking.comparison.table import difference_table, disagreement, score_table, without_value
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
 from uq_tracking.formatting import encodable, shorten
@@ -112,7 +129,9 @@ class Comparison(Facts):
         if not self.differences:
             return [replace(scores, remarks=remarks)]
         judged = [metric.key for metric in shown if metric.direction is not None]
-        return [scores, replace(self.difference_table.select(judged), remarks=remarks)]
+        known = {column.key for column in self.difference_table.columns}
+        skills = [SKILLS[key] for key in judged if SKILLS.get(key) in known]
+        return [scores, replace(self.difference_table.select([*skills, *judged]), remarks=remarks)]
 
     def plot(self, curve: str = "overview", *, ax: Axes | None = None) -> Figure:
         """Overlay a curve of all runs, with methods in the colors of the page.
@@ -361,7 +380,9 @@ def compare(
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
     left, unpaired = leave_out_groups(runs, chosen)
     blocks, refused = same_blocks(runs)
-    pairs = Pairs(groups, left, blocks, level, seed)
+    data = data_of(runs)
+    pairs = Pairs(groups, left, blocks, level, seed, data)
+    parts = [replace(pairs, groups=part) for part in by_part(groups, data)]
     cases = cast(Maps, checked_maps(maps))
     drawn, problems = ((), []) if cases is False else map_cases(groups, cases)
     judging = [metric for metric in chosen if metric.direction is not None]
@@ -372,8 +393,10 @@ def compare(
         headline=headline(chosen) if metrics is None else tuple(metric.key for metric in chosen),
         level=level,
         baseline=baseline,
-        differences=() if baseline is None else pairs.against(baseline, judging),
-        ties=tuple(tie for metric in judging for tie in pairs.ties(metric)),
+        differences=tuple(
+            item for part in parts if baseline in part.groups for item in part.against(str(baseline), judging)
+        ),
+        ties=tuple(tie for metric in judging for part in parts for tie in part.ties(metric)),
         maps=drawn,
         warnings=(*comparability.warnings(runs), *unpaired, *problems),
         skipped=tuple(skipped),
@@ -381,7 +404,10 @@ def compare(
     )
     in_unit = [metric for metric in found.shown() if metric.family == "scoring" and metric.unit == "target"]
     judge = next((metric for metric in in_unit if metric.direction is not None), found.sorted_by)
-    return replace(found, answer=(*answer(pairs, judge, found.unit), *refused))
+    said = [sentence for part in parts for sentence in answer(part, judge, found.unit)]
+    apart = (sentence for part in parts for sentence in other_targets(part))
+    skills = skill_sentences(baseline, found.differences)
+    return replace(found, answer=(*dict.fromkeys(said), *skills, *apart, *refused))
 
 
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean, variance
 from typing import Literal
@@ -32,9 +32,9 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from uq_tracking.comparison.runs import ScoredRun, by_method, losses_of, mean_losses
+from uq_tracking.comparison.runs import ScoredRun, by_method, is_alike, losses_of, mean_losses
 from uq_tracking.errors import UQTrackingError
-from uq_tracking.formatting import format_interval, format_number, listed
+from uq_tracking.formatting import format_interval, format_number, format_percent, listed
 from uq_tracking.inference.enough import FEWEST_GROUPS
 from uq_tracking.inference.intervals import LeftOut, leave_out
 from uq_tracking.inference.limits import Range
@@ -67,6 +67,8 @@ DRAWS = 50_000
 """Number of simulated ranges; their 95 % point is then known to 1 %, with a single degree of freedom to 4 %."""
 FREEDOMS = np.geomspace(1, 200, 24)
 """Degrees of freedom for which ranges are simulated."""
+SKILLS = {"crps": "crps_skill", "brier": "brier_skill"}
+"""Share by which a method lowers the baseline's loss, by the key of the loss."""
 MOSTLY = 0.8
 """A difference is found mostly if it is in this share of cases."""
 
@@ -116,6 +118,8 @@ class Pairs:
     level: float
     seed: int
     """Of the resamples that show how large the largest of many differences is by chance."""
+    data: Mapping[str, int] = field(default_factory=dict)
+    """Number of the targets that a run was scored on, by its label; empty if they are not known for all."""
 
     def difference(self, name: str, reference: str, metric: Metric, methods: int = 2) -> Difference | None:
         """Return the difference in one metric; None if either has no value, or an infinite one.
@@ -133,9 +137,7 @@ class Pairs:
         if max(map(abs, (value, *(interval or ())))) <= ROUNDING * max(map(abs, means)):
             value, interval = 0.0, None if interval is None else (0.0, 0.0)
             effect = None if effect is None else 0.0
-        verdict: Verdict = "unknown"
-        if interval is not None:
-            verdict = "better" if interval[1] < 0 else "worse" if interval[0] > 0 else "indistinguishable"
+        verdict = _verdict(interval)
         if metric.direction == "higher":
             value, interval = -value, None if interval is None else (-interval[1], -interval[0])
             effect = None if effect is None else -effect
@@ -146,7 +148,28 @@ class Pairs:
         """Return the differences of every other method to the baseline."""
         others = [name for name in self.groups if name != baseline]
         found = [self.difference(name, baseline, metric) for name in others for metric in metrics]
+        found += [
+            self.skill(name, baseline, metric)
+            for name in others
+            for metric in metrics
+            if metric.key in SKILLS
+        ]
         return tuple(item for item in found if item is not None)
+
+    def skill(self, name: str, baseline: str, metric: Metric) -> Difference | None:
+        """Return by which share a method lowers a loss of the baseline; None if either has no value.
+
+        With the share held, the interval is that of the loss less this share of the baseline's.
+        """
+        one, other = self.groups[name], self.groups[baseline]
+        mine, theirs = losses_of(one, metric), losses_of(other, metric)
+        if not mine or not theirs or not all(map(math.isfinite, (*mine, *theirs))) or fmean(theirs) <= 0:
+            return None
+        ratio = fmean(mine) / fmean(theirs)
+        limits, how, _ = self._interval(one, other, metric, 2, ratio)
+        value, key, loss = 1 - ratio, SKILLS[metric.key], fmean(theirs)
+        interval = None if limits is None else (value - limits[1] / loss, value - limits[0] / loss)
+        return Difference(name, baseline, key, value, interval, how, _verdict(limits, value * loss))
 
     def ties(self, metric: Metric) -> list[Difference]:
         """Return differences of all methods to the best one, with verdicts that hold for all pairs jointly.
@@ -178,37 +201,60 @@ class Pairs:
         return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
 
     def _interval(
-        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, methods: int
+        self,
+        one: Sequence[ScoredRun],
+        other: Sequence[ScoredRun],
+        metric: Metric,
+        methods: int,
+        times: float = 1.0,
     ) -> tuple[Range | None, How, float | None]:
-        """Return the interval of the difference of mean losses, how it was made, and the size of the effect."""
-        mine, theirs = losses_of(one, metric), losses_of(other, metric)
-        runs, paired = min(len(mine), len(theirs)), self._paired(one, other, metric, methods)
+        """Return the interval of the difference of mean losses, how it was made, and the size of the effect.
+
+        ``times`` multiplies the losses of the other.
+        """
+        if not is_alike(one, other, self.data):
+            return None, "none", None
+        mine, theirs = losses_of(one, metric), [times * loss for loss in losses_of(other, metric)]
+        runs, paired = min(len(mine), len(theirs)), self._paired(one, other, metric, methods, times)
         moves = self._moves(one, metric), self._moves(other, metric)
         by_blocks = moves[0] is not None and moves[1] is not None
-        if runs > 2 or (runs == 2 and paired is None and not by_blocks):
+        if (runs > 2 or (runs == 2 and paired is None and not by_blocks)) and not self.apart(one, other):
             return welch(mine, theirs, self.level, methods), "over runs", cohens_d(mine, theirs)
         if paired is not None:
             return paired[0], "paired groups", paired[1]
         if moves[0] is not None and moves[1] is not None:
             value = fmean(mine) - fmean(theirs)
             pairs = math.comb(methods, 2)
-            return limits_by_blocks(value, moves[0] - moves[1], self.level, pairs), "paired blocks", None
+            together = moves[0] - times * moves[1]
+            return limits_by_blocks(value, together, self.level, pairs), "paired blocks", None
         ranges = [_loss_range(runs, metric) for runs in (one, other)] if len(mine) == len(theirs) == 1 else []
         if ranges and ranges[0] is not None and ranges[1] is not None:
-            wider = joint_factor(methods, self.level)
-            return mover(mine[0], ranges[0], theirs[0], ranges[1], wider), "from the intervals", None
+            wider, scaled = joint_factor(methods, self.level), (times * ranges[1][0], times * ranges[1][1])
+            return mover(mine[0], ranges[0], theirs[0], scaled, wider), "from the intervals", None
         return None, "none", None
 
+    def apart(self, one: Sequence[ScoredRun], other: Sequence[ScoredRun]) -> bool:
+        """Return whether no targets are common, so that the spread over runs of the same targets says nothing."""
+        mine, theirs = ({self.data.get(run.label) for run in runs} for runs in (one, other))
+        return mine.isdisjoint(theirs) and min(len(mine), len(theirs)) == 1
+
     def _paired(
-        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, methods: int
+        self,
+        one: Sequence[ScoredRun],
+        other: Sequence[ScoredRun],
+        metric: Metric,
+        methods: int,
+        times: float,
     ) -> tuple[Range, float | None] | None:
         """Return interval and effect size over groups; None if the groups do not show them."""
         first, second = self._without(one, metric), self._without(other, metric)
         if first is None or second is None or (self._hides(one, metric) and self._hides(other, metric)):
             return None
-        value = fmean(losses_of(one, metric)) - fmean(losses_of(other, metric))
+        value = fmean(losses_of(one, metric)) - times * fmean(losses_of(other, metric))
         level = 1 - (1 - self.level) / math.comb(methods, 2)
-        return paired_limits(value, first - second, [self.left[run.label] for run in (*one, *other)], level)
+        return paired_limits(
+            value, first - times * second, [self.left[run.label] for run in (*one, *other)], level
+        )
 
     def _hides(self, runs: Sequence[ScoredRun], metric: Metric) -> bool:
         """True if no run has the errors that show how a metric varies between groups."""
@@ -241,6 +287,13 @@ class Pairs:
                 return None
             found.append([metric.loss(value) for value in moved.tolist()])
         return np.asarray(np.mean(found, axis=0))
+
+
+def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
+    """Return what the interval of a loss says once it is moved down."""
+    if interval is None:
+        return "unknown"
+    return "better" if interval[1] < moved else "worse" if interval[0] > moved else "indistinguishable"
 
 
 SAID = 3
@@ -292,6 +345,33 @@ def _amount(gap: Difference, metric: Metric, unit: str | None) -> str:
     ends = format_interval((abs(low), abs(high)))[1:-1].replace(", ", " to ")
     measure = f" {unit_text(metric.unit, unit)}".rstrip() if unit or "target" not in metric.unit else ""
     return f"{format_number(abs(gap.value), 2)}{measure} {metric.key} ({ends})"
+
+
+def skill_sentences(baseline: str | None, differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield by how many per cent the methods' CRPS or Brier score is better than the baseline's."""
+    for key, name in SKILLS.items():
+        found = sorted((item for item in differences if item.metric == name), key=lambda item: -item.value)
+        if found:
+            texts = (f"{item.method} {_percent(item)}" for item in found[:SAID])
+            yield f"{key} skill against {baseline}: {', '.join(texts)}."
+
+
+def _percent(item: Difference) -> str:
+    ends = (
+        ""
+        if item.interval is None
+        else f" ({' to '.join(format_number(100 * end, 2) for end in item.interval)} %)"
+    )
+    return f"{format_percent(item.value)}{ends}"
+
+
+def other_targets(pairs: Pairs) -> Iterator[str]:
+    """Yield which methods of many runs are not compared, as they share no targets with the first."""
+    groups = {name: runs for name, runs in pairs.groups.items() if len(runs) >= MANY_RUNS}
+    first = next(iter(groups), "")
+    others = [name for name in groups if pairs.apart(groups[first], groups[name])]
+    if others:
+        yield f"No differences over runs between {listed(others)} and {first}: they were scored on other targets."
 
 
 def _judged(differences: Sequence[Difference], is_tied: Mapping[str, bool]) -> list[Difference]:

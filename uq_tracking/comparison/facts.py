@@ -16,7 +16,7 @@ from uq_tracking.checks import as_names
 from uq_tracking.comparison.curves import Overlay, overlays
 from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.maps import MapCase
-from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method, mean_losses
+from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method, by_part, data_of, mean_losses
 from uq_tracking.errors import FileFormatError, UnknownMetricError
 from uq_tracking.inference import words
 from uq_tracking.metrics.registry import FAMILIES, Metric, check_known
@@ -215,6 +215,10 @@ def _counted(counter: Counter[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counter.most_common())
 
 
+def _places(part: Mapping[str, Sequence[ScoredRun]], metric: Metric) -> dict[str, int]:
+    return {} if metric.direction is None else ranks(mean_losses(part, metric))
+
+
 @dataclass(frozen=True)
 class Facts:
     """Facts of a comparison; attributes as those of `Comparison`, which shows them."""
@@ -247,12 +251,16 @@ class Facts:
 
     @cached_property
     def groups(self) -> dict[str, list[ScoredRun]]:
-        """The runs of each method; the best method by ``sorted_by`` comes first."""
+        """The runs of each method; the best by ``sorted_by`` comes first, of the test split if there are several."""
         groups, first = by_method(self.runs), self.sorted_by
-        if first is None:
-            return groups
-        losses = mean_losses(groups, first)
-        return {name: groups[name] for name in (*sorted(losses, key=losses.__getitem__), *groups)}
+        losses = {} if first is None else mean_losses(groups, first)
+        best = {name: groups[name] for name in (*sorted(losses, key=losses.__getitem__), *groups)}
+        return {name: groups[name] for part in by_part(best, data_of(self.runs)) for name in part}
+
+    @cached_property
+    def parts(self) -> list[dict[str, Sequence[ScoredRun]]]:
+        """The runs of each method, by the splits or outputs that are not ranked against each other."""
+        return by_part(self.groups, data_of(self.runs))
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -278,7 +286,7 @@ class Facts:
     def ranks(self) -> dict[str, dict[str, int]]:
         """Rank of each method by each judging metric, 1 for the best; without methods that have no value."""
         return {
-            metric.key: {} if metric.direction is None else ranks(mean_losses(self.groups, metric))
+            metric.key: {name: place for part in self.parts for name, place in _places(part, metric).items()}
             for metric in self.ordered_metrics
         }
 
@@ -314,8 +322,8 @@ class Facts:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How similarly the metrics rank the methods."""
-        return agreement(self.ranks)
+        """How similarly the metrics rank the methods, of the first split if there are more."""
+        return agreement({metric.key: _places(self.parts[0], metric) for metric in self.ordered_metrics})
 
     @cached_property
     def curves(self) -> dict[str, Overlay]:

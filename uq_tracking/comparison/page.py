@@ -20,7 +20,7 @@ from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.comparison.curves import FloatArray, Overlay
 from uq_tracking.comparison.facts import UNJUDGED, Facts, MethodVerdict, by_family, family
-from uq_tracking.comparison.table import disagreement, intervals_used, without_value
+from uq_tracking.comparison.table import disagreement, intervals_used, skipped_by_reason, without_value
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
@@ -103,6 +103,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             settings=SETTINGS,
             half=any(run.of_half for run in facts.runs),
             class_tables=_classes(facts),
+            skipped=skipped_by_reason(facts.skipped),
         )
     )
 

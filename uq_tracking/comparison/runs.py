@@ -12,9 +12,9 @@ from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
 from uq_tracking.formatting import run_text
 from uq_tracking.metrics.registry import Metric, is_infinite
-from uq_tracking.report import Report
+from uq_tracking.report import Report, same_targets, targets_of
 from uq_tracking.runs.read import LoggedRun, logged_runs
-from uq_tracking.tracking.names import REPORT_FILE, file_name
+from uq_tracking.tracking.names import REPORT_FILE, file_name, split_order
 
 T = TypeVar("T")
 
@@ -124,6 +124,42 @@ def by_value(runs: Iterable[ScoredRun], of: Callable[[ScoredRun], T]) -> dict[T,
     for run in runs:
         groups.setdefault(of(run), []).append(run)
     return groups
+
+
+def data_of(runs: Sequence[ScoredRun]) -> dict[str, int]:
+    """Return the number of the targets of each run, by label; nothing if some report does not describe them."""
+    if any(targets_of(run.report) is None for run in runs):
+        return {}
+    first: list[ScoredRun] = []
+    found: dict[str, int] = {}
+    for run in runs:
+        known = (k for k, other in enumerate(first) if same_targets(other.report, run.report))
+        found[run.label] = next(known, len(first))
+        first += [run] if found[run.label] == len(first) else []
+    return found
+
+
+def is_alike(one: Iterable[ScoredRun], other: Iterable[ScoredRun], data: Mapping[str, int]) -> bool:
+    """Return whether two methods have runs of the same split, or of the same targets."""
+    first, second = list(one), list(other)
+    splits = ({run.split for run in runs} for runs in (first, second))
+    numbers = ({data[run.label] for run in runs if run.label in data} for runs in (first, second))
+    return any(not mine.isdisjoint(theirs) for mine, theirs in (tuple(splits), tuple(numbers)))
+
+
+def by_part(
+    groups: Mapping[str, Sequence[ScoredRun]], data: Mapping[str, int]
+) -> list[dict[str, Sequence[ScoredRun]]]:
+    """Return the methods of each split or output, the test split first: only these are ranked against each other."""
+    parts: list[dict[str, Sequence[ScoredRun]]] = []
+    for name, runs in sorted(groups.items(), key=lambda item: split_order(item[1][0].split)):
+        known = (part for part in parts if is_alike(runs, next(iter(part.values())), data))
+        part = next(known, None)
+        if part is None:
+            parts.append({name: runs})
+        else:
+            part[name] = runs
+    return parts
 
 
 def collect(

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from uq_tracking.comparison.differences import MOSTLY, found_mostly
+from scipy import special
+
+from uq_tracking.comparison.comparability import some_of
+from uq_tracking.comparison.differences import MANY_RUNS, MOSTLY, SKILLS, Difference, found_mostly
 from uq_tracking.comparison.facts import Facts, family
-from uq_tracking.comparison.runs import ScoredRun, mean_losses, values_of
+from uq_tracking.comparison.runs import ScoredRun, SkippedRun, mean_losses, values_of
 from uq_tracking.formatting import format_number
 from uq_tracking.metrics.registry import FAMILIES, Metric
 from uq_tracking.tables import NO_VALUE, Cell, Column, Mark, Row, Table, metric_column
@@ -36,22 +39,40 @@ def score_table(facts: Facts) -> Table:
         lead=tuple(f"{name}: {verdict.text}" for name, verdict in facts.verdicts.items()),
         warnings=facts.warnings,
         notes=tuple(_legend(facts)),
-        remarks=tuple(f"skipped {run.label}: {run.reason}" for run in facts.skipped),
+        remarks=tuple(
+            f"skipped {names}: {reason}" for reason, names in skipped_by_reason(facts.skipped).items()
+        ),
     )
+
+
+def skipped_by_reason(skipped: Sequence[SkippedRun]) -> dict[str, str]:
+    """Return the names of the runs that were skipped for each reason."""
+    found: dict[str, list[str]] = {}
+    for run in skipped:
+        found.setdefault(run.reason, []).append(run.label)
+    return {reason: some_of(names) for reason, names in found.items()}
 
 
 def difference_table(facts: Facts) -> Table:
     """Return every method minus the baseline, for the metrics that judge."""
     metrics = [metric for metric in facts.ordered_metrics if metric.direction is not None]
+    skills = {name: key for key, name in SKILLS.items() if any(d.metric == name for d in facts.differences)}
     notes = [f"better, worse or = not distinguishable at {facts.level:.0%}; ? no interval"]
     if any(found.effect is not None for found in facts.differences):
         notes.append("d: the difference over the standard deviation of differences of groups, or of runs")
     return Table(
         corner="method",
-        columns=_columns(facts, metrics),
+        columns=(
+            *(Column(name, "%", "higher", headline=key in facts.headline) for name, key in skills.items()),
+            *_columns(facts, metrics),
+        ),
         rows=tuple(
-            Row(name, {metric.key: _difference(facts, name, metric) for metric in metrics})
-            for name in facts.methods
+            Row(
+                name,
+                {key: _skill(facts.difference(name, key)) for key in skills}
+                | {metric.key: _difference(facts, name, metric) for metric in metrics},
+            )
+            for name in next((part for part in facts.parts if facts.baseline in part), {})
             if name != facts.baseline
         ),
         title=f"difference to {facts.baseline}",
@@ -83,6 +104,14 @@ def _difference(facts: Facts, method: str, metric: Metric) -> Cell:
         return Cell()
     gap = theirs - mine if metric.direction == "higher" else mine - theirs
     return Cell(gap, words="none", mark="unknown")
+
+
+def _skill(found: Difference | None) -> Cell:
+    """Return a share in per cent."""
+    if found is None:
+        return Cell()
+    ends = None if found.interval is None else (100 * found.interval[0], 100 * found.interval[1])
+    return Cell(100 * found.value, words=found.how, interval=ends, mark=found.verdict)
 
 
 def _bound_rows(facts: Facts) -> Iterator[Row]:
@@ -122,13 +151,16 @@ def _cell(values: Sequence[float], **known: Any) -> Cell:
 
 def _method_cell(facts: Facts, name: str, metric: Metric) -> Cell:
     runs, places = facts.groups[name], facts.ranks[metric.key]
-    rank, last = places.get(name), max(places.values(), default=None)
+    part = next(part for part in facts.parts if name in part)
+    rank, last = places.get(name), max((places[other] for other in part if other in places), default=None)
     reasons = {run.report.undefined[metric.key] for run in runs if metric.key in run.report.undefined}
     values = values_of(runs, metric)
     return _cell(
         values,
         of=len(runs),
-        interval=runs[0].report.intervals.get(metric.key) if len(runs) == 1 else None,
+        interval=runs[0].report.intervals.get(metric.key)
+        if len(runs) == 1
+        else _over_runs(values, facts.level),
         rank=rank,
         worst_rank=None if rank is None else last,
         mark=_mark(rank, last, name in facts.tied_with_best.get(metric.key, ())),
@@ -136,6 +168,14 @@ def _method_cell(facts: Facts, name: str, metric: Metric) -> Cell:
         if values and math.isfinite(fmean(values))
         else "; ".join(sorted(reasons)) or "not computed",
     )
+
+
+def _over_runs(values: Sequence[float], level: float) -> tuple[float, float] | None:
+    """Return Student's interval of the mean over runs; None of fewer than three."""
+    if len(values) < MANY_RUNS or not math.isfinite(fmean(values)):
+        return None
+    half = float(special.stdtrit(len(values) - 1, (1 + level) / 2)) * stdev(values) / math.sqrt(len(values))
+    return fmean(values) - half, fmean(values) + half
 
 
 def _mark(rank: int | None, last: int | None, is_tied: bool) -> Mark | None:

@@ -113,7 +113,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The words, or the value with its spread or range; for a difference, also its relative size."""
+        """The words, or the value with its spread or range; for a difference, its size or else interval."""
         if self.value is None:
             return NO_VALUE if self.words is None else self.words
         text = format_score(self.value)
@@ -124,6 +124,8 @@ class Cell:
         sizes = [] if self.relative is None else [format_percent(self.relative)]
         sizes += [] if self.effect is None else [f"d {format_number(self.effect, 2)}"]
         text += f" ({', '.join(sizes)})" if sizes else ""
+        if self.is_difference and self.interval is not None and not sizes:
+            text += f" {self.interval_text}"
         return text if self.upper is None else f"{text} .. {format_score(self.upper)}"
 
     @property

@@ -171,6 +171,15 @@ def tag_name(tag: str, split: str | None = None) -> str:
     return _joined(".", tag, split and split.replace("/", "."))
 
 
+def split_order(split: str | None) -> tuple[bool, bool, str]:
+    """Return where a split stands among others: none first, then the test split, then by name.
+
+    >>> sorted(["val", "train", "test/tx", None, "test"], key=split_order)
+    [None, 'test', 'test/tx', 'train', 'val']
+    """
+    return bool(split), (split or "").split("/")[0] != "test", split or ""
+
+
 def figure_name(name: str, split: str | None = None) -> str:
     """Name a figure, without suffix.
 
