@@ -11,11 +11,12 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
+.PHONY: help demo test test-engines simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
+	@echo "make test-engines    test Spark and Ray, and trackers that are too heavy for make test; needs Java 17"
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make simulate    count how often verdicts, floors and intervals are wrong, and write the tables of docs/intervals.md;"
@@ -46,11 +47,16 @@ demo: $(VENV)/.demo
 
 # Three workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
 # even where the environment says otherwise: hundreds of tests start a process.
-test simulate: export OMP_NUM_THREADS = 1
-test simulate: export PYTHONDONTWRITEBYTECODE =
+test test-engines simulate: export OMP_NUM_THREADS = 1
+test test-engines simulate: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+test-engines: $(VENV)/.test
+	@java -version 2>/dev/null || { echo "Spark needs Java: apt-get install -y openjdk-17-jre-headless"; exit 1; }
+	$(BIN)/python -m pip install --quiet --editable '.[engines]'
+	$(BIN)/python -m pytest -m engines tests
 
 simulate: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m simulation tests

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from uq_tracking import plugins
 from uq_tracking.checks import listing
-from uq_tracking.errors import SettingsError, UnknownOptionError
+from uq_tracking.errors import InputTypeError, SettingsError, UnknownOptionError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.convert import is_lazy
+from uq_tracking.inputs.convert import Pieces, is_lazy
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.labels import groups_of
 from uq_tracking.report import Report, Reports
 from uq_tracking.settings import SCORE_OPTIONS, Family, ScoreOptions
+from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_arrays import count_dask
+from uq_tracking.streams.engines import count_pieces, is_stream, stream_of
 from uq_tracking.tasks import Task, task_of
 
 if TYPE_CHECKING:
@@ -145,13 +147,30 @@ def evaluate(
     >>> round(report.scores["accuracy"], 3), round(report.scores["brier"], 3)
     (0.667, 0.46)
     """
-    forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs}, options)
+    arrays = {"y_pred": y_pred, "y_std": y_std, "probs": probs}
+    source = stream_of(y_true) if is_stream(y_true) else y_true
+    if isinstance(source, Accumulator):
+        check_alone(source, {**arrays, "outputs": outputs})
+        check_counted(evaluate, source, options)
+        return source.compute(**options)
+    forecast = Forecast.of(source, arrays, options)
     plan, given = planned(evaluate, task_of(forecast.kind), options)
-    if outputs is not None and not is_lazy(y_true):
-        parts = plan.split(forecast, outputs, given)
-        return Reports({name: own.report(data) for name, (own, data) in parts.items()})
-    if not is_lazy(y_true):
+    if is_lazy(forecast.y_true):
+        return count_lazy(plan, forecast, given, outputs).report(plan)
+    if outputs is None:
         return plan.report(forecast.predictions(**given))
+    parts = plan.split(forecast, outputs, given)
+    return Reports({name: own.report(data) for name, (own, data) in parts.items()})
+
+
+def count_lazy(
+    plan: Plan,
+    forecast: Forecast,
+    given: Mapping[str, Any],
+    outputs: Sequence[str] | None = None,
+    **cases: Any,
+) -> Accumulator:
+    """Count dask arrays, or predictions that are read in pieces; refuse what needs all samples at once."""
     asked = {
         "outputs": outputs,
         "reference": plan.options.reference,
@@ -161,7 +180,29 @@ def evaluate(
     refused = [name for name, value in asked.items() if value is not None]
     if refused:
         raise SettingsError(f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory")
-    return count_dask(plan, forecast, **given).report(plan)
+    if isinstance(forecast.y_true, Pieces):
+        return count_pieces(plan, forecast, given, **cases)
+    return count_dask(plan, forecast, **cases, **given)
+
+
+def check_alone(source: Any, beside: Mapping[str, Any]) -> None:
+    """Raise InputTypeError for arrays beside a report or an accumulator."""
+    spare = [name for name, value in beside.items() if value is not None]
+    if spare:
+        kind = type(source).__name__
+        raise InputTypeError(f"{' and '.join(spare)} are part of the {kind}; pass the {kind} alone")
+
+
+def check_counted(verb: Callable[..., Any], source: Accumulator, options: Mapping[str, Any]) -> None:
+    """Raise SettingsError for options that come too late for an accumulator."""
+    known = inspect.signature(source.compute).parameters.keys()
+    spare = options.keys() - known
+    if spare & source.settings.keys():
+        raise SettingsError(
+            f"the Accumulator already has its settings; pass {', '.join(sorted(spare))} when making it"
+        )
+    if spare:
+        raise UnknownOptionError(verb.__name__, spare, known)
 
 
 def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:

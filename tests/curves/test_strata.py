@@ -121,14 +121,14 @@ class TestLabelsOfTheLastAxes:
     def test_of_forms_streams_dask_and_slices(self):
         import dask.array as da
 
-        from uq_tracking.streams.blocks import array_blocks, evaluate_blocks
+        from uq_tracking.streams.blocks import array_blocks
 
         y, mean, std = self.arrays()
         options = {"by": self.HOURS, "curve_metrics": ["rmse"]}
         whole = uq.evaluate(y, mean, std, **options).strata
         lazy = [da.from_array(array, chunks=(20, 2)) for array in (y, mean, std)]
         assert_same(uq.evaluate(*lazy, **options).strata, whole)
-        assert_same(evaluate_blocks(array_blocks(y, mean, std, by=self.HOURS, samples=60)).strata, whole)
+        assert_same(uq.evaluate(array_blocks(y, mean, std, by=self.HOURS, samples=60)).strata, whole)
         draws = uq.Predictions.from_samples(y, np.stack([mean - std, mean + std]), by=self.HOURS)
         assert_same(uq.evaluate(draws, curve_metrics=["rmse"]).strata, whole)
         stream = uq.Accumulator()

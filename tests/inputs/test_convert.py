@@ -297,6 +297,9 @@ def test_what_numpy_would_read_item_by_item_is_refused_unread():
             read.append(place)
             raise IndexError(place)
 
+        def values(self):
+            raise AssertionError
+
     message = r"y_true is a \w+.Series, not an array; .* y_true\.values\(\) of a Darts series"
     with pytest.raises(InputTypeError, match=message):
         _floats(Series())

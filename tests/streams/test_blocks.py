@@ -9,31 +9,27 @@ from uq_tracking.errors import (
     InputTypeError,
     ShapeError,
 )
-from uq_tracking.streams.blocks import evaluate_blocks
+from uq_tracking.streams.blocks import array_blocks
 
 from .made import batches, counted, predictions
 
 
-class TestBlocks:
+class TestBatches:
     def test_score_like_the_whole(self):
         data = predictions(n=5000)
-        seen = []
-        report = evaluate_blocks(batches(data, 1000), progress=seen.append, alpha=0.9)
+        report = uq.evaluate(iter(batches(data, 1000)), alpha=0.9)
         assert report == counted(data, alpha=0.9).compute()
-        assert seen == [1000] * 5
 
-    def test_dicts_and_predictions_are_blocks(self):
+    def test_dicts_and_predictions_are_batches(self):
         y, mean, std = predictions(n=100)
-        blocks = [{"y_true": y, "y_pred": mean, "y_std": std}]
-        assert evaluate_blocks(blocks) == evaluate_blocks([uq.Predictions(y, mean, std)])
+        made = [{"y_true": y, "y_pred": mean, "y_std": std}]
+        assert uq.evaluate(made) == uq.evaluate([uq.Predictions(y, mean, std)])
 
     def test_other_things_are_not(self):
-        with pytest.raises(InputTypeError, match="a block is of type int; it must be"):
-            evaluate_blocks([3])
+        with pytest.raises(InputTypeError, match="a batch is of type int; it must be"):
+            uq.evaluate(iter([3]))
 
     def test_memory_maps_and_zarr_are_cut_along_the_first_axis(self, tmp_path):
-        from uq_tracking.streams.blocks import array_blocks
-
         data = [column.reshape(50, 4, 10) for column in predictions(n=2000)]
         for k, column in enumerate(data):
             np.save(tmp_path / f"{k}.npy", column)
@@ -42,12 +38,10 @@ class TestBlocks:
         stores = [zarr.open_array(tmp_path / f"{k}.zarr", mode="r") for k in range(3)]
         whole = counted([column.reshape(-1) for column in data]).compute()
         for arrays in (maps, stores):
-            assert evaluate_blocks(array_blocks(*arrays, samples=300), maps=False) == whole
+            assert uq.evaluate(array_blocks(*arrays, samples=300)) == whole
         sizes = [block["y_true"].shape[0] for block in array_blocks(*stores, samples=300)]
         assert sizes == [7] * 7 + [1]
 
     def test_shapes_have_to_match(self):
-        from uq_tracking.streams.blocks import array_blocks
-
         with pytest.raises(ShapeError, match="shapes differ"):
             list(array_blocks(np.ones(3), np.ones(4), np.ones(3)))

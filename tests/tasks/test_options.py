@@ -7,7 +7,6 @@ import uq_tracking as uq
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
 from uq_tracking.evaluation.subsets import iid_stability
 from uq_tracking.runs import RescoreOptions
-from uq_tracking.streams.blocks import evaluate_blocks
 
 DATA = ([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])
 
@@ -86,7 +85,7 @@ def test_accumulators_check_their_options(options, match):
         (lambda: uq.recalibrate(uq.evaluate(*DATA), ["std_scaling"]), "no recalibration method is called"),
         (lambda: iid_stability(3), "draw is 3; pass a function"),
         (lambda: iid_stability(len, sizes=8), "sizes is 8; pass a list"),
-        (lambda: evaluate_blocks([{"y": 1}]), "use the names of the arguments of Accumulator.update"),
+        (lambda: uq.evaluate([{"y": 1}]), "use the names of the arguments of Accumulator.update"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_by_name(call, match):

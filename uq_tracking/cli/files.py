@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,7 +62,7 @@ def _read(
     from uq_tracking.files import read_blocks, read_predictions
     from uq_tracking.settings import EXACT_LIMIT
     from uq_tracking.streams.accumulator import Accumulator
-    from uq_tracking.streams.blocks import count_blocks
+    from uq_tracking.streams.blocks import arguments_of
 
     on_invalid = options.get("on_invalid", "raise")
     found = read_blocks(files, columns, on_invalid=on_invalid) if stream is not False else None
@@ -69,7 +70,11 @@ def _read(
         with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
             task = bar.add_task("scoring", total=found.total)
             counted = Accumulator(**options)
-            return count_blocks(counted, found.blocks, progress=lambda n: bar.advance(task, n)), {}
+            for block in found.blocks:
+                arguments = arguments_of(block)
+                counted.update(**arguments)
+                bar.advance(task, math.prod(arguments["y_true"].shape))
+            return counted, {}
     of_input = {name: options.pop(name) for name in ("unit", "std_floor", "on_invalid") if name in options}
     with messages.status(f"reading {files}"):
         return read_predictions(files, columns=columns, **of_input), options

@@ -100,7 +100,7 @@ class FileBlocks:
     total: int | None
     """Samples in all files; None if a file must be read to find out."""
     blocks: Iterator[Predictions | dict[str, Any]]
-    """Input for ``Accumulator.update`` and `evaluate_blocks`."""
+    """Batches for ``Accumulator.update``, or all of them for `evaluate`."""
 
 
 def read_blocks(
@@ -116,7 +116,7 @@ def read_blocks(
     Returns
     -------
     FileBlocks
-        Its blocks are input for ``Accumulator.update`` or `evaluate_blocks`.
+        Its blocks are batches for ``Accumulator.update``, or all of them for `evaluate`.
 
     Raises
     ------

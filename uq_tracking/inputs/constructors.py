@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
 from uq_tracking.checks import check_flag, value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, closest
 from uq_tracking.inputs.axes import read_equal
-from uq_tracking.inputs.convert import read_floats
+from uq_tracking.inputs.convert import Pieces, engine_of, read_floats
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import Density, MeanStd, Wording, evidential_stds
 from uq_tracking.inputs.forms.probabilities import Probabilities
@@ -56,6 +56,15 @@ class Options(Beside, total=False):
 
     std_floor: float | None
     unit: str | None
+
+
+class FrameOptions(Options, total=False):
+    """Options of `Predictions.from_frame`; those of class probabilities are explained in `from_probs`."""
+
+    logits: bool
+    ignore_label: int | None
+    classes: Sequence[str] | None
+    event: int | str | None
 
 
 class Constructors:
@@ -564,11 +573,16 @@ class Constructors:
         quantiles: Mapping[float, str] | None = None,
         interval: tuple[str, str, float] | None = None,
         samples: str | Sequence[str] | None = None,
-        **options: Unpack[Options],
+        probs: str | Sequence[str] | None = None,
+        **options: Unpack[FrameOptions],
     ) -> Self:
         """Columns of a table by name: pandas, polars, a dict of arrays, or anything similar.
 
-        State the uncertainty exactly once, by ``y_std``, ``quantiles``, ``interval`` or ``samples``.
+        State the uncertainty exactly once, by ``y_std``, ``quantiles``, ``interval``, ``samples`` or ``probs``.
+
+        A table that an engine holds (a Spark, Ray or dask DataFrame, a polars LazyFrame, a pyarrow dataset), a cursor
+        of a database and an iterator of tables are not read here: `evaluate` and `log` count their pieces where they
+        are, and add up.
 
         Parameters
         ----------
@@ -586,6 +600,9 @@ class Constructors:
             Columns of the lower and upper ends, and the probability between them, as for `from_interval`.
         samples : str or sequence of str, optional
             Columns of draws, or a pattern such as ``"draw_*"``, as for `from_samples`.
+        probs : str or sequence of str, optional
+            Columns of class probabilities in the order of the classes, or a pattern; or one column, of lists of them
+            or of the probability of class 1. As for `from_probs`, whose options then apply.
         **options
             As for `Predictions`; ``mask``, ``weights``, ``groups`` and ``by`` may also name columns.
 
@@ -604,27 +621,58 @@ class Constructors:
         array([1.5, 1.5])
         """
         own: Any = dict(options)
-        names, build = column_names(table), _stated(y_std, quantiles, interval, samples)
-        for option in COLUMN_OPTIONS:
-            if isinstance(own.get(option), str):
-                own[option] = _column(table, names, own[option], option)
-        truth = _column(table, names, y_true, "y_true")
-        point = None if y_pred is None else _column(table, names, y_pred, "y_pred")
-        if build == "quantiles" and quantiles:
-            columns = [
-                _column(table, names, name, f"quantiles[{level}]") for level, name in quantiles.items()
-            ]
-            return cls.from_quantiles(truth, columns, list(quantiles), point, axis=0, **own)
-        if build == "interval" and interval:
-            low, high = (_column(table, names, name, "interval") for name in interval[:2])
-            return cls.from_interval(truth, low, high, interval[2], point, **own)
-        if build == "samples":
-            draws = [_column(table, names, name, "samples") for name in _several(samples, names)]
-            return cls.from_samples(truth, draws, axis=0, **own)
-        if point is None:
+        stated: Any = {
+            "y_std": y_std,
+            "quantiles": quantiles,
+            "interval": interval,
+            "samples": samples,
+            "probs": probs,
+        }
+        build, engine = _stated(**stated), engine_of(table)
+        if build == "y_std" and y_pred is None:
             raise SettingsError("y_std needs a point prediction; name its column with y_pred=")
-        std = y_std if isinstance(y_std, Real) else _column(table, names, y_std, "y_std")
+        columns: dict[str, Any] = {"y_true": [y_true]} | ({} if y_pred is None else {"y_pred": [y_pred]})
+        columns |= {option: [own[option]] for option in COLUMN_OPTIONS if isinstance(own.get(option), str)}
+        if quantiles is not None:
+            columns |= {f"quantiles[{level}]": [name] for level, name in quantiles.items()}
+        elif interval is not None:
+            columns["interval"] = list(interval[:2])
+        elif not isinstance(y_std, Real):
+            columns[build] = [y_std] if build == "y_std" else stated[build]
+        if engine not in WITHOUT_NAMES:
+            columns = _found_columns(table, columns)
+        if engine is not None:
+            if arrays := [option for option in COLUMN_OPTIONS if not isinstance(own.get(option), str | None)]:
+                raise SettingsError(
+                    f"{', '.join(arrays)}: name a column, because this table is read in pieces"
+                )
+            made: Any = Pieces(
+                table,
+                None if engine in WITHOUT_NAMES else [name for names in columns.values() for name in names],
+                Probabilities if build == "probs" else MeanStd,
+                partial(cls.from_frame, y_true=y_true, y_pred=y_pred, **stated, **own),
+                {name: own[name] for name in ("on_invalid", "std_floor", "unit") if name in own},
+            )
+            return cast("Self", made)
+        found = {role: [table[name] for name in names] for role, names in columns.items()}
+        own |= {option: found[option][0] for option in COLUMN_OPTIONS if option in found}
+        (truth,), (point,) = found["y_true"], found.get("y_pred", [None])
+        if quantiles is not None:
+            arrays = [found[f"quantiles[{level}]"][0] for level in quantiles]
+            return cls.from_quantiles(truth, arrays, list(quantiles), point, axis=0, **own)
+        if interval is not None:
+            low, high = found["interval"]
+            return cls.from_interval(truth, low, high, interval[2], point, **own)
+        if samples is not None:
+            return cls.from_samples(truth, found["samples"], axis=0, **own)
+        if probs is not None:
+            return cls.from_probs(truth, _matrix(found["probs"]), **own)
+        std = y_std if isinstance(y_std, Real) else found["y_std"][0]
         return cls.of(MeanStd, truth, {"y_pred": point, "y_std": std}, **own)
+
+
+WITHOUT_NAMES = ("iterator", "cursor")
+"""Sources of tables whose columns are only known once a table has been read."""
 
 
 def column_names(table: Any) -> list[Any]:
@@ -637,10 +685,13 @@ def column_names(table: Any) -> list[Any]:
     """
     if isinstance(table, Mapping):
         return list(table)
-    for attribute in ("column_names", "columns"):
-        names = getattr(table, attribute, None)
-        if names is not None and hasattr(table, "__getitem__"):
-            return list(names)
+    if hasattr(table, "collect_schema"):
+        return list(table.collect_schema().names())  # a polars LazyFrame warns if asked for its columns
+    for source in (table, getattr(table, "schema", None)):
+        for attribute in ("column_names", "columns", "names"):
+            names = getattr(source, attribute, None)
+            if names is not None and (hasattr(table, "__getitem__") or engine_of(table) is not None):
+                return list(names() if callable(names) else names)
     raise InputTypeError(
         f"column names were given, but a {type(table).__name__} has no columns; pass a table first (a DataFrame or a "
         "dict of arrays), or pass arrays of quantiles, interval ends or draws to Predictions.from_quantiles, "
@@ -648,42 +699,63 @@ def column_names(table: Any) -> list[Any]:
     )
 
 
-def _column(table: Any, names: Sequence[Any], name: Any, role: str) -> Any:
-    try:
-        known = name in names
-    except (TypeError, ValueError):  # an array instead of a name
-        known = False
-    if known:
-        return table[name]
-    if not isinstance(name, str):
-        raise SettingsError(f"{role} is a {type(name).__name__}; with a table, pass the name of a column")
-    listed = ", ".join(map(str, names[:MOST_LISTED])) + (" ..." if len(names) > MOST_LISTED else "")
-    raise SettingsError(f"the table has no column {name!r} for {role}{closest(name, names)}; it has {listed}")
-
-
-def _several(samples: Any, names: Sequence[Any]) -> list[Any]:
-    if not isinstance(samples, str):
-        if not isinstance(samples, Iterable):
+def _found_columns(table: Any, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the names of columns by role, with patterns resolved; SettingsError if the table lacks one."""
+    names, found = column_names(table), {}
+    for role, wanted in columns.items():
+        found[role] = _several(wanted, names, role) if role in ("samples", "probs") else list(wanted)
+        for name in found[role]:
+            try:
+                known = name in names
+            except (TypeError, ValueError):  # an array instead of a name
+                known = False
+            if known:
+                continue
+            if not isinstance(name, str):
+                raise SettingsError(
+                    f"{role} is a {type(name).__name__}; with a table, pass the name of a column"
+                )
+            listed = ", ".join(map(str, names[:MOST_LISTED])) + (" ..." if len(names) > MOST_LISTED else "")
             raise SettingsError(
-                f"samples is {value_text(samples)}; pass the columns of the draws, or a pattern"
+                f"the table has no column {name!r} for {role}{closest(name, names)}; it has {listed}"
             )
-        return list(samples)
-    found = [name for name in names if fnmatchcase(str(name), samples)]
-    if not found:
-        raise SettingsError(
-            f"no column of the table matches {samples!r} for samples{closest(samples, names)}"
-        )
     return found
 
 
-def _stated(y_std: Any, quantiles: Any, interval: Any, samples: Any) -> str:
+def _several(wanted: Any, names: Sequence[Any], role: str) -> list[Any]:
+    if not isinstance(wanted, str):
+        if not isinstance(wanted, Iterable):
+            what = "the draws" if role == "samples" else "the classes"
+            raise SettingsError(f"{role} is {value_text(wanted)}; pass the columns of {what}, or a pattern")
+        return list(wanted)
+    found = [name for name in names if fnmatchcase(str(name), wanted)]
+    if not found:
+        raise SettingsError(f"no column of the table matches {wanted!r} for {role}{closest(wanted, names)}")
+    return found
+
+
+def _matrix(columns: Sequence[Any]) -> Any:
+    """Join columns of one number per class, or read a single one of lists of them."""
+    if len(columns) > 1:
+        return np.stack([np.asarray(column) for column in columns], axis=-1)
+    lists = np.asarray(columns[0])
+    return np.stack(list(lists)) if lists.dtype == object and lists.size else columns[0]
+
+
+def _stated(y_std: Any, quantiles: Any, interval: Any, samples: Any, probs: Any) -> str:
     """The one way in which the uncertainty is stated."""
-    given = {"y_std": y_std, "quantiles": quantiles, "interval": interval, "samples": samples}
+    given = {
+        "y_std": y_std,
+        "quantiles": quantiles,
+        "interval": interval,
+        "samples": samples,
+        "probs": probs,
+    }
     found = [name for name, value in given.items() if value is not None]
     if len(found) != 1:
         raise SettingsError(
             f"the uncertainty is stated by {' and '.join(found) or 'no column'}; state it once: y_std=, "
-            "quantiles={0.1: 'q10', ...}, interval=('low', 'high', 0.9) or samples="
+            "quantiles={0.1: 'q10', ...}, interval=('low', 'high', 0.9), samples= or probs="
         )
     if quantiles is not None and not isinstance(quantiles, Mapping):
         raise SettingsError(f"quantiles={quantiles!r}; pass columns by level: {{0.1: 'q10', 0.9: 'q90'}}")

@@ -8,7 +8,7 @@ kilometers, are never compared.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -248,14 +248,16 @@ def _read_known(value: Any, name: str) -> Source:
         return _read_sequence(value, name)
     if is_a(value, "datasets", "Column"):
         return _read_known(value[:], name)  # at once, not item by item
+    if is_a(value, "pyarrow", "Array", "ChunkedArray") and str(value.type) == "null":
+        return Source(name, np.full(len(value), np.nan))  # every value is missing
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
         return Source(
             name, np.asarray(value.get())
         )  # CuPy rejects __array__ and copies to the host with get()
     if _is_read_item_by_item(value):
+        example = f", for example {name}.values() of a Darts series" if hasattr(value, "values") else ""
         raise InputTypeError(
-            f"{name} is a {_type_name(value)}, not an array; pass its numbers as a numpy array, for example "
-            f"{name}.values() of a Darts series"
+            f"{name} is a {_type_name(value)}, not an array; pass its numbers as a numpy array{example}"
         )
     array = np.asarray(value)
     check_whole(array, value, name)
@@ -305,6 +307,8 @@ def _refuse(value: Any, name: str) -> None:
             f"{name} is a lazy dask array; load it with .compute(), "
             "or feed it block by block to uq_tracking.Accumulator"
         )
+    if engine_of(value) in ENGINES or is_a(value, "pyspark.sql", "Column") or is_a(value, "polars", "Expr"):
+        raise InputTypeError(f"{name} is a {_type_name(value)}, not an array; {IN_A_TABLE}")
     if isinstance(value, Mapping | Set | Iterator):
         raise InputTypeError(f"{name} is a {_type_name(value)}, not an array; pass numpy.array(list(...))")
 
@@ -427,11 +431,60 @@ class LazyPredictions:
         return tuple(self.y_true.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Predictions that are read piece by piece: from a table that an engine holds, or batch after batch.
+
+    Attributes
+    ----------
+    source : table or iterator
+    columns : list of str, optional
+        Columns of the table that are read; None for all.
+    kind : type of Form
+    read : callable
+        Makes `Predictions` of one piece, or arguments of ``Accumulator.update``; called where the piece is.
+    options : dict
+        ``on_invalid``, ``std_floor`` and ``unit`` of the predictions, if given.
+    made_by : str
+        Where the options of the input belong, in error messages.
+    """
+
+    source: Any
+    columns: list[str] | None
+    kind: Any
+    read: Callable[[Any], Any]
+    options: Mapping[str, Any]
+    made_by: str = "Predictions.from_frame"
+
+
+ENGINES = {
+    "Spark": ("pyspark.sql", "DataFrame"),
+    "Ray": ("ray.data", "Dataset"),
+    "dask": ("dask.dataframe", "DataFrame"),
+    "polars": ("polars", "LazyFrame"),
+    "pyarrow": ("pyarrow.dataset", "Dataset"),
+}
+"""Engines that hold tables in pieces, and the types of these tables."""
+IN_A_TABLE = (
+    "for columns of a table, pass Predictions.from_frame(table, y_true='y', y_pred='mu', y_std='sigma')"
+)
+
+
+def engine_of(table: Any) -> str | None:
+    """Return what reads a table piece by piece; None for a table in memory, and for all else."""
+    for name, (module, kind) in ENGINES.items():
+        if is_a(table, module, kind):
+            return name
+    if hasattr(table, "fetchmany") and hasattr(table, "description"):
+        return "cursor"  # of any database, after PEP 249
+    return "iterator" if isinstance(table, Iterator) else None
+
+
 def is_lazy(value: Any) -> bool:
-    """Whether a value is a dask array, an xarray DataArray holding one, or predictions made from such arrays."""
+    """Whether a value is read in pieces: a dask array, a DataArray holding one, or predictions not yet read."""
     root = type(value).__module__.split(".")[0]
     return (
-        isinstance(value, LazyPredictions)
+        isinstance(value, LazyPredictions | Pieces)
         or root == "dask"
         or (root == "xarray" and getattr(value, "chunks", None) is not None)
     )

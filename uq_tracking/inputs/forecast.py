@@ -10,7 +10,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.inputs.constructors import Constructors
-from uq_tracking.inputs.convert import LazyPredictions
+from uq_tracking.inputs.convert import IN_A_TABLE, LazyPredictions, Pieces, engine_of
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.labels import Series
@@ -44,11 +44,12 @@ class Forecast(NamedTuple):
         given = {name: array for name, array in {**arrays, **more}.items() if array is not None}
         if isinstance(y_true, Predictions):
             return cls(y_true, given, type(y_true.form))
+        if isinstance(y_true, LazyPredictions | Pieces):
+            return cls(y_true, given, y_true.kind)
         if isinstance(y_true, str) or any(isinstance(array, str) for array in given.values()):
-            raise InputTypeError(
-                "y_true, y_pred and y_std are arrays; for columns of a table, pass "
-                "Predictions.from_frame(table, y_true='y', y_pred='mu', y_std='sigma')"
-            )
+            raise InputTypeError(f"y_true, y_pred and y_std are arrays; {IN_A_TABLE}")
+        if engine_of(y_true) not in (None, "iterator"):
+            raise InputTypeError(f"y_true is a table of {engine_of(y_true)}; {IN_A_TABLE}")
         kinds = [kind for kind in plugins.forms().values() if given.keys() & {*kind.takes}]
         if len(kinds) > 1:
             named = " and ".join(", ".join(given.keys() & {*kind.takes}) for kind in kinds)
@@ -66,8 +67,8 @@ class Forecast(NamedTuple):
 
         Options that are None count as not given.
         """
-        made_by = self.kind.made_by
-        if not isinstance(self.y_true, Predictions | LazyPredictions):
+        made_by = self.y_true.made_by if isinstance(self.y_true, Pieces) else self.kind.made_by
+        if not isinstance(self.y_true, Predictions | LazyPredictions | Pieces):
             wanted = {"y_true": self.y_true, **{name: self.arrays.get(name) for name in self.kind.takes}}
             missing = [name for name, array in wanted.items() if array is None]
             if missing:

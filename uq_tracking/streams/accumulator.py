@@ -308,10 +308,10 @@ class Accumulator:
         """Say where the samples that follow begin among so many, of which others count the rest."""
         self._place = (block_length(samples), start)
 
-    def count_nothing(self, task: Task, counts: Mapping[str, int], truth: Any) -> None:
-        """Count a batch without remaining samples: its cases, and the samples left out."""
+    def count_nothing(self, task: Task, counts: Mapping[str, int]) -> None:
+        """Count a batch without remaining samples, which keeps no maps: the samples left out."""
         self._state = self._opened(task)
-        self._state.add_nothing(counts, truth)
+        self._state.add_nothing(counts, ())
 
     def merge(self, other: Self) -> Self:
         """Add the samples of another accumulator in place; the other one is left unchanged.

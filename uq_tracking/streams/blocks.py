@@ -1,81 +1,29 @@
-"""Score data that comes in blocks: generators of batches, and arrays on disk read part by part."""
+"""Batches: what they may be, and arrays on disk cut into them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from uq_tracking.checks import check_callable, value_text
 from uq_tracking.errors import InputTypeError
+from uq_tracking.inputs.convert import IN_A_TABLE
 from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
-
-Progress = Callable[[int], object]
 
 BLOCK_SAMPLES = 1 << 22
 """Samples read at a time from arrays that do not state their chunks."""
-
-
-def evaluate_blocks(
-    blocks: Iterable[Any], *, progress: Progress | None = None, calibration: Any = None, **settings: Any
-) -> Report:
-    """Score blocks of predictions that need not fit in memory together.
-
-    Parameters
-    ----------
-    blocks : iterable of (y_true, y_pred, y_std), (labels, probs), dicts, or Predictions
-        Whatever ``Accumulator.update`` accepts: tuples of arrays, or dicts with ``y_true``, ``y_pred``, ``y_std`` and
-        optionally ``mask``, ``weights``, ``groups``, ``by`` and ``images``.
-    progress : callable, optional
-        Called after each block with its number of samples, whether they count or not.
-    calibration : optional
-        As for ``Accumulator.compute``.
-    **settings
-        Options of `Accumulator`.
-
-    Returns
-    -------
-    Report
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> report = evaluate_blocks((rng.normal(size=1000), np.zeros(1000), np.ones(1000)) for _ in range(4))
-    >>> report.counts["n"]
-    4000
-    """
-    return count_blocks(Accumulator(**settings), blocks, progress=progress).compute(calibration=calibration)
-
-
-def count_blocks(
-    accumulator: Accumulator, blocks: Iterable[Any], *, progress: Progress | None = None
-) -> Accumulator:
-    """Count blocks, as for `evaluate_blocks`; return the accumulator."""
-    check_callable("progress", progress)
-    if not isinstance(blocks, Iterable):
-        raise InputTypeError(
-            f"blocks is {value_text(blocks)}; pass a list or a generator of (y_true, y_pred, y_std)"
-        )
-    for block in blocks:
-        arguments = arguments_of(block, "a block")
-        accumulator.update(**arguments)
-        if progress is not None:
-            progress(_size(arguments["y_true"]))
-    return accumulator
 
 
 FORMS = {2: ("y_true", "probs"), 3: ("y_true", "y_pred", "y_std")}
 """Names of the arrays in a tuple, by its length."""
 
 
-def arguments_of(batch: Any, what: str) -> dict[str, Any]:
+def arguments_of(batch: Any, what: str = "a batch") -> dict[str, Any]:
     """Return arguments of ``Accumulator.update``, from a tuple, predictions or a dict of them.
 
     Raises
@@ -97,15 +45,11 @@ def arguments_of(batch: Any, what: str) -> dict[str, Any]:
         return dict(batch)
     if isinstance(batch, tuple | list) and len(batch) in FORMS:
         return dict(zip(FORMS[len(batch)], batch, strict=True))
+    table = f"; {IN_A_TABLE}" if hasattr(batch, "columns") else ""
     raise InputTypeError(
         f"{what} is of type {type(batch).__name__}; it must be (y_true, y_pred, y_std), (labels, probs), "
-        "predictions, or a dict of the arguments of Accumulator.update"
+        f"predictions, or a dict of the arguments of Accumulator.update{table}"
     )
-
-
-def _size(y_true: Any) -> int:
-    shape = y_true.shape if hasattr(y_true, "shape") else np.shape(y_true)
-    return int(np.prod(shape))
 
 
 def array_blocks(

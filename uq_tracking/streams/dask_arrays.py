@@ -6,7 +6,6 @@ so a scheduler that loses a worker recomputes its chunks with the same result.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -31,8 +30,8 @@ from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_p
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.streams.engines import Counting, accumulator_options, merged_by_dask
 from uq_tracking.streams.map_samples import case_image
-from uq_tracking.tasks import REGRESSION
 
 Make = Callable[..., Predictions]
 """Makes predictions of a block's truth and arrays, with members, draws or levels along the last axis."""
@@ -75,9 +74,6 @@ def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Make, di
     return partial(Predictions.of, kind, axis=-1, **options), arrays, beside
 
 
-SPLIT_EVERY = 8
-"""How many counts are merged at a time."""
-
 BY_CHUNK = "chunk"
 """``groups="chunk"``: each chunk is its own group."""
 
@@ -92,7 +88,6 @@ def count_dask(
     by: Any = None,
     cases: Sequence[int] = (),
     images: Any = None,
-    split_every: int = SPLIT_EVERY,
     **given: Any,
 ) -> Accumulator:
     """Count dask arrays into an accumulator.
@@ -109,8 +104,6 @@ def count_dask(
         As for `evaluate`, lazy or not; ``groups="chunk"`` makes each chunk a group.
     cases, images
         Numbers of the spatial cases to keep for maps, and the input images of all cases.
-    split_every : int
-        How many counts are merged at a time.
     **given
         Options of the task's predictions.
 
@@ -121,8 +114,6 @@ def count_dask(
     InvalidValueError
         There are bad values; the message says in which block.
     """
-    dask: Any = import_module("dask")
-
     task = plan.task
     if isinstance(forecast.y_true, LazyPredictions):
         asked = {**forecast.arrays, "mask": mask, "weights": weights, "groups": groups, "by": by, **given}
@@ -135,25 +126,16 @@ def count_dask(
         lazy, given = task.lazy(_arrays(named, mask, weights), given)
     truth = lazy["y_true"]
     shape, chunks = truth.shape, truth.chunks
-    values = plan.options.settings.to_dict()
-    known = inspect.signature(Accumulator).parameters
-    options = {
-        **{name: values[name] for name in task.settings},
-        **{name: value for name, value in given.items() if name in known},
-        "metrics": None if plan.options.metrics is None else list(plan.options.metrics),
-        "statistics": "exact" if wants_exact(int(np.prod(shape)), plan.options.statistics) else "sketch",
-        "maps": False,
-    }
+    exact = wants_exact(int(np.prod(shape)), plan.options.statistics)
+    options = accumulator_options(plan, given, statistics="exact" if exact else "sketch", maps=False)
     if "unit" in options and options["unit"] is None:
         check_units((name, xarray_unit(array)) for name, array in named.items())
         options["unit"] = xarray_unit(named["y_true"])
     Accumulator(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
-    parts = _parts(lazy, labels, options, form)
-    while len(parts) > 1:
-        merged = dask.delayed(_merged, pure=True)
-        parts = [merged(parts[i : i + split_every], options) for i in range(0, len(parts), split_every)]
-    counted: Accumulator = dask.compute(parts[0])[0]
+    own: dict[str, Any] = {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
+    counting = Counting(forecast.kind, partial(_read_block, form, own) if form else dict, options)
+    counted = merged_by_dask(_parts(lazy, labels, counting), counting)
     _keep(counted, lazy, given, cases, images, form or partial(Predictions.of, forecast.kind))
     return counted
 
@@ -207,12 +189,7 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
     return labels.rechunk(tuple(sizes if own == whole else (1,) for own, whole, sizes in cut))
 
 
-def _parts(
-    arrays: Mapping[str, Any],
-    labels: Mapping[str, Any],
-    options: Mapping[str, Any],
-    form: Make | None,
-) -> list[Any]:
+def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Counting) -> list[Any]:
     """A lazy count per chunk of the truth."""
     dask: Any = import_module("dask")
 
@@ -231,7 +208,7 @@ def _parts(
         own = {name: block[(*place, *(0,) * (block.ndim - len(place)))] for name, block in blocks.items()}
         own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
-        parts.append(count(own, start, (before, truth.size), dict(options), form))
+        parts.append(count(counting, own, start, (before, truth.size)))
         before += math.prod(sizes[k] for sizes, k in zip(truth.chunks, place, strict=True))
     return parts
 
@@ -248,47 +225,23 @@ def _label_of(label: Any, place: tuple[int, ...]) -> Any:
 
 
 def _count_block(
-    arrays: Mapping[str, Any],
-    start: tuple[int, ...],
-    samples: tuple[int, int],
-    options: Mapping[str, Any],
-    form: Make | None,
+    counting: Counting, arrays: Mapping[str, Any], start: tuple[int, ...], samples: tuple[int, int]
 ) -> Accumulator:
     """Count one chunk, with so many of all ``samples`` before it, on a worker."""
-    counted = Accumulator(**options)
-    counted.place(*samples)
-    arguments = dict(arrays)
-    if isinstance(arguments.get("groups"), str):
-        truth = arguments["y_true"]
-        arguments["groups"] = np.full(len(truth), arguments["groups"])
+    piece = dict(arrays)
+    if isinstance(piece.get("groups"), str):
+        piece["groups"] = np.full(len(piece["y_true"]), piece["groups"])
     try:
-        counted.update(**arguments) if form is None else _count_form(counted, form, arguments, options)
+        return counting.count([piece], samples)
     except InvalidValueError as error:
         raise InvalidValueError(f"in the block starting at {start}: {error}") from error
-    return counted
 
 
-def _count_form(counted: Accumulator, form: Make, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
-    """Count predictions in another form; for a block without truth that counts, only that it existed."""
-    given: dict[str, Any] = {
-        name: arrays.pop(name) for name in ("mask", "weights", "groups", "by") if name in arrays
-    }
-    given |= {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
-    truth = arrays.pop("y_true")
-    try:
-        data = form(truth, arrays, **given)
-    except EmptyInputError as error:
-        counted.count_nothing(REGRESSION, error.counts, truth)
-        return
-    counted.update(data)
-
-
-def _merged(parts: Sequence[Accumulator], options: Mapping[str, Any]) -> Accumulator:
-    """A new accumulator from several; the parts stay unchanged, because a scheduler may need them again."""
-    merged = Accumulator(**options)
-    for part in parts:
-        merged.merge(part)
-    return merged
+def _read_block(make: Make, options: Mapping[str, Any], block: Mapping[str, Any]) -> Predictions:
+    """Make predictions in another form."""
+    given = {name: array for name, array in block.items() if name in BESIDE_ARGUMENTS}
+    arrays = {name: array for name, array in block.items() if name not in given}
+    return make(arrays.pop("y_true"), arrays, **given, **options)
 
 
 def _keep(

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking.checks import listing
-from uq_tracking.errors import BackendError, InputTypeError, SettingsError, UnknownOptionError, redact, warn
+from uq_tracking.errors import BackendError, SettingsError, redact, warn
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.convert import is_lazy
+from uq_tracking.inputs.convert import Pieces, is_lazy
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.predictions import Predictions, case_place
 from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
-from uq_tracking.streams.dask_arrays import count_dask
+from uq_tracking.streams.engines import is_stream, stream_of
 from uq_tracking.streams.map_samples import case_image, check_image_count
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import calling
@@ -30,7 +29,7 @@ from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.resolve import Target, is_rank_zero, log_once, targets_of
 from uq_tracking.tracking.writer import RunWriter, Safety
-from uq_tracking.verbs import EvaluateOptions, evaluate, planned
+from uq_tracking.verbs import EvaluateOptions, check_alone, check_counted, count_lazy, evaluate, planned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -153,25 +152,27 @@ def log(
     0.667
     """
     about = LogOptions(**{name: options.pop(name) for name in LOG_OPTIONS if name in options})
-    if isinstance(y_true, Report | Accumulator):
-        _check_alone(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, "outputs": outputs})
-        _check_options(y_true, options, about)
+    arrays = {"y_pred": y_pred, "y_std": y_std, "probs": probs}
+    source = stream_of(y_true) if is_stream(y_true) else y_true
+    if isinstance(source, Report | Accumulator):
+        check_alone(source, {**arrays, "outputs": outputs})
+        _check_options(source, options, about)
     else:
-        forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs}, options)
+        forecast = Forecast.of(source, arrays, options)
         plan, given = planned(log, task_of(forecast.kind), options)
     targets = targets_of(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
-    if isinstance(y_true, Report | Accumulator):
-        contents = [_collected(y_true, options, about)]
+    if isinstance(source, Report | Accumulator):
+        contents = [_collected(source, options, about)]
+    elif is_lazy(forecast.y_true):
+        contents = [_counted(plan, forecast, given, outputs, about)]
     elif outputs is not None:
         parts = plan.split(forecast, outputs, given)
         contents = [
             _scored(own, data, about, output_split(about.split, output))
             for output, (own, data) in parts.items()
         ]
-    elif is_lazy(y_true):
-        contents = [_counted(plan, forecast, given, about)]
     else:
         contents = [_scored(plan, forecast.predictions(**given), about, about.split)]
     _send(contents, targets)
@@ -181,14 +182,6 @@ def log(
 
 LOG_OPTIONS = tuple(field.name for field in fields(LogOptions))
 _log = logging.getLogger("uq_tracking")
-
-
-def _check_alone(source: Report | Accumulator, beside: Mapping[str, Any]) -> None:
-    """Raise InputTypeError for arrays beside a report or an accumulator."""
-    spare = [name for name, value in beside.items() if value is not None]
-    if spare:
-        kind = type(source).__name__
-        raise InputTypeError(f"{' and '.join(spare)} are part of the {kind}; pass the {kind} alone")
 
 
 def _check_options(source: Report | Accumulator, options: Mapping[str, Any], about: LogOptions) -> None:
@@ -202,14 +195,8 @@ def _check_options(source: Report | Accumulator, options: Mapping[str, Any], abo
             what = "images need" if about.images is not None else "predictions=True needs"
             raise SettingsError(f"{what} predictions; a Report holds none")
         return
-    kind, known = type(source).__name__, inspect.signature(source.compute).parameters.keys()
-    spare = options.keys() - known
-    if spare & source.settings.keys():
-        raise SettingsError(
-            f"the {kind} already has its settings; pass {', '.join(sorted(spare))} when making it"
-        )
-    if spare:
-        raise UnknownOptionError("log", spare, known)
+    check_counted(log, source, options)
+    kind = type(source).__name__
     if about.maps not in ("auto", True, False):
         raise SettingsError(f"maps={about.maps!r} comes too late; pass maps= when making the {kind}")
     if about.images is not None:
@@ -237,12 +224,23 @@ def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None)
     return _content(report, about, split, predictions=data, drawn=drawn)
 
 
-def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: LogOptions) -> Content:
-    """Score lazy arrays."""
+def _counted(
+    plan: Plan,
+    forecast: Forecast,
+    given: Mapping[str, Any],
+    outputs: Sequence[str] | None,
+    about: LogOptions,
+) -> Content:
+    """Score lazy arrays, or what is read in pieces, whose maps are the first of the batches."""
+    if isinstance(forecast.y_true, Pieces):
+        if about.images is not None:
+            raise SettingsError("images cannot be passed here; pass them in each batch, as a dict")
+        stream = count_lazy(plan, forecast, given, outputs, maps=about.maps)
+        return _content(stream.report(plan), about, about.split, drawn=DrawnCases(stream.cases))
     shape = tuple(forecast.y_true.shape)
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
-    stream = count_dask(plan, forecast, cases=chosen.numbers, images=about.images, **given)
+    stream = count_lazy(plan, forecast, given, outputs, cases=chosen.numbers, images=about.images)
     drawn = DrawnCases(stream.cases, chosen.notes, chosen.limits)
     return _content(stream.report(plan), about, about.split, drawn=drawn)
 

@@ -1,0 +1,291 @@
+"""Count predictions where they are, piece by piece, and add up: Spark, Ray, dask, databases, batches.
+
+An engine counts its pieces into accumulators, wherever they are, and merges these. `Counting` is what its workers do;
+all else is the engine's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import EmptyInputError, InputError, MissingPackageError, UQTrackingError
+from uq_tracking.evaluation.plan import Plan
+from uq_tracking.inputs.convert import Pieces, engine_of
+from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.forms.form import Form
+from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.streams.blocks import arguments_of
+from uq_tracking.streams.map_samples import WantedMaps
+from uq_tracking.tasks import task_of
+
+ROWS = 1 << 20
+"""Rows of a piece, where we choose: fewer take longer, more hold more memory."""
+
+SPLIT_EVERY = 8
+"""How many accumulators are merged at a time."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What every worker does.
+
+    Attributes
+    ----------
+    kind : type of Form
+        Of all pieces.
+    read : callable
+        Makes `Predictions` of a piece, or arguments of ``Accumulator.update``.
+    options : dict
+        Of the accumulators.
+    """
+
+    kind: type[Form]
+    read: Callable[[Any], Any]
+    options: Mapping[str, Any]
+
+    def count(self, pieces: Iterable[Any], start: Sequence[int] = ()) -> Accumulator:
+        """Count pieces, the first of which begins at the sample ``start[0]`` of ``start[1]`` if that is known."""
+        counted = Accumulator(**self.options)
+        if start:
+            counted.place(*start)
+        for piece in pieces:
+            try:
+                batch = self.read(piece)
+            except EmptyInputError as error:
+                counted.count_nothing(task_of(self.kind), error.counts)
+            else:
+                counted.update(**(batch if isinstance(batch, Mapping) else {"y_true": batch}))
+        return counted
+
+    def merge(self, parts: Iterable[Accumulator]) -> Accumulator:
+        """Return a new accumulator; the parts stay unchanged, because an engine may need them again."""
+        merged = Accumulator(**self.options)
+        for part in parts:
+            merged.merge(part)
+        return merged
+
+    def state(self, pieces: Iterable[Any]) -> bytes:
+        """Return what was counted as bytes, or the error that says what is bad; an engine would repeat the task."""
+        try:
+            return pickle.dumps(self.count(pieces))
+        except InputError as error:
+            return pickle.dumps(type(error)(f"in one piece of the table: {error}"))
+        except UQTrackingError as error:
+            return pickle.dumps(error)
+
+    def joined(self, states: Iterable[bytes]) -> bytes:
+        """Return states as one."""
+        try:
+            return pickle.dumps(self.opened(states))
+        except UQTrackingError as error:
+            return pickle.dumps(error)
+
+    def opened(self, states: Iterable[bytes]) -> Accumulator:
+        """Merge states, one at a time; raise the first error among them."""
+        merged = Accumulator(**self.options)
+        for state in states:
+            part = pickle.loads(state)
+            if isinstance(part, Exception):
+                raise part
+            merged.merge(part)
+        return merged
+
+
+def accumulator_options(plan: Plan, given: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+    """Return options of the accumulators that count for a plan; options that they do not have are left out."""
+    values, known = plan.options.settings.to_dict(), inspect.signature(Accumulator).parameters
+    return {
+        **{name: values[name] for name in plan.task.settings},
+        **{name: value for name, value in given.items() if name in known and value is not None},
+        "metrics": None if plan.options.metrics is None else list(plan.options.metrics),
+        **own,
+    }
+
+
+def count_pieces(
+    plan: Plan, forecast: Forecast, given: Mapping[str, Any], maps: WantedMaps = False
+) -> Accumulator:
+    """Count predictions that are read piece by piece, on the engine that holds them.
+
+    Without knowing how many samples there are, "auto" statistics are a sketch.
+
+    Raises
+    ------
+    SettingsError
+        An option belongs to the constructor, or to the batches.
+    MissingPackageError
+        The engine's workers cannot import this package.
+    """
+    pieces: Pieces = forecast.y_true
+    counted = inspect.signature(Accumulator).parameters if pieces.read is arguments_of else ()
+    forecast.check_whole({name: value for name, value in given.items() if name not in counted})
+    exact = "exact" if plan.options.statistics == "exact" else "sketch"
+    options = accumulator_options(plan, {**pieces.options, **given}, statistics=exact, maps=maps)
+    Accumulator(**options)  # so that a wrong option raises here, not on a worker
+    counting = Counting(pieces.kind, pieces.read, options)
+    engine = engine_of(pieces.source)
+    if engine not in ON_WORKERS:
+        return counting.count(HERE[engine](pieces) if engine in HERE else pieces.source)
+    try:
+        return ON_WORKERS[engine](pieces.source, pieces.columns, counting)
+    except UQTrackingError:
+        raise
+    except Exception as error:
+        if not any(sign in str(error) for sign in OTHER_PYTHON):
+            raise
+        cure = (
+            f"set PYSPARK_PYTHON to one that has it, here {sys.executable}, before the session starts"
+            if engine == "Spark"
+            else "pass the packages it needs as runtime_env"
+        )
+        raise MissingPackageError(
+            f"{engine}'s workers run a Python that lacks uq_tracking, or another version of Python; {cure}, or "
+            "install uq_tracking where they run"
+        ) from error
+
+
+OTHER_PYTHON = ("No module named 'uq_tracking", "PYTHON_VERSION_MISMATCH")
+"""Words in an engine's error if its workers run another Python."""
+
+
+def _in_spark(table: Any, columns: Sequence[str], counting: Counting) -> Accumulator:
+    """Count each partition, merge in two steps, and collect one row."""
+    states = table.select(*(f"`{name}`" for name in dict.fromkeys(columns)))
+    for parts, work in ((None, _counted), (SPLIT_EVERY, _joined), (1, _joined)):
+        cut = states if parts is None else states.repartition(parts)
+        states = cut.mapInArrow(partial(work, counting), "state binary")
+    return counting.opened(row["state"] for row in states.collect())
+
+
+def _counted(counting: Counting, batches: Iterator[Any]) -> Iterator[Any]:
+    """Count the record batches of a partition."""
+    yield _as_batch(counting.state(_large(batches)))
+
+
+def _joined(counting: Counting, batches: Iterator[Any]) -> Iterator[Any]:
+    """Merge the states in a partition."""
+    yield _as_batch(counting.joined(state.as_py() for batch in batches for state in batch["state"]))
+
+
+def _as_batch(state: bytes) -> Any:
+    return import_module("pyarrow").RecordBatch.from_pydict({"state": [state]})
+
+
+def _large(batches: Iterator[Any]) -> Iterator[Any]:
+    """Join record batches of pyarrow to tables, since small ones take longer."""
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= ROWS:
+            yield import_module("pyarrow").Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield import_module("pyarrow").Table.from_batches(waiting)
+
+
+def _in_ray(dataset: Any, columns: Sequence[str], counting: Counting) -> Accumulator:
+    """Count each block, merge a few at a time, and the rest here."""
+    states = dataset.select_columns([*dict.fromkeys(columns)])
+    for size, work in ((None, _counted_table), (SPLIT_EVERY, _joined_table)):
+        states = states.map_batches(partial(work, counting), batch_size=size, batch_format="pyarrow")
+    return counting.opened(row["state"] for row in states.iter_rows())
+
+
+def _counted_table(counting: Counting, table: Any) -> Any:
+    return import_module("pyarrow").table({"state": [counting.state([table])]})
+
+
+def _joined_table(counting: Counting, table: Any) -> Any:
+    return import_module("pyarrow").table({"state": [counting.joined(table["state"].to_pylist())]})
+
+
+def _in_dask(table: Any, columns: Sequence[str], counting: Counting) -> Accumulator:
+    """Count each partition, and merge as a tree."""
+    dask: Any = import_module("dask")
+
+    count = dask.delayed(counting.count, pure=True)
+    return merged_by_dask([count([part]) for part in table[[*dict.fromkeys(columns)]].to_delayed()], counting)
+
+
+def merged_by_dask(parts: list[Any], counting: Counting) -> Accumulator:
+    """Compute delayed accumulators and merge them, a few at a time, on the active scheduler."""
+    dask: Any = import_module("dask")
+
+    merge = dask.delayed(counting.merge, pure=True)
+    while len(parts) > 1:
+        parts = [merge(parts[i : i + SPLIT_EVERY]) for i in range(0, len(parts), SPLIT_EVERY)]
+    merged: Accumulator = dask.compute(parts[0])[0]
+    return merged
+
+
+ON_WORKERS: dict[str | None, Callable[[Any, Any, Counting], Accumulator]] = {
+    "Spark": _in_spark,
+    "Ray": _in_ray,
+    "dask": _in_dask,
+}
+"""How an engine counts a table and merges."""
+
+
+def _of_polars(pieces: Pieces) -> Iterator[Any]:
+    frames: Iterator[Any] = pieces.source.select(pieces.columns).collect_batches(chunk_size=ROWS)
+    return frames
+
+
+def _of_dataset(pieces: Pieces) -> Iterator[Any]:
+    return _large(pieces.source.to_batches(columns=pieces.columns))
+
+
+def _of_cursor(pieces: Pieces) -> Iterator[Any]:
+    """Rows of a database, fetched many at a time, as columns; NULL is missing, and decimals become floats."""
+    names = [column[0] for column in pieces.source.description]
+    while rows := pieces.source.fetchmany(ROWS):
+        columns = [np.asarray(column) for column in zip(*rows, strict=True)]
+        floats = [column.astype(float) if column.dtype == object else column for column in columns]
+        yield dict(zip(names, floats, strict=True))
+
+
+HERE: dict[str | None, Callable[[Pieces], Iterator[Any]]] = {
+    "polars": _of_polars,
+    "pyarrow": _of_dataset,
+    "cursor": _of_cursor,
+}
+"""Tables that are read piece by piece in this process."""
+
+
+def is_stream(value: Any) -> bool:
+    """Return True for batches, not an array: an iterator, something else to iterate over once, or a list of them."""
+    if isinstance(value, list | tuple):
+        return bool(value) and isinstance(value[0], Accumulator | Predictions | Mapping)
+    if engine_of(value) not in (None, "iterator") or isinstance(value, Mapping | set | frozenset):
+        return False
+    return (
+        isinstance(value, Iterable) and not hasattr(value, "__getitem__") and not hasattr(value, "__array__")
+    )
+
+
+def stream_of(batches: Iterable[Any]) -> Pieces | Accumulator:
+    """Return batches as pieces of what the first one forecasts; and accumulators, such as a pool's, as one."""
+    rest = iter(batches)
+    first = next(rest, None)
+    if first is None:
+        raise EmptyInputError("there is no batch", {})
+    if isinstance(first, Accumulator):
+        merged = copy(first)
+        for part in rest:
+            merged.merge(part)
+        return merged
+    given = arguments_of(first)
+    kind = Forecast.of(given.pop("y_true"), {}, given).kind
+    return Pieces(chain([first], rest), None, kind, arguments_of, {}, "the batches")
