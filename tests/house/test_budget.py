@@ -58,8 +58,8 @@ Raised for inference, tables, tracking, comparison and top by the table of class
 
 Raised for what is printed on terminals that lack letters, and for comparisons that notice altered reports.
 Raised for inputs and frameworks by names of classes as labels.
-Raised for inputs by what libraries return: intervals at several levels, classes named by columns and categories, times
-with a zone, and messages for members and for uneven batches.
+Raised for inputs by what libraries return: intervals at several levels, classes named by columns and categories,
+times with a zone, and messages for members and for uneven batches.
 Raised for cli by conditions on scores that fail a pipeline; for comparison by the skill against a baseline with its
 interval, by splits that are judged apart, and by refusals where targets differ.
 """

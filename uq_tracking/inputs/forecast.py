@@ -48,7 +48,7 @@ class Forecast(NamedTuple):
             return cls(y_true, given, y_true.kind)
         if isinstance(y_true, str) or any(isinstance(array, str) for array in given.values()):
             raise InputTypeError(f"y_true, y_pred and y_std are arrays; {IN_A_TABLE}")
-        if engine_of(y_true) not in (None, "iterator"):
+        if not given and engine_of(y_true) not in (None, "iterator"):
             raise InputTypeError(f"y_true is a table of {engine_of(y_true)}; {IN_A_TABLE}")
         kinds = [kind for kind in plugins.forms().values() if given.keys() & {*kind.takes}]
         if len(kinds) > 1:

@@ -268,11 +268,9 @@ def is_stream(value: Any) -> bool:
     """Return True for batches, not an array: an iterator, something else to iterate over once, or a list of them."""
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], Accumulator | Predictions | Mapping)
-    if engine_of(value) not in (None, "iterator") or isinstance(value, Mapping | set | frozenset):
+    if hasattr(value, "__array__") or hasattr(value, "__getitem__") or isinstance(value, set | frozenset):
         return False
-    return (
-        isinstance(value, Iterable) and not hasattr(value, "__getitem__") and not hasattr(value, "__array__")
-    )
+    return isinstance(value, Iterable) and engine_of(value) in (None, "iterator")
 
 
 def stream_of(batches: Iterable[Any]) -> Pieces | Accumulator:
