@@ -37,7 +37,7 @@ tables                 709     430       4     4
 tasks                  413     360       4     2
 testing                468     420       5     5
 tracking              2878    1950      17    17
-total                31209   20540     192   164
+total                31207   20540     192   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
