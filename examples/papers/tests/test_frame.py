@@ -17,7 +17,7 @@ from uq_tracking.runs.read import logged_runs
 from uq_tracking_papers import uq_commands
 from uq_tracking_papers.page import PAPERS, Paper, grid
 from uq_tracking_papers.run import read, reproduce
-from uq_tracking_papers.study import Item, Row, Study
+from uq_tracking_papers.study import Finding, Item, Row, Study
 
 
 def drawn():
@@ -43,12 +43,17 @@ class MadeUp:
         study.row("table 1", "good", "nll", 1.0, 1.5, 0.9, 1.1)
         study.row("table 1", "bad", "nll", 3.0, 2.5)
         study.row("table 1", "lost", "nll", np.nan)
-        study.item("figure 2", "A line")
+        study.item("figure 2", "A line", status="analogue", note="a straight one")
         study.figure("figure 2", drawn(), "caption")
         study.figure("figure 2", drawn())
         study.repeats("figure 2", "good", "mae", study.cached("work", self.work)["values"])
-        study.finding("one is less than two", np.bool_(1 < 2), "1 < 2")
-        study.finding("two is less than one", np.bool_(2 < 1), "2 > 1")
+        study.absent("figure 3", "A photograph", "its data are lost")
+        study.finding("one is less than two", np.full(20, 1 < 2), "1 < 2")
+        study.finding("two is less than one", np.full(20, 2 < 1), "2 > 1")
+        warm = {"in summer": np.full(20, True), "in winter": np.full(20, False)}
+        study.finding("it is warm", warm, "20 and 0 degrees", choice="the season")
+        study.cannot_judge("pigs can fly", "there are none here")
+        study.diagnostic("the numbers add up", np.bool_(True), "1 + 1 = 2")
 
     def work(self):
         self.computed += 1
@@ -73,12 +78,32 @@ def test_numbers_page_and_figures(made_up, tmp_path):
         "paper": "made-up", "item": "figure 2", "method": "good", "quantity": "mae",
         "ours": 50.0, "paper_value": None, "low": 5.0, "high": 95.0,
     }  # fmt: skip
-    assert [finding["holds"] for finding in numbers["findings"]] == [True, False]
+    verdicts = ["holds", "fails", "depends", "cannot judge"]
+    assert [finding["class"] for finding in numbers["findings"]] == verdicts
+    assert numbers["findings"][2] == {
+        "paper": "made-up", "claim": "it is warm", "class": "depends", "share": 1.0, "seeds": 20,
+        "variants": {"in summer": 1.0, "in winter": 0.0}, "evidence": "20 and 0 degrees", "choice": "the season",
+    }  # fmt: skip
+    assert numbers["items"] == [
+        {"paper": "made-up", "item": item, "title": title, "status": status, "note": note}
+        for item, title, status, note in (
+            ("table 1", "Scores <of> methods", "reproduced", ""),
+            ("figure 2", "A line", "analogue", "a straight one"),
+            ("figure 3", "A photograph", "absent", "its data are lost"),
+        )
+    ]
     page = (tmp_path / "index.html").read_text()
     assert "Table 1: Scores &lt;of&gt; methods</h3>" in page
     assert "<p>First of 2.</p>\n<p>Second.</p>" in page
     assert "paper 1.5" in page
-    assert "does not hold" in page
+    for words in (
+        "does not hold",
+        "Depends on the season. 20 and 0 degrees",
+        "0 of 20: in winter",
+        "its data are lost",
+    ):
+        assert words in page
+    assert "Figure 3: A photograph" not in page  # it is in the list of items only
     for drawing in found.drawings:
         assert (tmp_path / drawing.file).read_bytes().startswith(b"\x89PNG")
         assert f'src="{drawing.file}"' in page
@@ -127,6 +152,33 @@ def test_methods_are_ranked_by_ours_and_by_the_papers_numbers():
     assert table.entries["a"]["cover"].cell.best
     assert table.entries["c"]["cover"] is None
     assert grid(Item("table 3", ""), rows) is None
+
+
+@pytest.mark.parametrize(
+    ("true", "verdict"),
+    [
+        ({"": 20}, "holds"),
+        ({"": 17}, "holds"),
+        ({"": 13}, "fails"),
+        ({"a": 20, "b": 18}, "holds"),
+        ({"a": 20, "b": 3}, "depends"),
+        ({"a": 3, "b": 20}, "depends"),
+        ({"a": 3, "b": 4}, "fails"),
+    ],
+)
+def test_a_claim_holds_with_seventeen_of_twenty_seeds_under_every_variant(true, verdict):
+    outcomes = {name: np.arange(20) < count for name, count in true.items()}
+    found = Finding.of("it holds", outcomes, "", "the variant")
+    assert (found.verdict, found.share) == (verdict, next(iter(true.values())) / 20)
+
+
+def test_a_claim_varies_if_the_halves_of_the_seeds_disagree():
+    came = np.ones(20, bool)
+    came[:6:2] = False  # three of the even seeds, none of the odd ones
+    assert came.mean() == 0.85
+    assert Finding.of("it holds", {"": came}, "").verdict == "varies"
+    came[::2] = False
+    assert Finding.of("it holds", {"": came}, "").verdict == "varies"
 
 
 def test_generators_depend_on_seed_paper_and_names(tmp_path):
@@ -178,8 +230,8 @@ def test_the_command_says_what_holds_and_where_the_page_is(made_up, tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[:3] == [
         "made-up",
-        "  holds    one is less than two",
-        "  DIFFERS  two is less than one",
+        "  holds         one is less than two",
+        "  fails         two is less than one",
     ]
     assert (tmp_path / "index.html").as_uri() in done.stdout
     assert "error: no paper is called 'mercy'" in CliRunner().invoke(app, ["reproduce", "mercy"]).output

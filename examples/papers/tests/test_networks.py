@@ -6,7 +6,6 @@ import torch
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from uq_tracking_papers import hmc
 from uq_tracking_papers.networks import (
     Bundle,
     Effort,
@@ -20,6 +19,7 @@ from uq_tracking_papers.networks import (
     on_grid,
     probabilities,
     sample,
+    squared_loss,
 )
 
 
@@ -43,6 +43,38 @@ def test_networks_side_by_side_are_networks():
     x = np.random.default_rng(0).normal(size=(7, 2))
     alone = [n(torch.as_tensor(x, dtype=torch.float32)) for n in torch_networks(bundle, 2, (5, 4), 2)]
     assert_allclose(bundle.predict(x), torch.stack(alone).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_networks_trained_at_once_on_data_sets_of_their_own_are_those_trained_alone():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (3, 20, 1))
+    y = (x**3)[..., 0] + 0.1 * rng.standard_normal((3, 20))
+    together, effort = Bundle(6, 1, (30,), 1, seed=0), Training(200, 20, 1e-2)
+    alone = [together.part(slice(place, place + 1)) for place in range(6)]
+    fit(together, x, y, squared_loss, effort)
+    for place, network in enumerate(alone):
+        group = place // 2
+        fit(network, x[group], y[group], squared_loss, effort)
+        assert_allclose(together.predict(x)[place], network.predict(x[group])[0], rtol=1e-2, atol=5e-3)
+        assert np.mean((network.predict(x[group])[0, :, 0] - y[group]) ** 2) < 0.02
+
+
+def test_a_network_sees_only_the_samples_drawn_for_it():
+    x, y = np.linspace(-1, 1, 40)[:, None], np.repeat([0.0, 1.0], 20)
+    drawn = np.stack([np.arange(40) % 20, 20 + np.arange(40) % 20])
+    bundle = fit(Bundle(2, 1, (), 1, seed=0), x, y, squared_loss, Training(300, 40, 5e-2), drawn=drawn)
+    assert_allclose(bundle.predict(x)[0, :20, 0], 0, atol=0.05)
+    assert_allclose(bundle.predict(x)[1, 20:, 0], 1, atol=0.05)
+
+
+def test_a_part_keeps_its_weights_when_the_whole_is_trained():
+    x = np.linspace(-1, 1, 32)[:, None]
+    bundle = Bundle(4, 1, (5,), 2, seed=0, apart=True)
+    before = bundle.predict(x)
+    part = bundle.part(slice(1, 3))
+    fit(bundle, x, x[:, 0], gaussian_loss, Training(5, 32, 1e-1))
+    assert_allclose(part.predict(x), before[1:3], rtol=1e-6)
+    assert np.abs(bundle.predict(x) - before).max() > 0.1
 
 
 def test_outputs_may_have_networks_of_their_own():
@@ -98,34 +130,17 @@ def test_langevin_samples_a_posterior_in_closed_form(friction):
     x, y = line_data()
     networks = Bundle(1000, 1, (), 1, seed=0)
 
-    def squared(outputs, truth):
-        return 0.5 * (truth - outputs[..., 0]).square().mean(dim=-1)
-
     found = []
     chain = Sampling(1, 250, 0.1 * friction, friction, batch=len(x))
-    sample(networks, x[:, None], y, squared, chain, lambda: found.append(networks.predict([[0.0], [1.0]])))
+    sample(
+        networks, x[:, None], y, squared_loss, chain, lambda: found.append(networks.predict([[0.0], [1.0]]))
+    )
     at = found[0][..., 0].astype(float)
     mean, covariance = line_posterior(x, y)
     places = np.array([[1, 0], [1, 1]])
     spread = np.sqrt(np.diag(places @ covariance @ places.T))
     assert_allclose(at.mean(axis=0), places @ mean, atol=0.15 * spread.max())
     assert_allclose(at.std(axis=0), spread, rtol=0.15)
-
-
-def test_hmc_samples_a_posterior_in_closed_form():
-    x, y = line_data()
-    outputs = hmc.sampled_outputs(
-        hmc.Shape((1, 1)),
-        lambda outputs, y: 0.5 * ((y - outputs[:, 0]) ** 2).sum(),
-        x[:, None], y, [[0.0], [1.0]], hmc.Chains(2, 100, 400, 4), seed=0,
-    )  # fmt: skip
-    mean, covariance = line_posterior(x, y)
-    places = np.array([[1, 0], [1, 1]])
-    at = outputs.reshape(-1, 2).astype(float)
-    spread = np.sqrt(np.diag(places @ covariance @ places.T))
-    assert_allclose(at.mean(axis=0), places @ mean, atol=0.2 * spread.min())
-    assert_allclose(at.std(axis=0), spread, rtol=0.15)
-    assert hmc.r_hat(outputs).max() < 1.05
 
 
 def test_a_density_on_a_grid_is_read_exactly_enough():
@@ -147,7 +162,7 @@ def test_an_energy_learns_two_modes():
     x, sign = rng.uniform(size=1024), rng.choice([-1, 1], 1024)
     y = sign + 0.2 * rng.normal(size=1024)
     model = Energy(-2, 2, (16, 16), seed=0).fit(x, y, Effort(12, 64, 48, 2e-2))
-    found = model.summary(x, y, points=200)
+    (found,) = model.summary(x, y, points=200)
     best = np.log(2) + stats.norm(0, 0.2).entropy()
     assert best - 0.1 < -found["log_density"].mean() < best + 0.15
     assert stats.norm(0, np.sqrt(1.04)).entropy() > best + 0.5

@@ -10,6 +10,7 @@ from uq_tracking_papers import datasets
 
 SETS = {
     "cubic": lambda seed: datasets.cubic(4000, seed),
+    "wide cubic": lambda seed: datasets.cubic(4000, seed, half_width=6.0),
     "cubic without outliers": lambda seed: datasets.cubic_with_outliers(4000, seed, outliers=0),
     "heteroscedastic": lambda seed: datasets.linear_noise(4000, seed),
     "cauchy": lambda seed: datasets.cauchy(4000, seed)[0],

@@ -12,7 +12,7 @@ def reproduce(
     papers: Annotated[
         list[str] | None, typer.Argument(help="merci, n-merci, gustafsson, xiong, levi; default: all.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Use smaller samples and fewer repeats.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use smaller samples and fewer seeds.")] = False,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the page, the numbers and the runs.")
     ] = Path("uq_reproduction"),
@@ -26,5 +26,5 @@ def reproduce(
     for key, section in found.items():
         typer.echo(key)
         for finding in section.findings:
-            typer.echo(f"  {'holds  ' if finding.holds else 'DIFFERS'}  {finding.claim}")
+            typer.echo(f"  {finding.verdict:12}  {finding.claim}")
     typer.echo(f"tables and figures, to open in a browser: {(output / run.PAGE_FILE).resolve().as_uri()}")

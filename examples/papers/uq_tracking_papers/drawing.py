@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.figures.style import NO_DATA, TEXT, line, new_figure, style_axes
 from uq_tracking.figures.style import SMALL as SMALL
-from uq_tracking.figures.style import TEXT, line, new_figure, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +33,23 @@ def panel(ax: Axes, title: str, x_label: str, y_label: str) -> Axes:
     style_axes(ax, x_label, y_label)
     ax.set_title(title, fontsize=TEXT, color="black", fontweight="normal", pad=5)
     return ax
+
+
+def picture(
+    figure: Figure,
+    ax: Axes,
+    title: str,
+    values: npt.ArrayLike,
+    low: float | None = None,
+    high: float | None = None,
+    colors: str = "viridis",
+) -> None:
+    """A map with its scale, or an image (rows, columns, 3); places without a value are grey."""
+    ax.set(xticks=[], yticks=[], facecolor=NO_DATA)
+    ax.set_title(title, fontsize=TEXT)
+    drawn = ax.imshow(values, cmap=colors, vmin=low, vmax=high, interpolation="nearest")
+    if np.ndim(values) == 2:
+        figure.colorbar(drawn, ax=ax, fraction=0.04, pad=0.02).ax.tick_params(labelsize=SMALL - 2)
 
 
 def lines(ax: Axes, x: npt.ArrayLike, by_method: Mapping[str, npt.ArrayLike]) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from scipy.optimize import minimize
 
+import uq_tracking as uq
 from uq_tracking.curves.spec import Curve
-from uq_tracking.demo.network import Architecture, Array, Network, Schedule
 from uq_tracking.figures.style import legend, line, reference
 from uq_tracking.npz import Arrays
 from uq_tracking.report import Report, Reports
-from uq_tracking_papers.datasets import Sample, cauchy, linear_noise, random_std
+from uq_tracking_papers.datasets import cauchy, linear_noise, random_std
 from uq_tracking_papers.drawing import panel, panels
-from uq_tracking_papers.study import FloatArray, Study
+from uq_tracking_papers.networks import Bundle, Training, absolute_loss, as_tensor, fit
+from uq_tracking_papers.study import ANALOGUE, FloatArray, Study, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,42 +44,56 @@ TABLE_1 = {
 SHIFTED = (1.15, 1.25, 1.2, 1.1)
 """How much larger the noise of each output is in the data used for recalibration and validation."""
 SET_UP = (
-    "A network with three hidden layers of 32 units and one output layer learns the mean by the absolute error; then "
-    "a branch for the logarithm of the variance is fitted to the log score with all else frozen. Adam replaces the "
+    "A network with three hidden layers of 32 units and one output layer learns the mean by the absolute "
+    "error; then "
+    "a branch for the logarithm of the variance is fitted to the log score with all else frozen. Adam "
+    "replaces the "
     "paper's SGD, and the branch, a convex problem, is solved by L-BFGS."
+)
+BOXES = (
+    "The paper's outputs are positions and sizes of bounding boxes: a network trained on COCO, "
+    "recalibrated and "
+    "validated on KITTI. Here they are four synthetic targets with noise that depends on x. The samples "
+    "they are "
+    f"recalibrated (6000) and validated on have more noise than those of the training set, "
+    f"{', '.join(f'{more:g}' for more in SHIFTED)} times, so that the networks are overconfident, as the "
+    "paper's are. "
+    "Only the layout and the signs of the changes can be compared."
+)
+SAME = (
+    "by the definitions both methods multiply every standard deviation by one factor, std scaling by "
+    "sqrt(mean z^2), "
+    "the interval method by the standard deviation of the recalibrated z, which are nearly equal; so the "
+    "paper's gaps, "
+    "such as 8.4 and 12.6 % for t_w, cannot come from the methods"
 )
 
 
 def reproduce(study: Study) -> None:
-    """The Cauchy example, figures 1, 4 and 5, table 1."""
+    """The Cauchy example, figures 1 to 6, table 1."""
     equation_4(study)
-    synthetic = Synthetic.made(study)
-    random, trained = synthetic.report(study, "random"), synthetic.report(study, "trained")
-    figure_1(study, synthetic, random)
-    figure_4(study, synthetic, random)
-    figure_5(study, synthetic, trained)
-    ence = {
-        stage: [after(one, stage)[0]["ence"] for one in (random, trained)] for stage in (SCALING, ISOTONIC)
+    data = study.cached("synthetic", partial(synthetic, study))
+    reports = {
+        kind: [scored(study, data, kind, seed) for seed in study.progress(range(study.seeds), f"{kind} std")]
+        for kind in ("random", "trained")
     }
-    error = [after(one, ISOTONIC)[0]["calibration_error"] for one in (random, trained)]
-    study.finding(
-        "ENCE tells random from trained uncertainty after recalibration; calibration error does not",
-        all(blind > 5 * seeing for blind, seeing in ence.values()) and max(error) < NOTHING,
-        "ENCE of random and trained: "
-        + ", ".join(
-            f"{blind:.2f} and {seeing:.3f} ({STAGES[stage]})" for stage, (blind, seeing) in ence.items()
-        )
-        + f"; calibration_error {error[0]:.1e} and {error[1]:.1e}",
-    )
-    table_1(study)
+    figure_1(study, data, reports["random"])
+    boxes = study.cached("boxes", partial(four_outputs, study))
+    of_boxes = [
+        scored_boxes(study, boxes, seed, "std") for seed in study.progress(range(study.seeds), "four outputs")
+    ]
+    of_random = [
+        scored_boxes(study, boxes, seed, "random") for seed in study.progress(range(study.seeds), "random")
+    ]
+    figure_2(study, of_boxes)
+    table_1(study, of_boxes)
+    figure_3(study, of_random)
+    figure_4(study, data, reports["random"])
+    figure_5(study, data, reports)
+    figure_6(study, of_random)
 
 
-class MedianNetwork(Network):
-    """A network fitted to the absolute error."""
-
-    def _pull(self, outputs: Array, y: Array) -> Array:
-        slopes: Array = np.sign(outputs - y)
-        return slopes
+# --- methods ---
 
 
 class MeanAndStd:
@@ -88,124 +104,77 @@ class MeanAndStd:
 
     Parameters
     ----------
+    count : int
+        Number of networks, each with a data set of its own.
+    seed : int
     hidden : tuple of int
         Units of the hidden layers; with the output layer the paper's network has four layers.
-    rng : numpy.random.Generator
     """
 
-    def __init__(self, rng: np.random.Generator, hidden: tuple[int, ...] = (32, 32, 32)) -> None:
-        self.network = MedianNetwork(1, Architecture(hidden), rng)
-        self.head = np.zeros(hidden[-1] + 1)
+    def __init__(self, count: int, seed: int, hidden: tuple[int, ...] = (32, 32, 32)) -> None:
+        self.network = Bundle(count, 1, hidden, 1, seed=seed)
+        self.heads = np.zeros((count, hidden[-1] + 1))
 
-    def fit_mean(self, x: FloatArray, y: FloatArray, schedule: Schedule) -> MeanAndStd:
-        """Fit to inputs and targets, both (n,)."""
-        self.network.fit(x.astype(np.float32)[:, None], y.astype(np.float32), schedule)
+    def fit_mean(self, x: FloatArray, y: FloatArray, training: Training) -> MeanAndStd:
+        """Fit to inputs and targets, both (networks, n)."""
+        fit(self.network, x[..., None], y, absolute_loss, training)
         return self
 
     def fit_std(self, x: FloatArray, y: FloatArray) -> MeanAndStd:
-        """Fit the branch of the standard deviation."""
-        features = self._branch(x)
-        squares = (y - self.mean(x)) ** 2
-
-        def loss(head: FloatArray) -> tuple[float, FloatArray]:
-            """Mean Gaussian log score up to a constant, and its gradient."""
-            log_variance = np.clip(features @ head, -30, 30)
-            share = squares * np.exp(-log_variance)
-            gradient = features.T @ (1 - share) / (2 * len(x))
-            return float(np.mean(log_variance + share) / 2), gradient
-
-        start = np.zeros(features.shape[1])
-        start[-1] = np.log(squares.mean() + 1e-6)
-        self.head = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x
+        """Fit the branches of the standard deviation."""
+        features, squares = self._branch(x), (y - self.mean(x)) ** 2
+        self.heads = np.stack([_log_variance(*one) for one in zip(features, squares, strict=True)])
         return self
 
     def mean(self, x: FloatArray) -> FloatArray:
-        """Predicted means (n,)."""
-        return self.network.predict(x.astype(np.float32)[:, None]).astype(np.float64)
+        """Predicted means (networks, n)."""
+        return self.network.predict(x[..., None])[..., 0].astype(np.float64)
 
     def std(self, x: FloatArray) -> FloatArray:
-        """Predicted standard deviations (n,)."""
-        return np.asarray(np.exp(self._branch(x) @ self.head / 2))
+        """Predicted standard deviations (networks, n)."""
+        return np.asarray(np.exp((self._branch(x) @ self.heads[..., None])[..., 0] / 2))
 
     def _branch(self, x: FloatArray) -> FloatArray:
-        hidden = self.network.hidden(x.astype(np.float32)[:, None]).astype(np.float64)
-        return np.column_stack([hidden, np.ones(len(x))])
+        """Inputs of the branches (networks, n, units + 1)."""
+        with torch.no_grad():
+            hidden = self.network.hidden(as_tensor(x[..., None])).numpy().astype(np.float64)
+        return np.concatenate([hidden, np.ones((*x.shape, 1))], axis=-1)
+
+
+def _log_variance(features: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return the weights (units,) of the log variance that minimize the Gaussian log score."""
+
+    def loss(head: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean log score up to a constant, and its gradient."""
+        log_variance = np.clip(features @ head, -30, 30)
+        share = squares * np.exp(-log_variance)
+        gradient = features.T @ (1 - share) / (2 * len(features))
+        return float(np.mean(log_variance + share) / 2), gradient
+
+    start = np.zeros(features.shape[1])
+    start[-1] = np.log(squares.mean() + 1e-6)
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x)
 
 
 def trained(study: Study, name: str, x: FloatArray, y: FloatArray) -> MeanAndStd:
-    """A network fitted in two steps."""
-    schedule = Schedule(epochs=study.pick(20, 30, 15), batch=250, rate=2e-3)
-    return MeanAndStd(study.rng("network", name)).fit_mean(x, y, schedule).fit_std(x, y)
+    """Networks fitted in two steps, each to its own samples (networks, n)."""
+    seed = int(study.rng("network", name).integers(2**31))
+    training = Training(study.pick(10, 15, 15), 250, study.pick(2e-3, 2e-3, 4e-3))
+    return MeanAndStd(len(x), seed).fit_mean(x, y, training).fit_std(x, y)
 
 
-def equation_4(study: Study) -> None:
-    """A Cauchy distribution of random scale is calibrated, and knows nothing of its target.
-
-    y is standard normal; each prediction is Cauchy(0, |z|) with z standard normal and independent of y.
-    """
-    study.item("equation 4", equation_4)
-    n = study.pick(50_000, 20_000, 5000)
-    _, predictions = cauchy(n, study.rng("cauchy"))
-    report = study.log(predictions, method="Cauchy", figures=False)
-    for key in ("calibration_error", "pit_ks", "spearman", "coverage_50", "coverage_95"):
-        study.row("equation 4", "Cauchy(0, |z|)", key, report.scores[key])
-    figure, (ax,) = panels(1, 1, width=4.2, height=4.0)
-    calibration_lines(ax, {"Cauchy(0, |z|)": report.curves["calibration"]})
-    study.figure("equation 4", figure, "Observed and expected shares are the same at every level.")
-    error, rank = report.scores["calibration_error"], report.scores["spearman"]
-    study.finding(
-        "Predictions that are independent of the target can be perfectly calibrated by eq. 2",
-        error < BY_CHANCE / n and abs(rank) < 4 / np.sqrt(n),
-        f"calibration_error {error:.1e} (a calibrated forecast's is on average 1/(6 N) = {1 / (6 * n):.1e}), rank "
-        f"correlation of scale and error {rank:.3f}",
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Synthetic:
-    """Section 4.1: validation and recalibration sets with predicted means, and both kinds of standard deviation."""
-
-    sets: Mapping[str, Sample]
-    arrays: Arrays
-
-    @classmethod
-    def made(cls, study: Study) -> Synthetic:
-        """Train the network."""
-        n = study.pick(50_000, 20_000, 10_000)
-        sizes = {"training": n, "recalibration": RECALIBRATION_SIZE, "validation": n}
-        sets = {name: linear_noise(size, study.rng(name)) for name, size in sizes.items()}
-
-        def predicted() -> Arrays:
-            network = trained(study, "synthetic", sets["training"].x, sets["training"].y)
-            found = {}
-            for name in ("recalibration", "validation"):
-                x = sets[name].x
-                found[f"{name} mean"], found[f"{name} trained"] = network.mean(x), network.std(x)
-                found[f"{name} random"] = random_std(len(x), study.rng("random", name))
-            return found
-
-        return cls(sets, study.cached("synthetic", predicted))
-
-    def predictions(self, name: str, kind: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Targets, means and standard deviations of a set."""
-        return self.sets[name].y, self.arrays[f"{name} mean"], self.arrays[f"{name} {kind}"]
-
-    def report(self, study: Study, kind: str) -> Report:
-        """Scores before and after both recalibrations; logged as a run."""
-        report: Report = study.log(
-            *self.predictions("validation", kind),
-            calibration=self.predictions("recalibration", kind),
-            recalibration=[SCALING, ISOTONIC],
-            method=f"{kind} std",
-            figures=False,
-        )
-        return report
-
-
-def factor(report: Report, method: str) -> float:
-    """The factor by which a recalibration multiplies every standard deviation."""
-    scalars = report.scored_methods()[method]["scalars"]
-    return float(scalars["std_scale" if method == SCALING else "cdf_scale"])
+def recalibrated(
+    study: Study,
+    validation: tuple[FloatArray, ...],
+    recalibration: tuple[FloatArray, ...],
+    name: str | None,
+    **more: Any,
+) -> Any:
+    """Scores before and after both recalibrations; logged as a run if it is given a name."""
+    options: dict[str, Any] = {"calibration": recalibration, "recalibration": [SCALING, ISOTONIC], **more}
+    if name is None:
+        return uq.evaluate(*validation, metrics=KEYS, intervals=False, **options)
+    return study.log(*validation, method=name, figures=False, **options)
 
 
 def after(report: Report, stage: str) -> tuple[Mapping[str, float], Mapping[str, Curve]]:
@@ -216,72 +185,171 @@ def after(report: Report, stage: str) -> tuple[Mapping[str, float], Mapping[str,
     return found.scores, found.curves
 
 
-def rows(study: Study, item: str, report: Report, what: str, stages: Sequence[str]) -> None:
+def factor(report: Report, method: str) -> float:
+    """The factor by which a recalibration multiplies every standard deviation."""
+    scalars = report.scored_methods()[method]["scalars"]
+    return float(scalars["std_scale" if method == SCALING else "cdf_scale"])
+
+
+def score(reports: Sequence[Report], stage: str, key: str) -> FloatArray:
+    """A score of a stage for each seed."""
+    return np.asarray([after(report, stage)[0][key] for report in reports])
+
+
+# --- section 2: the definition of calibration ---
+
+
+def equation_4(study: Study) -> None:
+    """A Cauchy distribution of random scale is calibrated, and knows nothing of its target.
+
+    y is standard normal; each prediction is Cauchy(0, |z|) with z standard normal and independent of y.
+    """
+    study.item("equation 4", equation_4, note="as stated")
+    n, keys = study.pick(50_000, 20_000, 5000), ("calibration_error", "spearman")
+    rows = []
+    for seed in range(study.seeds):
+        _, predictions = cauchy(n, study.rng("cauchy", seed))
+        report = (
+            uq.evaluate(predictions, metrics=keys)
+            if seed
+            else study.log(predictions, method="Cauchy", figures=False)
+        )
+        rows.append([report.scores[key] for key in keys])
+        if not seed:
+            drawn = report.curves["calibration"]
+    error, rank = np.asarray(rows).T
+    for key, values in zip(keys, (error, rank), strict=True):
+        study.repeats("equation 4", "Cauchy(0, |z|)", key, values)
+    figure, (ax,) = panels(1, 1, width=4.2, height=4.0)
+    calibration_lines(ax, {"Cauchy(0, |z|)": drawn})
+    study.figure("equation 4", figure, "Observed and expected shares are the same at every level.")
+    study.finding(
+        "Predictions that are independent of the target can be perfectly calibrated by eq. 2",
+        (error < BY_CHANCE / n) & (np.abs(rank) < 4 / np.sqrt(n)),
+        f"calibration_error {over_seeds(error, '.1e')} (a calibrated forecast's is on average 1/(6 N) = "
+        f"{1 / (6 * n):.1e}), "
+        f"rank correlation of scale and error {over_seeds(rank, '.3f')}",
+    )
+
+
+# --- section 4.1: the synthetic problem ---
+
+
+def synthetic(study: Study) -> Arrays:
+    """Recalibration and validation sets (seeds, n): truth, predicted means, and both kinds of standard deviation."""
+    n = study.pick(50_000, 20_000, 10_000)
+    sizes = {
+        "training": study.pick(50_000, 10_000, 10_000),
+        "recalibration": RECALIBRATION_SIZE,
+        "validation": n,
+    }
+    samples = {
+        name: [linear_noise(size, study.rng(name, seed)) for seed in range(study.seeds)]
+        for name, size in sizes.items()
+    }
+    x, y = (
+        {name: np.stack([getattr(one, part) for one in of]) for name, of in samples.items()}
+        for part in ("x", "y")
+    )
+    network = trained(study, "synthetic", x["training"], y["training"])
+    found: dict[str, FloatArray] = {}
+    for name in ("recalibration", "validation"):
+        found |= {f"{name} x": x[name], f"{name} y": y[name], f"{name} mean": network.mean(x[name])}
+        found[f"{name} trained"] = network.std(x[name])
+        found[f"{name} random"] = np.stack(
+            [random_std(sizes[name], study.rng("random", name, seed)) for seed in range(study.seeds)]
+        )
+    return found
+
+
+def scored(study: Study, data: Arrays, kind: str, seed: int) -> Report:
+    """Scores of a seed before and after both recalibrations."""
+    validation, recalibration = (
+        tuple(data[f"{name} {what}"][seed] for what in ("y", "mean", kind))
+        for name in ("validation", "recalibration")
+    )
+    report: Report = recalibrated(study, validation, recalibration, None if seed else f"{kind} std")
+    return report
+
+
+def rows(study: Study, item: str, reports: Sequence[Report], what: str, stages: Sequence[str]) -> None:
     """One row per stage."""
     for stage in stages:
-        scores = after(report, stage)[0]
         for key in KEYS:
-            study.row(item, f"{what}, {STAGES[stage]}", key, scores[key])
+            study.repeats(item, f"{what}, {STAGES[stage]}", key, score(reports, stage, key))
 
 
-def figure_1(study: Study, synthetic: Synthetic, report: Report) -> None:
+def figure_1(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
     """Random standard deviations after the interval method.
 
     {set_up}
     """
-    study.item("figure 1", figure_1, set_up=SET_UP)
-    rows(study, "figure 1", report, "random std", ["before", ISOTONIC])
-    scores, curves = after(report, ISOTONIC)
+    study.item("figure 1", figure_1, note="the optimizer differs", set_up=SET_UP)
+    rows(study, "figure 1", reports, "random std", ["before", ISOTONIC])
+    curves = after(reports[0], ISOTONIC)[1]
     figure, axes = panels(1, 3, width=3.7, height=3.6)
-    dots(axes[0], "(a)", synthetic, "random", factor(report, ISOTONIC))
-    calibration_lines(axes[1], {"after": curves["calibration"]}, "(b)")
-    reliability_lines(axes[2], {"after": curves["reliability"]}, "(c)")
+    dots(axes[0], "(a) it knows nothing", data, "random", factor(reports[0], ISOTONIC))
+    calibration_lines(axes[1], {"after": curves["calibration"]}, "(b) yet looks calibrated")
+    reliability_lines(axes[2], {"after": curves["reliability"]}, "(c) ENCE sees it")
     study.figure(
         "figure 1",
         figure,
-        "(a) True against predicted standard deviation; (b) the interval method's own evaluation; (c) reliability by "
+        "(a) True against predicted standard deviation; (b) the interval method's own evaluation; (c) "
+        "reliability by "
         "the paper's definition.",
     )
+    error, ence = (score(reports, ISOTONIC, key) for key in ("calibration_error", "ence"))
     study.finding(
-        "Calibration error is blind to random standard deviations, ENCE is not",
-        scores["calibration_error"] < NOTHING and scores["ence"] > 0.2,
-        f"after the interval method calibration_error is {scores['calibration_error']:.1e} (before "
-        f"{report.scores['calibration_error']:.1e}), ENCE {scores['ence']:.2f}",
+        "The interval method calibrates random standard deviations almost perfectly by its own definition",
+        error < NOTHING,
+        f"calibration_error {over_seeds(error, '.1e')}, before "
+        f"{over_seeds(score(reports, 'before', 'calibration_error'))}",
+    )
+    study.finding(
+        "By ENCE these are clearly not calibrated",
+        ence > 0.2,
+        f"ENCE after the interval method {over_seeds(ence, '.2f')}",
     )
 
 
-def figure_4(study: Study, synthetic: Synthetic, report: Report) -> None:
+def figure_4(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
     """Random standard deviations before and after std scaling."""
-    study.item("figure 4", figure_4)
-    rows(study, "figure 4", report, "random std", ["before", SCALING])
-    scale = factor(report, SCALING)
+    study.item("figure 4", figure_4, note="as stated")
+    rows(study, "figure 4", reports, "random std", ["before", SCALING])
     figure, axes = panels(2, 2, width=3.9, height=3.5)
-    dots(axes[0], "(a) before", synthetic, "random", 1.0)
-    dots(axes[1], "(b) after", synthetic, "random", scale)
+    dots(axes[0], "(a) before", data, "random", 1.0)
+    dots(axes[1], "(b) after", data, "random", factor(reports[0], SCALING))
     for ax, stage, title in ((axes[2], "before", "(c) before"), (axes[3], SCALING, "(d) after")):
-        scores, curves = after(report, stage)
+        scores, curves = after(reports[0], stage)
         reliability_lines(ax, {f"ENCE {scores['ence']:.2f}": curves["reliability"]}, title)
     study.figure(
         "figure 4", figure, "A factor on all standard deviations leaves them as uninformative as they were."
     )
-    before, scaled = report.scores["cv"], after(report, SCALING)[0]["cv"]
+    before, scaled = (score(reports, stage, "cv") for stage in ("before", SCALING))
     study.finding(
         "Std scaling leaves the coefficient of variation as it is",
-        abs(scaled / before - 1) < 1e-12,
-        f"cv {before:.6f} and {scaled:.6f}; the factor is {scale:.3f}",
+        np.abs(scaled / before - 1) < 1e-12,
+        f"cv {before[0]:.6f} and {scaled[0]:.6f}; the factor is {factor(reports[0], SCALING):.3f}",
+    )
+    ence = score(reports, SCALING, "ence")
+    study.finding(
+        "After std scaling, ENCE still reveals that random standard deviations are not calibrated",
+        ence > 0.2,
+        f"ENCE {over_seeds(ence, '.2f')}",
     )
 
 
-def figure_5(study: Study, synthetic: Synthetic, report: Report) -> None:
+def figure_5(study: Study, data: Arrays, reports: Mapping[str, Sequence[Report]]) -> None:
     """Trained standard deviations before and after both recalibrations.
 
     {set_up}
     """
-    study.item("figure 5", figure_5, set_up=SET_UP)
-    rows(study, "figure 5", report, "trained std", list(STAGES))
+    study.item("figure 5", figure_5, note="the optimizer differs", set_up=SET_UP)
+    network = reports["trained"]
+    rows(study, "figure 5", network, "trained std", list(STAGES))
     figure, axes = panels(1, 3, width=3.7, height=3.6)
-    dots(axes[0], "(a)", synthetic, "trained", 1.0)
-    curves = {name: after(report, stage)[1] for stage, name in STAGES.items()}
+    dots(axes[0], "(a)", data, "trained", 1.0)
+    curves = {name: after(network[0], stage)[1] for stage, name in STAGES.items()}
     reliability_lines(
         axes[1], {name: curves[name]["reliability"] for name in ("before", "std scaling")}, "(b)"
     )
@@ -291,106 +359,221 @@ def figure_5(study: Study, synthetic: Synthetic, report: Report) -> None:
     study.figure(
         "figure 5", figure, "(a) True against predicted standard deviation, (b) reliability, (c) calibration."
     )
-    truth, std = synthetic.sets["validation"].x, synthetic.arrays["validation trained"]
-    off = float(np.mean(np.abs(std / truth - 1)))
+    off = np.mean(np.abs(data["validation trained"] / data["validation x"] - 1), axis=1)
     study.finding(
-        "The network almost perfectly learns the standard deviation",
+        "The network almost perfectly learns the standard deviation (within 5 % on average)",
         off < 0.05,
-        f"mean relative error {off:.1%}",
+        f"mean relative error {over_seeds(off, '.1%')}",
     )
-    change = max(abs(after(report, stage)[0]["ence"] - report.scores["ence"]) for stage in STAGES)
+    before = score(network, "before", "ence")
+    change = np.max([np.abs(score(network, stage, "ence") - before) for stage in STAGES], axis=0)
     study.finding(
-        "Trained standard deviations are hardly changed by either recalibration",
+        "Trained standard deviations are hardly changed by either recalibration (ENCE by less than 0.02)",
         change < 0.02,
-        f"ENCE before {report.scores['ence']:.4f}, changed by at most {change:.4f}",
+        f"ENCE before {over_seeds(before)}, changed by at most {over_seeds(change)}",
     )
-
-
-def table_1(study: Study) -> None:
-    """Before and after recalibration, for four outputs.
-
-    The paper's outputs are positions and sizes of bounding boxes: a network trained on COCO, recalibrated and
-    validated on KITTI. Here they are four synthetic targets with noise that depends on x. The samples they are
-    recalibrated (6000) and validated on have more noise than those of the training set, {factors} times, so that the
-    networks are overconfident, as the paper's are. Only the layout and the signs of the changes can be compared.
-    {set_up}
-    """
-    study.item("table 1", table_1, factors=", ".join(f"{more:g}" for more in SHIFTED), set_up=SET_UP)
-    n = study.pick(37_000, 12_000, 6000)
-    arrays = study.cached("outputs", lambda: four_outputs(study, n))
-    parts = {
-        name: tuple(arrays[f"{name} {what}"] for what in ("y", "mean", "std"))
-        for name in ("recalibration", "validation")
+    ence = {
+        stage: [score(of, stage, "ence") for of in (reports["random"], network)]
+        for stage in (SCALING, ISOTONIC)
     }
-    reports: Reports = study.log(
-        *parts["validation"],
-        outputs=OUTPUTS,
-        calibration=parts["recalibration"],
-        recalibration=[SCALING, ISOTONIC],
-        method="four outputs",
-        figures=False,
-    )
-    table = reports.before_after(["ence", "cv"]).table
-    figure, axes = panels(1, len(OUTPUTS), width=3.1, height=3.2)
-    ence, factors = {}, []
-    for ax, output in zip(axes, OUTPUTS, strict=True):
-        for stage, printed in TABLE_1[output].items():
-            for key, paper in zip(("ence", "cv"), printed, strict=True):
-                value = table[output][f"{stage} {key}"].value
-                study.row("table 1", output, f"{STAGES[stage]}: {key}", value, paper)
-        report = reports[output]
-        reliability_lines(
-            ax, {name: after(report, stage)[1]["reliability"] for stage, name in STAGES.items()}, output
+    error = [score(of, ISOTONIC, "calibration_error") for of in (reports["random"], network)]
+    study.finding(
+        "After recalibration ENCE tells random from trained standard deviations; calibration error does not",
+        np.all([blind > 5 * seeing for blind, seeing in ence.values()], axis=0)
+        & (np.max(error, axis=0) < NOTHING),
+        "ENCE of random and trained: "
+        + ", ".join(
+            f"{np.median(blind):.2f} and {np.median(seeing):.3f} ({STAGES[stage]})"
+            for stage, (blind, seeing) in ence.items()
         )
-        ence[output] = [table[output][f"{stage} ence"].value or 0.0 for stage in STAGES]
-        factors.append(factor(report, SCALING))
-    study.figure("table 1", figure, "Reliability of each output before and after; the paper's figure 2.")
-    study.finding(
-        "Both recalibrations improve the ENCE of every output",
-        all(values[0] > max(values[1:]) for values in ence.values()),
-        "before, std scaling, interval method: "
-        + "; ".join(
-            f"{name} {', '.join(f'{value:.3f}' for value in values)}" for name, values in ence.items()
-        ),
-    )
-    study.finding(
-        "Overconfident predictions are scaled by a factor above 1",
-        min(factors) > 1,
-        "factors " + ", ".join(f"{scale:.3f}" for scale in factors) + " (paper: 1.1 to 1.2)",
-    )
-    alike = max(abs(values[1] - values[2]) for values in ence.values())
-    study.finding(
-        "One factor does as well as the interval method (ENCE within 0.05)",
-        alike < 0.05,
-        f"largest difference of ENCE {alike:.3f}",
+        + f"; calibration_error {np.median(error[0]):.1e} and {np.median(error[1]):.1e}",
     )
 
 
-def four_outputs(study: Study, n: int) -> Arrays:
-    """Targets and predictions of four outputs on the sets for recalibration and validation."""
+# --- section 4.2: four outputs ---
+
+
+def four_outputs(study: Study) -> Arrays:
+    """Truths, predictions and random standard deviations (seeds, n, outputs) of both sets."""
+    n, seeds = study.pick(20_000, 8000, 6000), range(study.seeds)
     found: dict[str, list[FloatArray]] = {}
     for place, name in enumerate(study.progress(OUTPUTS, "outputs", total=len(OUTPUTS))):
-        network = trained(study, name, *one_output(study, "training", place, n, 1.0))
+        x, y = one_output(study, "training", place, n, 1.0)
+        network = trained(study, name, x, y)
         for part, size in (("recalibration", RECALIBRATION_SIZE), ("validation", n)):
             x, y = one_output(study, part, place, size, SHIFTED[place])
-            for what, values in (("y", y), ("mean", network.mean(x)), ("std", network.std(x))):
+            blind = np.stack(
+                [study.rng("blind", part, place, seed).uniform(0.05, 0.5, size) for seed in seeds]
+            )
+            for what, values in (
+                ("y", y),
+                ("mean", network.mean(x)),
+                ("std", network.std(x)),
+                ("random", blind),
+            ):
                 found.setdefault(f"{part} {what}", []).append(values)
     return {key: np.stack(columns, axis=-1) for key, columns in found.items()}
 
 
 def one_output(study: Study, part: str, place: int, n: int, noise: float) -> tuple[FloatArray, FloatArray]:
-    """Inputs and targets of one output: a wave, with noise that grows with x differently for each output."""
-    rng = study.rng("four", part, place)
-    x = rng.uniform(0, 1, n)
-    std = 0.1 + 0.25 * x ** (1 + place / 2)
-    return x, np.sin((2 + place) * x) + noise * std * rng.standard_normal(n)
+    """Inputs and targets (seeds, n) of one output: a wave, with noise that grows with x in its own way."""
+    xs, ys = [], []
+    for seed in range(study.seeds):
+        rng = study.rng("four", part, place, seed)
+        x = rng.uniform(0, 1, n)
+        std = 0.1 + 0.25 * x ** (1 + place / 2)
+        xs.append(x)
+        ys.append(np.sin((2 + place) * x) + noise * std * rng.standard_normal(n))
+    return np.stack(xs), np.stack(ys)
 
 
-def dots(ax: Axes, title: str, synthetic: Synthetic, kind: str, scale: float) -> None:
+def scored_boxes(study: Study, data: Arrays, seed: int, kind: str) -> Reports:
+    """Scores of a seed for each output before and after both recalibrations."""
+    validation, recalibration = (
+        tuple(data[f"{name} {what}"][seed] for what in ("y", "mean", kind))
+        for name in ("validation", "recalibration")
+    )
+    names = {"std": "four outputs", "random": "four outputs, random std"}
+    found: Reports = recalibrated(
+        study, validation, recalibration, None if seed else names[kind], outputs=OUTPUTS
+    )
+    return found
+
+
+def of_outputs(reports: Sequence[Reports], stage: str, key: str) -> FloatArray:
+    """A score of a stage, (seeds, outputs)."""
+    return np.stack([score([one[output] for one in reports], stage, key) for output in OUTPUTS], axis=1)
+
+
+def figure_2(study: Study, reports: Sequence[Reports]) -> None:
+    """Reliability of each output before and after recalibration.
+
+    {boxes} {set_up}
+    """
+    study.item(
+        "figure 2",
+        figure_2,
+        status=ANALOGUE,
+        note="synthetic outputs for KITTI's boxes",
+        boxes=BOXES,
+        set_up=SET_UP,
+    )
+    figure, axes = panels(1, len(OUTPUTS), width=3.1, height=3.4)
+    for ax, output in zip(axes, OUTPUTS, strict=True):
+        curves = {name: after(reports[0][output], stage)[1]["reliability"] for stage, name in STAGES.items()}
+        reliability_lines(ax, curves, output)
+    study.figure(
+        "figure 2",
+        figure,
+        "Above the diagonal: overconfident. Both methods bring all outputs to the diagonal.",
+    )
+    study.cannot_judge(
+        "A detector's uncertainties, learned on COCO, are overconfident on KITTI",
+        "it needs both data sets and the detector; here overconfidence is made",
+    )
+
+
+def table_1(study: Study, reports: Sequence[Reports]) -> None:
+    """Before and after recalibration, for four outputs."""
+    study.item("table 1", table_1, status=ANALOGUE, note="synthetic outputs for KITTI's boxes")
+    for stage, name in STAGES.items():
+        for place, key in enumerate(("ence", "cv")):
+            values = of_outputs(reports, stage, key)
+            for output, column in zip(OUTPUTS, values.T, strict=True):
+                study.repeats("table 1", output, f"{name}: {key}", column, TABLE_1[output][stage][place])
+    ence = {stage: of_outputs(reports, stage, "ence") for stage in STAGES}
+    medians = "; ".join(
+        f"{output} {', '.join(f'{np.median(ence[stage][:, place]):.3f}' for stage in STAGES)}"
+        for place, output in enumerate(OUTPUTS)
+    )
+    study.finding(
+        "Both recalibrations improve the ENCE of every output considerably",
+        np.all(np.maximum(ence[SCALING], ence[ISOTONIC]) < 0.8 * ence["before"], axis=1),
+        f"before, std scaling, interval method: {medians}",
+    )
+    study.finding(
+        "One factor does as well as the interval method (ENCE within 0.02)",
+        np.all(np.abs(ence[SCALING] - ence[ISOTONIC]) < 0.02, axis=1),
+        f"{SAME}. Largest difference of ENCE here "
+        f"{over_seeds(np.max(np.abs(ence[SCALING] - ence[ISOTONIC]), axis=1), '.4f')}",
+    )
+    cv = {stage: of_outputs(reports, stage, "cv") for stage in STAGES}
+    study.finding(
+        "Std scaling leaves the coefficient of variation of every output as it is",
+        np.all(np.abs(cv[SCALING] / cv["before"] - 1) < 1e-12, axis=1),
+        "it does not depend on a factor",
+    )
+    factors = {
+        method: np.asarray([[factor(one[output], method) for output in OUTPUTS] for one in reports])
+        for method in (SCALING, ISOTONIC)
+    }
+    study.finding(
+        "Overconfident predictions are scaled by a factor above 1",
+        np.all(factors[SCALING] > 1, axis=1),
+        f"factors {', '.join(f'{x:.3f}' for x in np.median(factors[SCALING], axis=0))} (paper: 1.1 to 1.2)",
+    )
+    apart = np.max(np.abs(factors[ISOTONIC] / factors[SCALING] - 1), axis=1)
+    study.diagnostic(
+        "Both methods multiply every standard deviation by nearly the same factor (within 5 %)",
+        np.all(apart < 0.05),
+        f"largest difference of the two factors {over_seeds(apart, '.2%')}",
+    )
+
+
+def figure_3(study: Study, reports: Sequence[Reports]) -> None:
+    """Random standard deviations of one output look calibrated after the interval method.
+
+    Standard deviations drawn from U[.05, .5], whatever the input.
+    """
+    study.item("figure 3", figure_3, status=ANALOGUE, note="a synthetic output for KITTI's t_x")
+    figure, (ax,) = panels(1, 1, width=4.2, height=4.0)
+    report = reports[0]["t_x"]
+    curves = {STAGES[stage]: after(report, stage)[1]["calibration"] for stage in ("before", ISOTONIC)}
+    calibration_lines(ax, curves)
+    study.figure(
+        "figure 3",
+        figure,
+        "After the interval method observed and expected shares are the same at every level.",
+    )
+    error = of_outputs(reports, ISOTONIC, "calibration_error")[:, 0]
+    study.repeats("figure 3", "t_x, random std, interval method", "calibration_error", error)
+    study.finding(
+        "The interval method calibrates random standard deviations of t_x almost perfectly, by its own "
+        "definition",
+        error < NOTHING,
+        f"calibration_error {over_seeds(error, '.1e')}",
+    )
+
+
+def figure_6(study: Study, reports: Sequence[Reports]) -> None:
+    """Random standard deviations of four outputs before and after std scaling."""
+    study.item("figure 6", figure_6, status=ANALOGUE, note="synthetic outputs for KITTI's boxes")
+    figure, axes = panels(2, len(OUTPUTS), width=3.1, height=3.1)
+    for row, stage in enumerate(("before", SCALING)):
+        ence = of_outputs(reports, stage, "ence")
+        for place, output in enumerate(OUTPUTS):
+            scores, curves = after(reports[0][output], stage)
+            title = f"{output}, {STAGES[stage]}: ENCE {scores['ence']:.2f}"
+            reliability_lines(axes[row * len(OUTPUTS) + place], {"": curves["reliability"]}, title)
+            study.repeats("figure 6", output, f"{STAGES[stage]}: ence", ence[:, place])
+    study.figure(
+        "figure 6", figure, "Flat lines: the error does not depend on the standard deviation stated."
+    )
+    scaled = of_outputs(reports, SCALING, "ence")
+    study.finding(
+        "After std scaling, random standard deviations of all four outputs are far from calibrated by ENCE",
+        np.all(scaled > 0.2, axis=1),
+        f"smallest ENCE of the four {over_seeds(scaled.min(axis=1), '.2f')}",
+    )
+
+
+# --- drawing ---
+
+
+def dots(ax: Axes, title: str, data: Arrays, kind: str, scale: float) -> None:
     """True against predicted standard deviation of some samples."""
     panel(ax, title, "predicted std", "true std")
-    predicted = scale * synthetic.arrays[f"validation {kind}"][:DOTS]
-    true = synthetic.sets["validation"].x[:DOTS]
+    predicted, true = scale * data[f"validation {kind}"][0, :DOTS], data["validation x"][0, :DOTS]
     line(ax, predicted, true, linestyle="", marker="o", markersize=1.5, alpha=0.4)
     reference(ax, [0, 1], [0, 1])
     ax.set(xlim=(0, 1.03 * float(max(1.0, predicted.max()))), ylim=(0, 1.05))
@@ -411,8 +594,9 @@ def reliability_lines(ax: Axes, curves: Mapping[str, Curve], title: str = "") ->
     top = 0.0
     for (name, curve), color in zip(curves.items(), COLORS, strict=False):
         x, y = curve.columns["rmv"], curve.columns["rmse"]
-        line(ax, x, y, color=color, linewidth=1.8, marker="o", markersize=3, label=name)
+        line(ax, x, y, color=color, linewidth=1.8, marker="o", markersize=3, label=name or None)
         top = max(top, float(x.max()), float(y.max()))
     reference(ax, [0, top], [0, top])
     ax.set(xlim=(0, 1.05 * top), ylim=(0, 1.05 * top))
-    legend(ax, loc="best")
+    if any(curves):
+        legend(ax, loc="best")

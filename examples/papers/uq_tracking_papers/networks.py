@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -69,44 +70,68 @@ class Bundle:
         scaled: Tensor = (2 * drawn - 1) / fan_in**0.5
         return scaled.requires_grad_()
 
+    def part(self, chosen: slice = slice(None)) -> Bundle:
+        """A copy of some of the networks, which later training does not change; its dropout draws go on from here."""
+        kept = slice(*(None if end is None else end * self.heads for end in (chosen.start, chosen.stop)))
+        found = copy(self)
+        found.layers = [
+            (weights.detach()[kept].clone().requires_grad_(), bias.detach()[kept].clone().requires_grad_())
+            for weights, bias in self.layers
+        ]
+        found.count = len(found.layers[0][0]) // self.heads
+        return found
+
     @property
     def parameters(self) -> list[Tensor]:
         """Weights and biases of all layers."""
         return [tensor for layer in self.layers for tensor in layer]
 
     def __call__(self, x: Tensor, *, drop: bool = False) -> Tensor:
-        """Outputs (K, n, outputs) for inputs (n, inputs) common to all or (K, n, inputs) of each."""
-        wide = x.expand(self.count, *x.shape[-2:])
-        hidden = wide.repeat_interleave(self.heads, dim=0) if self.heads > 1 else wide
-        for number, (weights, bias) in enumerate(self.layers[:-1]):
-            hidden = torch.relu(torch.baddbmm(bias, hidden, weights))
-            if drop and number in self.dropped:
-                kept = torch.rand(hidden.shape, generator=self.random) >= self.dropout
-                hidden = hidden * kept / (1 - self.dropout)
+        """Outputs (K, n, outputs) for inputs (G, n, inputs): each G-th of the networks has inputs of its own."""
+        hidden = self.hidden(x, drop=drop)
         weights, bias = self.layers[-1]
         out = torch.baddbmm(bias, hidden, weights)
         if self.heads == 1:
             return out
         return out.reshape(self.count, self.heads, *out.shape[1:]).transpose(1, 2).flatten(2)
 
-    def predict(self, x: FloatArray, *, drop: bool = False, at_once: int = 8192) -> npt.NDArray[np.float32]:
-        """Outputs (K, n, outputs) for inputs (n, inputs), block by block."""
+    def hidden(self, x: Tensor, *, drop: bool = False) -> Tensor:
+        """Activations (K * heads, n, units) of the last hidden layer."""
+        own = self.count * self.heads // len(x)
+        hidden = x.repeat_interleave(own, dim=0) if own > 1 else x
+        for number, (weights, bias) in enumerate(self.layers[:-1]):
+            hidden = torch.relu(torch.baddbmm(bias, hidden, weights))
+            if drop and number in self.dropped:
+                kept = torch.rand(hidden.shape, generator=self.random) >= self.dropout
+                hidden = hidden * kept / (1 - self.dropout)
+        return hidden
+
+    def predict(
+        self, x: npt.ArrayLike, *, drop: bool = False, at_once: int = 200_000
+    ) -> npt.NDArray[np.float32]:
+        """Outputs (K, n, outputs) for inputs (n, inputs) or (G, n, inputs), in blocks of so many outputs."""
+        inputs = grouped(as_tensor(x), 3)
+        rows = max(1, at_once // (self.count * self.heads))
         with torch.no_grad():
-            blocks = [
-                self(as_tensor(x[start : start + at_once]), drop=drop).numpy()
-                for start in range(0, len(x), at_once)
-            ]
+            blocks = [self(part, drop=drop).numpy() for part in torch.split(inputs, rows, dim=1)]
         return np.concatenate(blocks, axis=1)
 
-    def minibatches(self, x: Tensor, y: Tensor, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def minibatches(
+        self, x: Tensor, y: Tensor, batch: int, drawn: Tensor | None = None
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """One pass through the data: inputs (K, batch, inputs) and targets (K, batch), shuffled for each network.
 
-        Samples left over after the last whole minibatch wait for the next pass.
+        Samples left over after the last whole minibatch wait for the next pass. ``drawn`` (K, n) are the samples that
+        each network sees, of (G, n, inputs) inputs and (G, n) targets.
         """
-        order = torch.rand((self.count, len(x)), generator=self.random).argsort(dim=1)
-        for start in range(0, len(x) - batch + 1, batch):
+        groups, n = y.shape
+        group = torch.arange(self.count)[:, None] // (self.count // groups)
+        order = torch.rand((self.count, n), generator=self.random).argsort(dim=1)
+        if drawn is not None:
+            order = drawn.gather(1, order)
+        for start in range(0, n - batch + 1, batch):
             rows = order[:, start : start + batch]
-            yield x[rows], y[rows]
+            yield x[group, rows], y[group, rows]
 
 
 @dataclass(frozen=True)
@@ -118,6 +143,11 @@ class Training:
     rate: float = 1e-3
     decay: float = 0.0
     """Factor on the sum of squared parameters added to the mean loss."""
+
+
+def grouped(values: Tensor, dimensions: int) -> Tensor:
+    """Values with a first axis for the groups of networks that share data."""
+    return values if values.ndim == dimensions else values[None]
 
 
 def as_tensor(values: npt.ArrayLike) -> Tensor:
@@ -133,22 +163,31 @@ def fit(
     loss: Loss,
     training: Training,
     watch: Watch = iter,
+    *,
+    drawn: npt.ArrayLike | None = None,
+    after_epoch: Callable[[int], None] | None = None,
 ) -> Bundle:
     """Train every network of a bundle with Adam (Kingma and Ba 2015), each on its own minibatches.
 
     Parameters
     ----------
     bundle : Bundle
-    x, y : arrays (n, inputs) and (n,)
+    x, y : arrays (n, inputs) and (n,), or (G, n, inputs) and (G, n)
+        With G data sets, each G-th of the networks learns from one.
     loss : callable
     training : Training
     watch : callable
         Shows the progress of the epochs.
+    drawn : int array (K, n), optional
+        Samples that each network sees.
+    after_epoch : callable, optional
+        Called with the number of epochs done.
     """
-    inputs, targets = as_tensor(x), as_tensor(y)
+    inputs, targets = grouped(as_tensor(x), 3), grouped(as_tensor(y), 2)
+    chosen = None if drawn is None else as_tensor(drawn)
     adam = torch.optim.Adam(bundle.parameters, lr=training.rate)
-    for _ in watch(range(training.epochs)):
-        for part, truth in bundle.minibatches(inputs, targets, training.batch):
+    for epoch in watch(range(1, training.epochs + 1)):
+        for part, truth in bundle.minibatches(inputs, targets, training.batch, chosen):
             # The networks share nothing, so the gradient of the sum gives each network's own.
             total = loss(bundle(part, drop=True), truth).sum()
             if training.decay:
@@ -156,7 +195,24 @@ def fit(
             adam.zero_grad()
             torch.autograd.backward(total)
             adam.step()
+        if after_epoch is not None:
+            after_epoch(epoch)
     return bundle
+
+
+def squared_loss(outputs: Tensor, y: Tensor) -> Tensor:
+    """Half the mean squared error of the first output."""
+    return 0.5 * (y - outputs[..., 0]).square().mean(dim=-1)
+
+
+def absolute_loss(outputs: Tensor, y: Tensor) -> Tensor:
+    """Mean absolute error of the first output."""
+    return (y - outputs[..., 0]).abs().mean(dim=-1)
+
+
+def positive_loss(outputs: Tensor, y: Tensor) -> Tensor:
+    """Half the mean squared error of the softplus of the first output."""
+    return 0.5 * (y - torch.nn.functional.softplus(outputs[..., 0])).square().mean(dim=-1)
 
 
 def gaussian_loss(outputs: Tensor, y: Tensor) -> Tensor:
@@ -225,8 +281,8 @@ def sample(
     watch : callable
         Shows how far the epochs are.
     """
-    inputs, targets = as_tensor(x), as_tensor(y)
-    n, parameters = len(inputs), bundle.parameters
+    inputs, targets = grouped(as_tensor(x), 3), grouped(as_tensor(y), 2)
+    n, parameters = targets.shape[1], bundle.parameters
     momenta = [torch.zeros_like(parameter) for parameter in parameters]
     epochs = sampling.samples * sampling.every
     steps = epochs * (n // sampling.batch)
@@ -262,7 +318,7 @@ class Effort:
 
 
 class Energy:
-    """The density ``exp f(x, y) / Z(x)`` of y in [low, high], Xiong et al. 2024, eq. 13.
+    """K densities ``exp f(x, y) / Z(x)`` of y in [low, high], Xiong et al. 2024, eq. 13, each of its own data.
 
     Parameters
     ----------
@@ -271,54 +327,58 @@ class Energy:
     hidden : tuple of int
         Hidden layers.
     seed : int
+    count : int
+        Number of networks, K.
     """
 
-    def __init__(self, low: float, high: float, hidden: tuple[int, ...], seed: int) -> None:
+    def __init__(self, low: float, high: float, hidden: tuple[int, ...], seed: int, count: int = 1) -> None:
         self.low, self.high = low, high
-        self.network = Bundle(1, 2, hidden, 1, seed=seed)
+        self.network = Bundle(count, 2, hidden, 1, seed=seed)
 
     def fit(self, x: FloatArray, y: FloatArray, effort: Effort, watch: Watch = iter) -> Energy:
-        """Maximise the likelihood (eq. 14); log Z is summed over evenly spaced positions with a random shift."""
-        inputs, targets = as_tensor(x)[:, None], as_tensor(y)
+        """Maximize the likelihood (eq. 14) of x and y (K, n); log Z is a sum over shifted even positions."""
+        inputs, targets = grouped(as_tensor(x), 2)[..., None], grouped(as_tensor(y), 2)
         adam = torch.optim.Adam(self.network.parameters, lr=effort.rate)
-        steps = effort.epochs * (len(x) // effort.batch)
+        steps = effort.epochs * (targets.shape[1] // effort.batch)
         falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
         cell = (self.high - self.low) / effort.points
         for _ in watch(range(effort.epochs)):
             for part, truth in self.network.minibatches(inputs, targets, effort.batch):
-                shift = torch.rand((effort.batch, 1), generator=self.network.random)
+                shift = torch.rand((*truth.shape, 1), generator=self.network.random)
                 places = self.low + cell * (torch.arange(effort.points) + shift)
-                both = torch.cat([places, truth[0][:, None]], dim=1)
-                f = self._energies(part[0], both)
-                loss = (torch.logsumexp(f[:, :-1], dim=1) - f[:, -1]).mean()
+                f = self._energies(part, torch.cat([places, truth[..., None]], dim=-1))
+                loss = (torch.logsumexp(f[..., :-1], dim=-1) - f[..., -1]).mean(dim=-1).sum()
                 adam.zero_grad()
                 torch.autograd.backward(loss)
                 adam.step()
                 falling.step()
         return self
 
-    def _energies(self, x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        """The values f at positions (n, points) for samples with inputs (n, 1)."""
+    def _energies(self, x: Tensor, places: Tensor) -> Tensor:
+        """The values f at positions (K, n, points) for samples with inputs (K, n, 1)."""
         scaled = (places - self.low) / (self.high - self.low) * 2 * SPREAD - SPREAD
-        pairs = torch.stack([x.expand(places.shape), scaled], dim=-1).reshape(-1, 2)
-        return self.network(pairs)[0, :, 0].reshape(places.shape)
+        pairs = torch.stack([x.expand(places.shape), scaled], dim=-1)
+        return self.network(pairs.flatten(1, 2))[..., 0].reshape(places.shape)
 
     def log_density(self, x: FloatArray, places: FloatArray, at_once: int = 256) -> FloatArray:
-        """Log density (n, points) at evenly spaced positions (points,), normalized by the trapezoid rule."""
+        """Log density (K, n, points) at evenly spaced positions (points,), normalized by the trapezoid rule."""
+        inputs = grouped(as_tensor(x), 2)[..., None].expand(self.network.count, -1, 1)
         blocks = []
-        for start in range(0, len(x), at_once):
-            part = as_tensor(x[start : start + at_once])[:, None]
+        for part in torch.split(inputs, at_once, dim=1):
             with torch.no_grad():
-                f = self._energies(part, as_tensor(places).expand(len(part), -1)).numpy().astype(np.float64)
-            top = f.max(axis=1, keepdims=True)
-            total = np.trapezoid(np.exp(f - top), places, axis=1)[:, None]
+                shape = (*part.shape[:2], len(places))
+                f = self._energies(part, as_tensor(places).expand(shape)).numpy().astype(np.float64)
+            top = f.max(axis=-1, keepdims=True)
+            total = np.trapezoid(np.exp(f - top), places, axis=-1)[..., None]
             blocks.append(f - top - np.log(total))
-        return np.concatenate(blocks).astype(np.float64)
+        return np.concatenate(blocks, axis=1).astype(np.float64)
 
-    def summary(self, x: FloatArray, y: FloatArray, points: int = 512) -> dict[str, FloatArray]:
-        """Arguments of `Predictions.from_density` for targets y, as `on_grid` returns them."""
+    def summary(self, x: FloatArray, y: FloatArray, points: int = 512) -> list[dict[str, FloatArray]]:
+        """For each network, arguments of `Predictions.from_density` for x and y (K, n), as `on_grid` returns them."""
         places = np.linspace(self.low, self.high, points)
-        return on_grid(y, places, self.log_density(x, places))
+        densities = self.log_density(x, places)
+        truths = np.broadcast_to(y, densities.shape[:2])
+        return [on_grid(truth, places, density) for truth, density in zip(truths, densities, strict=True)]
 
 
 def on_grid(y: FloatArray, places: FloatArray, log_density: FloatArray) -> dict[str, FloatArray]:

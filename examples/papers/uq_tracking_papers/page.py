@@ -7,7 +7,19 @@ from dataclasses import dataclass
 
 from uq_tracking.tables import Cell
 from uq_tracking.tables.formats import templates
-from uq_tracking_papers.study import Drawing, Item, Row, Section
+from uq_tracking_papers.study import (
+    ABSENT,
+    DEPENDS,
+    FAILS,
+    HOLDS,
+    UNJUDGED,
+    VARIES,
+    Drawing,
+    Finding,
+    Item,
+    Row,
+    Section,
+)
 
 
 @dataclass(frozen=True)
@@ -136,13 +148,35 @@ def chapter(section: Section) -> Chapter:
     """A section as shown on the page."""
     shown = []
     for item in section.items:
+        if item.status == ABSENT:
+            continue
         drawings = tuple(drawing for drawing in section.drawings if drawing.item == item.name)
         paragraphs = tuple(filter(None, item.text.split("\n\n")))
         shown.append(Shown(item, paragraphs, grid(item, section.rows), drawings))
     return Chapter(section.paper, PAPERS[section.paper], section, tuple(shown))
 
 
+VERDICTS = {
+    HOLDS: "holds",
+    DEPENDS: "depends",
+    FAILS: "does not hold",
+    UNJUDGED: "cannot be judged here",
+    VARIES: "varies with the seeds",
+}
+"""What the page says of each class of claims."""
+
+
+def counts(finding: Finding) -> list[str]:
+    """In how many of the seeds a claim came out true, for each variant, such as "18 of 20"."""
+    return [
+        f"{round(share * finding.seeds)} of {finding.seeds}" + (f": {name}" if name else "")
+        for name, share in finding.variants.items()
+    ]
+
+
 def page(sections: Sequence[Section]) -> str:
     """The page of all sections; it loads only the figures beside it."""
     template = templates("uq_tracking_papers").get_template("page.html")
-    return template.render(chapters=[chapter(section) for section in sections])
+    return template.render(
+        chapters=[chapter(section) for section in sections], verdicts=VERDICTS, counts=counts
+    )

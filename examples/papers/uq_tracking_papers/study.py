@@ -57,13 +57,85 @@ class Row:
     high: float | None = None
 
 
+HOLDS, DEPENDS, FAILS, UNJUDGED, VARIES = "holds", "depends", "fails", "cannot judge", "varies"
+ENOUGH = 0.85
+"""Share of the seeds in which a claim must come out true to hold: 17 of 20."""
+Outcomes = Mapping[str, npt.ArrayLike]
+"""For each variant of the experiment, the main one first, whether a claim came out true with each seed."""
+
+
+def judged(outcomes: Outcomes, seeds: slice = slice(None), missing: float = 0.0) -> str:
+    """Class of a claim by some of the seeds, of which this many fewer need to be true.
+
+    >>> judged({"narrow": [True] * 20, "wide": [False] * 20})
+    'depends'
+    """
+    chosen = [np.asarray(came, dtype=bool)[seeds] for came in outcomes.values()]
+    enough = [np.sum(came) >= ENOUGH * len(came) - missing for came in chosen]
+    return HOLDS if all(enough) else DEPENDS if any(enough) else FAILS
+
+
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, whether it held here, and the evidence."""
+    """A claim of the paper, what came of it over seeds and variants, and the evidence.
+
+    Attributes
+    ----------
+    claim : str
+    verdict : {"holds", "depends", "fails", "cannot judge", "varies"}
+        "holds" if it came out true in 85 % of the seeds under every variant, "depends" if under some, "fails" if
+        under none; "varies" if a half of the seeds (every second one) says otherwise. "class" in files.
+    share : float or None
+        Share of the seeds in which it came out true, under the main variant; None if it cannot be judged.
+    seeds : int
+    variants : dict of float
+        The share under each variant, the main one first.
+    evidence : str
+    choice : str
+        What distinguishes the variants.
+    """
 
     claim: str
+    verdict: str
+    share: float | None
+    seeds: int
+    variants: Mapping[str, float]
+    evidence: str
+    choice: str = ""
+
+    @classmethod
+    def of(cls, claim: str, outcomes: Outcomes, evidence: str, choice: str = "") -> Finding:
+        """The finding of these outcomes."""
+        shares = {name: float(np.mean(np.asarray(came, dtype=bool))) for name, came in outcomes.items()}
+        main, *_ = outcomes
+        seeds = np.size(outcomes[main])
+        verdict = judged(outcomes)
+        halves = {
+            judged(outcomes, slice(start, None, 2), missing=0.5) for start in range(2)
+        }  # 17 are 9 and 8
+        verdict = verdict if halves == {verdict} else VARIES
+        return cls(claim, verdict, shares[main], seeds, shares, evidence, choice)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"class" if name == "verdict" else name: value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Finding:
+        """Inverse of ``to_dict``."""
+        return cls(**{"verdict" if name == "class" else name: value for name, value in values.items()})
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A check of our own, such as of the printed values, that is no claim of the paper."""
+
+    statement: str
     holds: bool
     evidence: str
+
+
+REPRODUCED, ANALOGUE, ABSENT = "reproduced", "analogue", "absent"
 
 
 @dataclass(frozen=True)
@@ -75,6 +147,10 @@ class Item:
     name : str
         "table 1".
     title : str
+    status : {"reproduced", "analogue", "absent"}
+        Whether the paper's experiment was repeated, one like it on other data, or none.
+    note : str
+        What the status means here, in a few words.
     text : str
         What was done, and where and why it differs from the paper; paragraphs are separated by an empty line.
     better : dict of {"lower", "higher"}
@@ -85,6 +161,8 @@ class Item:
 
     name: str
     title: str
+    status: str = REPRODUCED
+    note: str = ""
     text: str = ""
     better: Mapping[str, Better] = field(default_factory=dict)
     bounds: tuple[str, ...] = ()
@@ -109,10 +187,11 @@ class Section:
     rows: tuple[Row, ...] = ()
     findings: tuple[Finding, ...] = ()
     drawings: tuple[Drawing, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return asdict(self)
+        return {**asdict(self), "findings": [finding.to_dict() for finding in self.findings]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Section:
@@ -122,8 +201,9 @@ class Section:
             dict(values["about"]),
             tuple(Item(**{**item, "bounds": tuple(item["bounds"])}) for item in values["items"]),
             tuple(Row(**row) for row in values["rows"]),
-            tuple(Finding(**finding) for finding in values["findings"]),
+            tuple(Finding.from_dict(finding) for finding in values["findings"]),
             tuple(Drawing(**drawing) for drawing in values["drawings"]),
+            tuple(Diagnostic(**diagnostic) for diagnostic in values["diagnostics"]),
         )
 
 
@@ -155,6 +235,7 @@ class Study:
     _rows: list[Row] = field(default_factory=list)
     _findings: list[Finding] = field(default_factory=list)
     _drawings: list[Drawing] = field(default_factory=list)
+    _diagnostics: list[Diagnostic] = field(default_factory=list)
 
     @property
     def quick(self) -> bool:
@@ -164,6 +245,16 @@ class Study:
     def pick(self, full: T, quick: T, test: T | None = None) -> T:
         """The value for the size; without one for tests, that of ``quick``."""
         return {"full": full, "quick": quick, "test": quick if test is None else test}[self.size]
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds over which quick experiments are repeated; others take ``few_seeds``."""
+        return self.pick(20, 6, 2)
+
+    @property
+    def few_seeds(self) -> int:
+        """Number of seeds of experiments that take longer."""
+        return self.pick(10, 4, 2)
 
     def rng(self, *names: str | int) -> np.random.Generator:
         """A generator that depends only on the seed, the paper and the names."""
@@ -175,6 +266,8 @@ class Study:
         name: str,
         about: Callable[..., Any] | str,
         *,
+        status: str = REPRODUCED,
+        note: str = "",
         better: Mapping[str, Better] | None = None,
         bounds: Sequence[str] = (),
         **values: object,
@@ -191,6 +284,8 @@ class Study:
             Item(
                 name,
                 title.rstrip("."),
+                status,
+                note,
                 "\n\n".join(filter(None, paragraphs)),
                 dict(better or {}),
                 tuple(bounds),
@@ -221,9 +316,24 @@ class Study:
         low, middle, high = np.quantile(found, [0.05, 0.5, 0.95]).tolist() if len(found) else (None,) * 3
         self.row(item, method, quantity, middle, paper_value, low, high)
 
-    def finding(self, claim: str, holds: object, evidence: str) -> None:
-        """Report whether a claim held: the truth of ``holds``, computed from the results."""
-        self._findings.append(Finding(claim, bool(holds), evidence))
+    def absent(self, name: str, title: str, why: str) -> None:
+        """List a table or figure of the paper that has no counterpart here."""
+        self._items.append(Item(name, title, ABSENT, why))
+
+    def finding(
+        self, claim: str, outcomes: Outcomes | npt.ArrayLike, evidence: str, *, choice: str = ""
+    ) -> None:
+        """Report whether a claim was true with each seed, under each variant if there are several."""
+        variants = outcomes if isinstance(outcomes, Mapping) else {"": outcomes}
+        self._findings.append(Finding.of(claim, variants, evidence, choice))
+
+    def cannot_judge(self, claim: str, why: str) -> None:
+        """List a claim that cannot be judged here."""
+        self._findings.append(Finding(claim, UNJUDGED, None, 0, {}, why))
+
+    def diagnostic(self, statement: str, holds: object, evidence: str) -> None:
+        """Report a check of our own."""
+        self._diagnostics.append(Diagnostic(statement, bool(holds), evidence))
 
     def figure(self, item: str, figure: Figure, caption: str = "") -> None:
         """Save a drawing of an item as ``figures/PAPER-ITEM.png`` beside the page."""
@@ -284,7 +394,8 @@ class Study:
     def section(self, about: Mapping[str, Any]) -> Section:
         """Everything reported."""
         items, rows, findings = tuple(self._items), tuple(self._rows), tuple(self._findings)
-        return Section(self.paper, dict(about), items, rows, findings, tuple(self._drawings))
+        drawings, diagnostics = tuple(self._drawings), tuple(self._diagnostics)
+        return Section(self.paper, dict(about), items, rows, findings, drawings, diagnostics)
 
 
 def told(values: Mapping[str, float], form: str = ".3g", joint: str = ", ") -> str:
@@ -294,6 +405,16 @@ def told(values: Mapping[str, float], form: str = ".3g", joint: str = ", ") -> s
     'a 0.5, b 2'
     """
     return joint.join(f"{name} {value:{form}}" for name, value in values.items())
+
+
+def over_seeds(values: npt.ArrayLike, form: str = ".3g") -> str:
+    """The median and the range over seeds, for a sentence.
+
+    >>> over_seeds([1.0, 2.0, 4.0])
+    '2 (1 to 4)'
+    """
+    found = np.asarray(values, dtype=float)
+    return f"{np.nanmedian(found):{form}} ({np.nanmin(found):{form}} to {np.nanmax(found):{form}})"
 
 
 def order(values: Mapping[str, float], better: Better = "lower") -> list[str]:
