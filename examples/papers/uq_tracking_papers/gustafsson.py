@@ -382,8 +382,8 @@ def figure_5(study: Study, toys: Sequence[tuple[Toy, Mapping[str, Outputs]]]) ->
     study.figure(
         "figure 5",
         figure,
-        "Above: the scripts' direction, in which an ensemble comes closer with every member; below: the other. Lower is "
-        "closer to HMC. Lines: medians over seeds; bands: their range.",
+        "Above: the scripts' direction, in which an ensemble comes closer with every member; below: the other. "
+        "Lower is closer to HMC. Lines: medians over seeds; bands: their range.",
     )
 
 
