@@ -126,7 +126,8 @@ class Report:
         if self.judgement is not None:
             return self.judgement
         settings = Settings.from_dict(self.settings)
-        return judge(self.statistics, self.task, settings, self.scores, self.samples, self.among)
+        names = self.settings.get("classes")
+        return judge(self.statistics, self.task, settings, self.scores, self.samples, self.among, names)
 
     @cached_property
     def class_table(self) -> ClassTable | None:

@@ -52,8 +52,10 @@ def test_weights_repeat_samples_in_every_kind_of_statistics():
     labels, z = samples(400)
     k = np.random.default_rng(0).integers(1, 4, 400)
     wanted = uq.evaluate(np.repeat(labels, k), probs=np.repeat(z, k, axis=0), logits=True).classes
+    wanted = wanted.drop(columns="level_p")  # repeated samples are more evidence, weighted ones are not
     for kind in ("exact", "sketch"):
         found = uq.evaluate(labels, probs=z, logits=True, weights=k, statistics=kind).classes
+        found = found.drop(columns="level_p")
         assert_allclose(found, wanted, rtol=1e-10, atol=1e-14)
     half = uq.evaluate(labels, probs=z, logits=True, weights=0.5 * k).classes
     assert_allclose(half["support"], 0.5 * wanted["support"], rtol=1e-12)
@@ -79,9 +81,37 @@ def test_stated_probabilities_are_means():
     found = uq.evaluate(labels, probs=p, mask=hidden).classes
     assert_allclose(found["stated"], p[~hidden].mean(axis=0), rtol=1e-12)
     assert_allclose(found["gap"], found["stated"] - found["observed"], rtol=1e-12)
-    acc = uq.Accumulator()
-    acc.update(labels, probs=p)
-    assert "stated" not in acc.compute().classes
+
+
+def test_a_stream_and_its_parts_know_what_is_stated(tmp_path):
+    labels, p = patients(16)
+    whole = uq.evaluate(labels, probs=p, groups=np.arange(16))
+    one, other = uq.Accumulator(), uq.Accumulator()
+    for at in range(0, 8, 2):
+        one.update(labels[at : at + 2], probs=p[at : at + 2], groups=np.arange(at, at + 2))
+    other.update(labels[8:], probs=p[8:], groups=np.arange(8, 16))
+    one.save(tmp_path / "one.npz")
+    found = uq.Accumulator.load(tmp_path / "one.npz").merge(other).compute()
+    pd.testing.assert_frame_equal(found.classes, whole.classes, rtol=1e-9)
+    for key in ("cwece", "worst_class_gap"):
+        assert_allclose(found.scores[key], whole.scores[key], rtol=1e-9)
+
+
+def test_scores_of_classes_are_means_and_maxima_of_the_table():
+    report = report_of()
+    assert_allclose(report.scores["cwece"], report.classes["ece"].mean(), rtol=1e-12)
+    assert_allclose(report.scores["worst_class_gap"], report.classes["gap"].abs().max(), rtol=1e-12)
+    one = uq.evaluate(*patients()[:1], probs=patients()[1], n_bins=7)
+    assert one.undefined["cwece"] == "bins of classes are kept for 10, 5 or 2 bins and up to 1024 classes"
+
+
+def test_a_class_against_the_rest_is_an_event():
+    labels, p = patients()
+    found = uq.evaluate(labels, probs=p).classes
+    for place in range(4):
+        event = uq.evaluate((labels == place).astype(int), probs=p[..., place])
+        assert_allclose(found["ece"].iloc[place], event.scores["ece"], rtol=1e-9)
+        assert_allclose(found["slope"].iloc[place], event.scores["cal_slope"], rtol=0.02)
 
 
 def too_sure(seed=0, n=12):

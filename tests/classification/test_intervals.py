@@ -22,6 +22,7 @@ from uq_tracking.errors import (
 )
 from uq_tracking.inference.intervals import interval_table, leave_out
 from uq_tracking.inference.paired import paired_differences
+from uq_tracking.metrics.events import several_classes
 from uq_tracking.metrics.registry import compute, find, select
 from uq_tracking.runs.read import logged_runs
 from uq_tracking.settings import Settings
@@ -34,7 +35,9 @@ from uq_tracking.statistics.store import read_statistics, statistics_from_arrays
 from .made import softmax
 
 SETTINGS = Settings()
-SUITE = [metric for metric in select("classification") if metric.when is None]
+SUITE = [metric for metric in select("classification") if metric.when in (None, several_classes)]
+WITHOUT = {"mce", "cwece", "worst_class_gap"}
+"""Scores whose bins are too thin, or not kept by group."""
 SUMS = ("accuracy", "nll", "brier", "entropy_mean", "miou")
 """Scores that coarse buckets do not change."""
 
@@ -148,7 +151,7 @@ class TestIntervals:
     def test_of_a_report(self):
         report = evaluated(*scenes())
         assert report.scores.keys() == {metric.key for metric in SUITE}
-        assert report.intervals.keys() == report.scores.keys() - {"mce"}
+        assert report.intervals.keys() == report.scores.keys() - WITHOUT
         assert "hold too few samples" in report.provenance["intervals"]["undefined"]["mce"]
         for key, (low, high) in report.intervals.items():
             assert low <= report.scores[key] <= high or plugins.metrics("classification")[key].gap, key
@@ -188,7 +191,7 @@ class TestIntervals:
         probs = softmax(z)
         probs[0] = np.eye(3)[(labels[0] + 1) % 3]
         report = uq.evaluate(labels, probs=probs, groups=codes)
-        assert report.intervals.keys() == report.scores.keys() - {"mce"}
+        assert report.intervals.keys() == report.scores.keys() - WITHOUT
         assert "nll" in report.undefined
 
     def test_it_ends_at_the_range_of_the_metric(self):
@@ -360,7 +363,7 @@ class TestStream:
         acc.update(labels, probs=z, groups=codes)
         report = uq.log(acc, run=f"dir:{tmp_path}", figures=False, level=0.5)
         assert report.provenance["intervals"]["level"] == 0.5
-        assert report.intervals.keys() == report.scores.keys() - {"mce"}
+        assert report.intervals.keys() == report.scores.keys() - WITHOUT
 
 
 class TestPaired:

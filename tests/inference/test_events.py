@@ -11,7 +11,7 @@ from scipy import optimize, special, stats
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
-from uq_tracking.inference.events import SHARE, EventTests, level_p
+from uq_tracking.inference.events import LEVEL_OF_EACH, EventTests, level_p
 from uq_tracking.inference.verdict import Verdict
 from uq_tracking.metrics.registry import compute, select
 from uq_tracking.settings import Settings
@@ -192,7 +192,7 @@ def test_calibrated_events_are_rarely_called_wrong(groups):
         found, _ = EventTests.of(uq.evaluate(y, probs=p, groups=codes).statistics).tested()
         wrong += found.level_rejects or found.slope_rejects or found.shape_rejects
     assert stats.binom.sf(wrong - 1, 60, 0.05) > 1e-3
-    assert pytest.approx(0.017, abs=1e-4) == SHARE
+    assert pytest.approx(0.017, abs=1e-4) == LEVEL_OF_EACH
 
 
 FOUND = {

@@ -66,13 +66,14 @@ class Plan:
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)
         chosen = select(task.name, options.metrics, given=inputs.given)
         rows, layout = None, task.layout_for(data.facts)
+        by_class = not later or options.metrics is not None  # a step logs no table of classes
         if options.metrics is not None and wants_exact(data.n, options.statistics):
             rows = kept_rows(data)  # for what is asked of the report later
-            statistics = build_statistics(layout, data, options.statistics, rows=rows)
+            statistics = build_statistics(layout, data, options.statistics, rows=rows, classes=by_class)
             digest = data.digest_of(rows)
         else:
             found = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
-            statistics = build_statistics(layout, data, options.statistics)
+            statistics = build_statistics(layout, data, options.statistics, classes=by_class)
             digest = found()
         samples = Samples.of(data, statistics, rows)
         report = score(
@@ -93,10 +94,6 @@ class Plan:
             report = with_intervals(report, tables, settings, chosen, options.level)
         inputs = replace(inputs, statistics=statistics)
         report = with_curves(report, task, options, settings, inputs, self.curve_metrics, chosen, tables)
-        if not later and report.class_table is not None:
-            from uq_tracking.inference.class_table import with_stated
-
-            report = replace(report, stored_classes=with_stated(report.class_table, data))
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

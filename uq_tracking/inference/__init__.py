@@ -7,7 +7,7 @@ compares methods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,11 +53,13 @@ def judge(
     scores: Mapping[str, float],
     samples: Samples | None = None,
     among: int = 1,
+    names: Sequence[str] | None = None,
 ) -> Judgement:
     """Compute noise floors and the verdict; without statistics there is no verdict.
 
     ``samples`` are those behind the statistics, if they are in memory: they show where standard deviations are wrong,
-    and which samples belong together. ``among`` is the number of reports that are judged together.
+    and which samples belong together. ``among`` is the number of reports that are judged together, ``names`` are
+    those of classes.
     """
     if statistics is None:
         return Judgement({}, no_verdict("the report was read without its statistics"))
@@ -68,7 +70,8 @@ def judge(
             tables = groups_of_rows(statistics.layout, samples.rows, statistics.facts, dependence.group)
             statistics = replace(statistics, groups=tables)
         noise = noise_floors(statistics, task, settings, scores)
-        tests = plugins.tasks()[task].tests(statistics, settings, noise, samples, dependence, among=among)
+        made_of = plugins.tasks()[task].tests
+        tests = made_of(statistics, settings, noise, samples, dependence, among=among, names=names)
         try:
             verdict = tests.verdict()
         except Undefined as reason:

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from uq_tracking.inference.classes import levels_of, tests_of_classes
 from uq_tracking.inference.enough import FEWEST_CARRYING, FEWEST_GROUPS
+from uq_tracking.inference.events import EventTests
 from uq_tracking.inference.limits import Influence, set_weights, sets_of
-from uq_tracking.inputs.forms.form import picked
-from uq_tracking.inputs.forms.probabilities import Probabilities
-from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.statistics.classes import ClassSums
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
 LEVEL = 0.95
+ECE_BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +31,9 @@ class ClassTable:
         Names of the classes, or their numbers.
     values : dict of array, shape (C,)
         By column: ``support`` (samples of the class), ``recall``, ``precision``, ``iou``, ``dice``, ``observed``
-        (share of all samples), and where probabilities were at hand ``stated`` (mean probability) and ``gap`` (stated
-        minus observed); NaN where a class does not occur, or is never predicted.
+        (share of all samples), and where probabilities were at hand ``stated`` (mean probability), ``gap`` (stated
+        minus observed), ``ece`` (in ten bins), ``slope`` (calibration slope) and ``level_p`` (p-value of the gap);
+        NaN where a class does not occur, is never predicted, or has too few informative samples.
     limits : dict of array, shape (C, 2)
         Confidence limits over groups of the columns that have any; NaN where a class has none.
     """
@@ -101,61 +103,36 @@ def class_table(statistics: Any, names: Sequence[str] | None = None) -> ClassTab
     labels = tuple(map(str, range(classes))) if names is None else tuple(names)
     groups = statistics.groups
     limits = {} if groups is None or len(groups) < FEWEST_GROUPS else _limits(groups, values, classes)
-    return ClassTable(labels, values, limits)
+    table = ClassTable(labels, values, limits)
+    return table if statistics.classes is None else _with_stated(table, statistics)
 
 
-def with_stated(table: ClassTable, data: Predictions) -> ClassTable:
-    """Add the mean probability of each class and its distance from the share that occurs.
+def _with_stated(table: ClassTable, statistics: Any) -> ClassTable:
+    """Add what is stated of each class: mean probability, class-wise ECE, calibration slope, and a test of its level.
 
-    This reads the samples once more. Limits are those of the jackknife over sets of groups, for the classes whose
-    share has limits.
+    Limits are those of the jackknife over sets of groups, for the classes whose share has limits.
     """
-    form = data.form
-    if not isinstance(form, Probabilities):
-        return table
-    is_grouped = "observed" in table.limits and data.groups is not None
-    used = codes = None
-    if is_grouped:
-        codes = data.label_codes("groups")[1]
-        used, place = np.unique(data.select(codes), return_inverse=True)
-        weight = None if data.weights is None else data.select(data.weights).astype(np.float64)
-        sizes = np.bincount(place, weight)
-    sets = np.zeros(1, dtype=np.int64) if used is None else sets_of(len(used))
-    sums = np.zeros(
-        (int(sets.max()) + 1, 3, len(table))
-    )  # weight, probability and occurrences by set and class
-    for piece, keep in data.pieces():
-        probs = form.probabilities(piece)
-        probs = probs if keep is None else probs[keep]
-        ndim = data.truth.ndim
-        labels = picked(data.truth, piece, keep, ndim)
-        n = len(labels)
-        w = np.ones(n) if data.weights is None else picked(data.weights, piece, keep, ndim).astype(np.float64)
-        at = np.zeros(n, dtype=np.int64)
-        if used is not None and codes is not None:
-            at = sets[np.searchsorted(used, picked(codes, piece, keep, ndim))]
-        for k in np.unique(at).tolist():
-            inside = at == k
-            own = w[inside]
-            sums[k] += (
-                np.full(len(table), own.sum()),
-                own @ probs[inside],
-                np.bincount(labels[inside], own, len(table)),
-            )
-    whole = _shares(sums.sum(axis=0))
-    values = {**table.values, "stated": whole[0], "gap": whole[0] - whole[1]}
-    if not is_grouped:
+    sums: ClassSums = statistics.classes
+    values = {**table.values, "stated": sums.stated, "gap": sums.stated - sums.observed}
+    bins = sums.joined(ECE_BINS)
+    if bins is not None:
+        values["ece"] = np.abs(bins[3] - bins[1]).sum(axis=1) / sums.total
+    if (tests := tests_of_classes(statistics, 1 - LEVEL)) is not None:
+        values["slope"] = np.asarray([_slope(each) for each in tests])
+        values["level_p"] = levels_of(tests)[1]
+    if "observed" not in table.limits or not sums.labels:
         return replace(table, values=values)
-    without = np.stack([_shares(part) for part in sums.sum(axis=0) - sums])
-    of_sets = np.zeros(len(sums))
-    np.add.at(of_sets, sets, np.square(sizes))
-    freedom = size_freedom(of_sets)
-    is_known = np.isfinite(table.limits["observed"][:, 0])
-    limits = np.full((2, len(table), 2), np.nan)
-    for k in np.flatnonzero(is_known).tolist():
+    sets, size = sets_of(len(sums.labels)), len(table)
+    of_sets = np.zeros((int(sets.max()) + 1, sums.of_groups.shape[1]))
+    np.add.at(of_sets, sets, sums.of_groups)
+    left = of_sets.sum(axis=0) - of_sets
+    stated, observed = left[:, 2 : 2 + size] / left[:, :1], left[:, 2 + size :] / left[:, :1]
+    freedom = size_freedom(np.bincount(sets, np.square(sums.of_groups[:, 0])).astype(np.float64))
+    limits = np.full((2, size, 2), np.nan)
+    for k in np.flatnonzero(np.isfinite(table.limits["observed"][:, 0])).tolist():
         for row, estimates, value in (
-            (limits[0], without[:, 0, k], values["stated"][k]),
-            (limits[1], without[:, 0, k] - without[:, 1, k], values["gap"][k]),
+            (limits[0], stated[:, k], values["stated"][k]),
+            (limits[1], stated[:, k] - observed[:, k], values["gap"][k]),
         ):
             row[k] = Influence.left_out(estimates, freedom).limits(float(value), LEVEL)
     return ClassTable(
@@ -163,9 +140,10 @@ def with_stated(table: ClassTable, data: Predictions) -> ClassTable:
     )
 
 
-def _shares(sums: FloatArray) -> FloatArray:
-    """Return mean probability and share of each class, shape (2, classes)."""
-    return np.asarray(sums[1:] / sums[0])
+def _slope(tests: EventTests) -> float:
+    """Return the calibration slope of a class; NaN where its probabilities tell too little."""
+    found = None if tests.refusal() else tests.fitted(slope=True)
+    return np.nan if found is None else found[1]
 
 
 def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatArray]:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from uq_tracking.inference import words
+from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.enough import too_few_errors, too_few_of
-from uq_tracking.inference.events import Event, EventTests, Tested, impossible_events, too_many_errors
+from uq_tracking.inference.events import (
+    LEVEL_OF_EACH,
+    Event,
+    EventTests,
+    Tested,
+    impossible_events,
+    too_many_errors,
+)
 from uq_tracking.inference.limits import Estimated, Influence, Range, poisson_limits
-from uq_tracking.inference.noise import noise_floors
 from uq_tracking.inference.places import Grade
 from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import (
@@ -26,7 +34,6 @@ from uq_tracking.inference.verdict import (
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.events import require_event, two_classes
-from uq_tracking.metrics.gaps import CONFIDENCE, Reduction
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import Sparsification
 from uq_tracking.metrics.registry import Undefined
@@ -76,25 +83,46 @@ class ClassTests(Tests):
         self.caveats.extend(self._of_units())
         if two_classes(self.statistics):
             return self._of_event()
-        scale, dominated, untested = self._scale()
-        shape_p = self.shape()
+        scale, _, untested = self._scale()
         certain = self._errors_of_the_certain()
-        calibration = "overconfident" if certain else concluded(scale, shape_p, dominated=dominated)
-        judged = calibration != "not enough data"
-        if untested and judged and not certain:
-            self.caveats.append(f"The scale is not tested: {untested}.")
+        found = find(self.statistics, self.names, self.among)
+        calibration = "overconfident" if certain else of_classes(found)
+        self.caveats.extend(words.untested_classes(self.statistics, found, untested))
         ranking, recovered = self._ranking()
-        said = words.of_certain(certain) if certain else words.of_probabilities(calibration, scale, shape_p)
-        parts = [said or f"Calibration is not judged: {untested}.", words.of_ranking(ranking, recovered)]
-        text = " ".join(part for part in parts if part)
-        return Verdict(
-            calibration, scale, shape_p, ranking, recovered, self._bias(), judged, text, tuple(self.caveats)
+        said = (
+            words.of_certain(certain)
+            if certain
+            else words.of_classes(calibration, found, scale, self.losses())
         )
+        off = found.level or found.slope
+        if calibration in ("consistent with calibrated", "calibrated", "not enough data"):
+            grade: Grade = "fine" if calibration == "calibrated" else "unclear"
+        else:
+            grade = "off" if certain or not is_slight(calibration, found, scale) else "slight"
+        return Verdict(
+            calibration,
+            scale,
+            found.top.shape_p,
+            ranking,
+            recovered,
+            self._bias(),
+            calibration != "not enough data",
+            " ".join(part for part in (said, words.of_ranking(ranking, recovered)) if part),
+            tuple(self.caveats),
+            grade,
+            off_class=off,
+        )
+
+    def losses(self) -> tuple[float, float]:
+        """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""
+        statistics = self.statistics
+        loss = math.inf if statistics.sums["impossible"] else statistics.sums["log_loss"] / statistics.n
+        return loss, statistics.orders["entropy"].sum("entropy") / statistics.n
 
     def _of_event(self) -> Verdict:
         """Judge the probability of the event of two classes; Undefined if it is not known."""
         require_event(self.statistics)
-        tests = EventTests.of(self.statistics)
+        tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self.among)
         found, event = tests.tested()
         none, certain = impossible_events(self.statistics)
         errors = too_many_errors(tests)
@@ -129,14 +157,6 @@ class ClassTests(Tests):
             "fine" if calibration == "calibrated" else grade,
             event=event,
         )
-
-    def shape(self) -> float | None:
-        """Return the p-value of the test of shape, the noise floor of ``ece``, or None."""
-        floor = self.noise.get("ece")
-        if floor is None:
-            ece = CONFIDENCE.score(self.statistics, self.settings, Reduction("absolute", over="samples"))
-            floor = noise_floors(self.statistics, "classification", self.settings, {"ece": ece}).get("ece")
-        return None if floor is None else floor.p
 
     def _errors_of_the_certain(self) -> float:
         """Return the share of errors of a classifier that states certainty for every sample; else 0."""
@@ -187,17 +207,27 @@ def of_event(found: Tested, event: Event) -> Calibration:
     return "not enough data" if event.is_unknown else "consistent with calibrated"
 
 
-def concluded(scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibration:
-    """Conclude from the tests of scale and shape, at 2.5 % each."""
-    if scale is not None and scale.low > 1:
-        return "overconfident"
-    if scale is not None and scale.high < 1 and not dominated:
-        return "underconfident"
-    if shape_p is not None and shape_p < 1 - TEST_LEVEL:
+def of_classes(found: Found) -> Calibration:
+    """Conclude from the tests of more than two classes: the one with the smallest p leads."""
+    if found.lead in ("level", "slope"):
+        return "miscalibrated in classes"
+    if found.lead == "top shape":
         return "miscalibrated in shape"
-    if scale is None and shape_p is None:
-        return "not enough data"
-    return "consistent with calibrated"
+    if found.lead is not None:
+        return "overconfident" if found.is_extreme else "underconfident"
+    if found.top_event.is_proven and found.classes_proven:
+        return "calibrated"
+    return "not enough data" if found.top_event.is_unknown else "consistent with calibrated"
+
+
+def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) -> bool:
+    """Return whether what is wrong is too little to matter."""
+    if calibration == "miscalibrated in classes":
+        offs = (found.level, found.slope)
+        return all(each is None or each.is_slight for each in offs)
+    if calibration == "miscalibrated in shape" or scale is None:
+        return False
+    return 1 / words.SLIGHT < scale.value < words.SLIGHT
 
 
 def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:

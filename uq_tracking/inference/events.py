@@ -39,8 +39,10 @@ from uq_tracking.statistics.groups import GROUP_BITS
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.sketch import SKETCH_BITS
 
-SHARE = 1 - 0.95 ** (1 / 3)
+LEVEL_OF_EACH = 1 - 0.95 ** (1 / 3)
 """Level of each of the three tests (Sidak)."""
+HALVINGS = 40
+"""Steps by which a p-value is found from limits."""
 FEWEST_INFORMATIVE = 5.0
 """Sum of p (1 - p) below which slope and shape are not tested."""
 LEAST_SPREAD = 0.02
@@ -124,23 +126,35 @@ class Tested:
     ----------
     level, slope : float or None
         Standardized deviations, above 0 for more events than stated and for timid probabilities; None if not tested.
-    level_rejects, slope_rejects : bool
-    shape_p : float or None
+    level_p, slope_p, shape_p : float or None
     refused : str
         Why slope and shape are not tested; empty if they are.
+    each : float
+        Level of each test.
     """
 
     level: float
-    level_rejects: bool
+    level_p: float
     slope: float | None
-    slope_rejects: bool
+    slope_p: float | None
     shape_p: float | None
     refused: str
+    each: float = LEVEL_OF_EACH
+
+    @property
+    def level_rejects(self) -> bool:
+        """Return whether the level is wrong by more than chance."""
+        return self.level_p <= self.each
+
+    @property
+    def slope_rejects(self) -> bool:
+        """Return whether the slope is wrong by more than chance."""
+        return self.slope_p is not None and self.slope_p <= self.each
 
     @property
     def shape_rejects(self) -> bool:
         """Return whether the shape is wrong by more than chance."""
-        return self.shape_p is not None and self.shape_p <= SHARE
+        return self.shape_p is not None and self.shape_p <= self.each
 
 
 def level_p(events: float, expected: float, variance: float, n: float) -> float:
@@ -155,19 +169,41 @@ def level_p(events: float, expected: float, variance: float, n: float) -> float:
         return 1.0 if events <= 0 else 0.0
     share = min(max((expected - variance) / expected, 1e-12), 1 - 1e-12)
     trials = expected / share
+    if (
+        events > trials - 1 and events >= expected + 1
+    ):  # hardly possible: Hoeffding's (1956) bound, of equal ones
+        trials, share = n, expected / n
     low = special.betainc(max(trials - events, 1e-9), events + 1, 1 - share) if events < trials else 1.0
     high = special.betainc(events, max(trials - events + 1, 1e-9), share) if events > 0 else 1.0
     return float(min(1.0, 2 * min(low, high)))
 
 
-def weighted_cells(statistics: Any) -> tuple[EventCells, FloatArray]:
+def p_of_sums(by_group: FloatArray, freedom: float) -> tuple[float, float]:
+    """Standardized sum of what groups contribute, and the level at which its cautious limits reach 0.
+
+    ``freedom`` is what the group sizes allow.
+    """
+    total = float(by_group.sum())
+    influence = Influence.of(by_group, None, freedom)
+    if not influence.square:
+        return 0.0, float(total == 0)
+    low, high = 0.0, 1 - 1e-9
+    for _ in range(HALVINGS):
+        level = (low + high) / 2
+        least, most = influence.limits(total, level, cautious=True)
+        low, high = (low, level) if least <= 0 <= most else (level, high)
+    return total / influence.standard_error, 1 - low
+
+
+def weighted_cells(statistics: Any, *, top: bool = False) -> tuple[EventCells, FloatArray]:
     """Cells of the event's probability, and by how much the sum over each varies: its sum of ``w^2 p (1 - p)``."""
     known = groups.weighted_rows(statistics)
     if known is None:
-        cells = event_cells(statistics)
+        cells = event_cells(statistics, top=top)
         return cells, cells.variance / groups.effective(statistics)[1]
     rows, weight = known
-    doubt, stated = rows["one_minus_confidence"].astype(np.float64), rows["predicted"].astype(bool)
+    doubt = rows["one_minus_confidence"].astype(np.float64)
+    stated = np.ones(len(doubt), dtype=bool) if top else rows["predicted"].astype(bool)
     p = np.where(stated, 1 - doubt, doubt)
     order = np.lexsort((weight, rows["correct"], p))
     p, weight, event = p[order], weight[order], (rows["correct"] == stated)[order]
@@ -179,10 +215,10 @@ def weighted_cells(statistics: Any) -> tuple[EventCells, FloatArray]:
     return EventCells(*sums), np.add.reduceat(weight * weight * variance, first)
 
 
-def bins_of(cells: EventCells, share: float) -> IntArray:
+def bins_of(cells: EventCells, share: float, bins: float = BINS) -> IntArray:
     """Bin of each cell: about equal counts, joined until each expects five events and five others.
 
-    ``share`` is the effective number of samples over their count.
+    ``share`` is the effective number of samples over their count; with infinitely many ``bins``, counts may differ.
     """
     first = run_starts(doubt_bucket(cells.probability / cells.count, GROUP_BITS))
     joined = cells.joined(first)
@@ -191,9 +227,9 @@ def bins_of(cells: EventCells, share: float) -> IntArray:
     for i, (size, stated) in enumerate(zip(joined.count.tolist(), joined.probability.tolist(), strict=True)):
         label[i] = k
         count, events, others = count + size, events + stated, others + size - stated
-        if count >= total / BINS * (1 - 1e-9) and min(events, others) * share >= PER_BIN:
+        if count >= total / bins * (1 - 1e-9) and min(events, others) * share >= PER_BIN:
             k, count, events, others = k + 1, 0.0, 0.0, 0.0
-    if count > 0 and k > 0 and (min(events, others) * share < PER_BIN or count < total / BINS / 2):
+    if count > 0 and k > 0 and (min(events, others) * share < PER_BIN or count < total / bins / 2):
         label[label == k] = k - 1
     return np.repeat(label, np.diff(np.append(first, len(cells.count))))
 
@@ -213,6 +249,10 @@ class EventTests:
         Degrees of freedom that the group sizes allow.
     share : float
         Effective number of samples over their count.
+    each : float
+        Level of each test.
+    bins : float
+        Number of bins of equal count that the shape is tested with; infinite for cells that are few bins already.
     """
 
     cells: EventCells
@@ -220,16 +260,18 @@ class EventTests:
     by_group: tuple[FloatArray, FloatArray, FloatArray] | None
     freedom: float
     share: float
+    each: float = LEVEL_OF_EACH
+    bins: float = BINS
 
     @classmethod
-    def of(cls, statistics: Any) -> EventTests:
-        """Return the sums of statistics, by group if they have groups."""
+    def of(cls, statistics: Any, each: float = LEVEL_OF_EACH, *, top: bool = False) -> EventTests:
+        """Return the sums of statistics, by group if they have groups; ``top`` as of `event_order`."""
         share = groups.effective(statistics)[1]
         if groups.count(statistics) is None:
-            cells, square = weighted_cells(statistics)
-            return cls(cells, square, None, math.inf, share)
+            cells, square = weighted_cells(statistics, top=top)
+            return cls(cells, square, None, math.inf, share, each)
         tables = statistics.groups
-        held = events_of_groups(tables)
+        held = events_of_groups(tables, top=top)
         names = ("count", "probability", "event")
         by_group = [np.asarray(held.sums[name].toarray(), dtype=np.float64) / tables.unit for name in names]
         variance = groups.column_sums(held, "variance") / tables.unit
@@ -237,7 +279,8 @@ class EventTests:
         there = sums[0] > 1e-12 * sums[0].sum()
         cells = EventCells(sums[0][there], sums[1][there], np.maximum(variance[there], 0.0), sums[2][there])
         count, stated, events = (part[:, there] for part in by_group)
-        return cls(cells, cells.variance / share, (count, stated, events), groups.freedom(statistics), share)
+        by = (count, stated, events)
+        return cls(cells, cells.variance / share, by, groups.freedom(statistics), share, each)
 
     @property
     def n(self) -> float:
@@ -266,34 +309,34 @@ class EventTests:
         events = float(self.cells.event.sum())
         if self.by_group is None or self.few:
             units = self.units()
-            return share_limits(events * units, self.n * units, 1 - SHARE)
+            return share_limits(events * units, self.n * units, 1 - self.each)
         count, _, own = self.by_group
         rate = events / self.n
         influence = Influence.of((own - rate * count).sum(axis=1) / self.n, None, self.freedom)
-        low, high = influence.limits(rate, 1 - SHARE, cautious=True)
+        low, high = influence.limits(rate, 1 - self.each, cautious=True)
         return max(low, 0.0), min(high, 1.0)
 
-    def _standardized(self, total: float, variance: float, by_group: FloatArray | None) -> tuple[float, bool]:
-        """Standardized sum, and whether it is further from 0 than chance; groups show its variance."""
-        if by_group is None:
-            z = total / math.sqrt(max(variance, 1e-300))
-            return z, float(2 * special.ndtr(-abs(z))) <= SHARE
-        influence = Influence.of(by_group, None, self.freedom)
-        low, high = influence.limits(total, 1 - SHARE, cautious=True)
-        return total / max(influence.standard_error, 1e-300), not low <= 0 <= high
+    def _standardized(
+        self, total: float, variance: float, by_group: FloatArray | None
+    ) -> tuple[float, float]:
+        """Standardized sum, and its p-value; groups show its variance."""
+        if by_group is not None:
+            return p_of_sums(by_group, self.freedom)
+        z = total / math.sqrt(max(variance, 1e-300))
+        return z, float(2 * special.ndtr(-abs(z)))
 
-    def level(self) -> tuple[float, bool]:
-        """Test the number of events."""
+    def level(self) -> tuple[float, float]:
+        """Return the standardized number of events beyond those stated, and its p-value."""
         cells, units = self.cells, self.units()
         excess = float((cells.event - cells.probability).sum())
         sums = None if self.by_group is None else (self.by_group[2] - self.by_group[1]).sum(axis=1)
-        z, rejects = self._standardized(excess, float(self.square.sum()), sums)
+        z, p = self._standardized(excess, float(self.square.sum()), sums)
         if self.by_group is None or self.few:
             events, stated, variance = (
                 float(part.sum()) * units for part in (cells.event, cells.probability, cells.variance)
             )
-            rejects = level_p(events, stated, variance, self.n * units) <= SHARE
-        return z, rejects
+            p = level_p(events, stated, variance, self.n * units)
+        return z, p
 
     def refusal(self) -> str:
         """Say why slope and shape are not tested, or ""."""
@@ -317,13 +360,15 @@ class EventTests:
 
     def _odds(self, fit: tuple[float, float]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Fitted probability of each cell, weight p (1 - p) of its samples, and variance of its events."""
-        q = special.expit(fit[0] + fit[1] * self.cells.logit)
-        weight = self.cells.count * q * (1 - q)
-        ratio = self.square / np.maximum(self.cells.variance, 1e-300)
+        q, mean = special.expit(fit[0] + fit[1] * self.cells.logit), self.cells.probability / self.cells.count
+        weight, alike = self.cells.count * q * (1 - q), self.cells.count * mean * (1 - mean)
+        ratio = self.square / np.maximum(
+            alike, 1e-300
+        )  # less than 1 where probabilities differ within a cell
         return q, weight, weight * np.where(self.cells.variance > 0, ratio, 1.0)
 
-    def slope(self, fit: tuple[float, float]) -> tuple[float, bool]:
-        """Test the slope, given the fitted offset."""
+    def slope(self, fit: tuple[float, float]) -> tuple[float, float]:
+        """Return the standardized score of the slope, given the fitted offset, and its p-value."""
         q, weight, square = self._odds(fit)
         x = self.cells.logit - float(weight @ self.cells.logit) / float(weight.sum())
         total = float((self.cells.event - q * self.cells.count) @ x)
@@ -336,18 +381,18 @@ class EventTests:
         design = np.stack([np.ones(len(q)), self.cells.logit], axis=1)
         inverse = np.linalg.inv(design.T @ (design * weight[:, None]))
         if self.by_group is None:
-            meat, reach = design.T @ (design * square[:, None]), float(special.ndtri(1 - SHARE / 2))
+            meat, reach = design.T @ (design * square[:, None]), float(special.ndtri(1 - self.each / 2))
         else:
             sums = (self.by_group[2] - q * self.by_group[0]) @ design
             count = len(sums)
             meat = sums.T @ sums * (count / (count - 1))
-            reach = float(special.stdtrit(max(1.0, min(count - 1.0, self.freedom)), 1 - SHARE / 2))
+            reach = float(special.stdtrit(max(1.0, min(count - 1.0, self.freedom)), 1 - self.each / 2))
         error = math.sqrt(float((inverse @ meat @ inverse)[1, 1]))
         return fit[1] - reach * error, fit[1] + reach * error
 
     def shape_p(self, fit: tuple[float, float]) -> float | None:
         """p-value of the shape, given the fitted offset and slope; None with too few bins."""
-        label = bins_of(self.cells, self.share)
+        label = bins_of(self.cells, self.share, self.bins)
         size = int(label.max()) + 1
         if size < FEWEST_BINS:
             return None
@@ -375,11 +420,11 @@ class EventTests:
 
     def tested(self) -> tuple[Tested, Event]:
         """Run the tests in their order."""
-        z, rejects = self.level()
+        z, p = self.level()
         refused, cells = self.refusal(), self.cells
         offset = None if refused else self.fitted(slope=False)
         both = None if refused or offset is None else self.fitted(slope=True)
-        slope, slope_rejects = (None, False) if offset is None else self.slope(offset)
+        slope, slope_p = (None, None) if offset is None else self.slope(offset)
         shape = None if both is None else self.shape_p(both)
         low, high = (None, None) if both is None else self.slope_limits(both)
         least, most = self.limits()
@@ -393,7 +438,7 @@ class EventTests:
             high,
             None if offset is None else offset[0],
         )
-        return Tested(z, rejects, slope, slope_rejects, shape, refused), event
+        return Tested(z, p, slope, slope_p, shape, refused, self.each), event
 
 
 def too_many_errors(tests: EventTests) -> float:
@@ -408,7 +453,7 @@ def too_many_errors(tests: EventTests) -> float:
     if float(cells.variance.sum()) * (units if tests.by_group is None else tests.share) >= FEWEST_INFORMATIVE:
         return 0.0
     errors, implied, variance = (float(part.sum()) * units for part in (wrong, doubt, cells.variance))
-    rejects = level_p(errors, implied, variance, tests.n * units) <= SHARE
+    rejects = level_p(errors, implied, variance, tests.n * units) <= tests.each
     return errors / implied if rejects and errors > implied > 0 else 0.0
 
 

@@ -10,7 +10,7 @@ missing from most samples of such data. Then only overconfidence can be conclude
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from uq_tracking.formatting import encodable
 from uq_tracking.inference import words
+from uq_tracking.inference.classes import OffClass
 from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.enough import too_few
@@ -41,6 +42,7 @@ Calibration = Literal[
     "underconfident",
     "too high",
     "too low",
+    "miscalibrated in classes",
     "miscalibrated in places",
     "miscalibrated in shape",
     "biased",
@@ -83,8 +85,9 @@ class Verdict:
         "overconfident", "overconfident in few samples", "overconfident in the tails", "overconfident, most in the
         tails", "too wide for most, too narrow for a few", "underconfident", "miscalibrated in places", "miscalibrated
         in shape", "biased"; of two classes also "too high" or "too low", if the event is stated too often or too
-        rarely; "consistent with calibrated" (no error found), "calibrated" (proven within 2 %, of two classes within
-        5 % of the rate and of the slope), or "not enough data".
+        rarely, and of more "miscalibrated in classes"; "consistent with calibrated" (no error found), "calibrated"
+        (proven within 2 %; of two classes within 5 % of the rate and of the slope, of more also of each class's
+        rate), or "not enough data".
     scale : Estimate or None
         Factor by which standard deviations (for a classification: error probabilities) should be multiplied, with a
         98 % interval (97.5 %); above 1 is overconfident. None for two classes; see ``event``.
@@ -115,6 +118,8 @@ class Verdict:
         differ.
     event : Event or None
         Of two classes, how often the event is stated and occurs, and the calibration slope.
+    off_class : OffClass or None
+        Of more than two classes, the one whose probability is wrong by most.
     cure : str or None
         Recalibration that removes what is wrong, where a cross-fit confirms it.
     """
@@ -134,6 +139,7 @@ class Verdict:
     worth: float | None = None
     sorts_only: bool = False
     event: Event | None = None
+    off_class: OffClass | None = None
     cure: str | None = None
 
     def __str__(self) -> str:
@@ -144,6 +150,9 @@ class Verdict:
         """The verdict in a few words, for a column of a table."""
         if self.event is not None:
             said = words.short_event(self.calibration, self.event)
+            return words.short(said, None, self.ranking, self.recovered)
+        if self.off_class is not None and self.calibration == "miscalibrated in classes":
+            said = f"class {self.off_class.name} off"
             return words.short(said, None, self.ranking, self.recovered)
         factor = None if self.scale is None else self.scale.value
         return words.short(self.calibration, factor, self.ranking, self.recovered)
@@ -165,7 +174,10 @@ class Verdict:
         suspicions = tuple(record(Suspicion, each) for each in known.get("suspicions", ()))
         places = known.get("places") and Places.from_dict(known["places"])
         event = known.get("event") and record(Event, known["event"])
-        made = {**known, **parts, "suspicions": suspicions, "places": places, "event": event}
+        off = known.get("off_class") and OffClass.from_dict(known["off_class"])
+        made = {
+            **known, **parts, "suspicions": suspicions, "places": places, "event": event, "off_class": off
+        }  # fmt: skip
         return record(cls, {**made, "caveats": tuple(known.get("caveats", ()))})
 
 
@@ -191,6 +203,8 @@ class Tests(ABC):
     caveats: list[str] = field(default_factory=list)
     among: int = 1
     """Number of reports that are judged together: each test has its share of the level."""
+    names: Sequence[str] | None = None
+    """Names of the classes."""
     order: ClassVar[Order]
     """Order that the test of ranking examines, and the errors that it compares."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.formatting import format_factors, format_number
 
 if TYPE_CHECKING:
+    from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.events import Event, Tested
     from uq_tracking.inference.regression import Few, Inside
     from uq_tracking.inference.verdict import Estimate, Verdict
@@ -152,7 +153,7 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     number = ""
     if slope is not None and low is not None and high is not None:
         if slope <= 0:
-            lead = "They are also" if second else "Overconfident: probabilities are"
+            lead = "Its probabilities are also" if second else "Overconfident: probabilities are"
             how = "reversed" if high < 0 else "unrelated to the event"
             return f"{lead} {how} (calibration slope {slope:.2f}, {low:.2f} to {high:.2f}; 1 is right)."
         agrees = high < 1 if extreme else low > 1
@@ -160,7 +161,7 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
         number = f" (calibration slope {slope:.2f}{limits})"
     what = f"too {'extreme' if extreme else 'timid'}{number}."
     if second:
-        return f"They are also {what}"
+        return f"Its probabilities are also {what}"
     word = "Overconfident" if extreme else "Underconfident"
     word = f"Slightly {word.lower()}" if event.is_slope_slight else word
     return f"{word}: probabilities are {what}"
@@ -213,40 +214,119 @@ def _samples(count: float) -> str:
     return "1 sample" if count == 1 else f"{count:,.6g} samples"
 
 
-def of_probabilities(calibration: str, scale: Estimate | None, shape_p: float | None) -> str:
-    """Say how calibrated class probabilities are; "" if that is not judged."""
-    if calibration in ("overconfident", "underconfident") and scale is not None:
-        value, low, high = format_factors(scale.value, scale.low, scale.high)
-        if calibration == "overconfident":
-            return (
-                f"{_degree('Overconfident', scale.value)}: {value} times as many errors as its probabilities imply "
-                f"({low} to {high})."
-            )
-        degree = _degree("Underconfident", 1 / max(scale.value, 1e-9))
-        return f"{degree}: only {value} times the errors that its probabilities imply ({low} to {high})."
-    if calibration == "miscalibrated in shape":
+def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
+    """Say how calibrated the probabilities of more than two classes are."""
+    size = "" if found.sharpness is None and not found.classes else f" or in any of {found.classes} classes"
+    if calibration == "not enough data":
+        event = found.top_event
+        within = f"({percent(1 - event.high)} to {percent(1 - event.low)})"
+        rates = f"{percent(1 - event.stated)} errors implied, {percent(1 - event.observed)} observed"
+        return f"Not enough data to tell: {rates} {within}."
+    if calibration == "calibrated":
         return (
-            f"Miscalibrated in shape: probabilities are too high at some levels and too low at others "
-            f"(p {_p(shape_p)}){_though_scale(scale)}."
+            f"Calibrated: errors are as frequent as implied, within 5 %, and each of {found.classes} classes is as "
+            "frequent as stated, within 0.01."
         )
     if calibration == "consistent with calibrated":
-        return f"Consistent with calibrated{_within(scale)}."
-    return ""
+        return f"Consistent with calibrated: no error found in the confidence{_best_factor(scale)}{size}."
+    if calibration == "miscalibrated in shape":
+        lead = (
+            "Miscalibrated in shape: confidences are too high at some levels and too low at others "
+            f"(p {_p(found.top.shape_p)})."
+        )
+        return " ".join([lead, *_of_class(found.level or found.slope, "")])
+    if calibration in ("overconfident", "underconfident"):
+        return " ".join(
+            [_of_whole(calibration, found, scale, losses), *_of_class(found.level or found.slope, "")]
+        )
+    off = found.level if found.lead == "level" else found.slope
+    lead = (
+        "Slightly miscalibrated in classes: "
+        if off is not None and off.is_slight
+        else "Miscalibrated in classes: "
+    )
+    also = []
+    if found.is_extreme is not None:
+        also = [f"Its probabilities are also too {'extreme' if found.is_extreme else 'timid'} as a whole."]
+    return " ".join([*_of_class(off, lead), *also])
 
 
-def _within(scale: Estimate | None) -> str:
+def _best_factor(scale: Estimate | None) -> str:
     """Say how large a scale error is still possible."""
     if scale is None:
         return ""
     value, low, high = format_factors(scale.value, scale.low, scale.high)
-    return f": no scale error found (best factor {value}, {low} to {high})"
+    return f" (best factor {value}, {low} to {high})"
 
 
-def _though_scale(scale: Estimate | None) -> str:
-    if scale is None:
-        return ""
-    value, low, high = format_factors(scale.value, scale.low, scale.high)
-    return f"; their scale is {value} times the stated one ({low} to {high})"
+def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
+    """Say that probabilities are too extreme, or too timid, as a whole."""
+    is_extreme = calibration == "overconfident"
+    if scale is not None and (scale.low > 1 if is_extreme else scale.high < 1):
+        value, low, high = format_factors(scale.value, scale.low, scale.high)
+        if is_extreme:
+            degree = _degree("Overconfident", scale.value)
+            return f"{degree}: {value} times as many errors as its probabilities imply ({low} to {high})."
+        degree = _degree("Underconfident", 1 / max(scale.value, 1e-9))
+        return f"{degree}: only {value} times the errors that its probabilities imply ({low} to {high})."
+    how = f"too {'extreme' if is_extreme else 'timid'}"
+    if "sharpness" in found.strength and math.isfinite(losses[0]):
+        gap = abs(losses[0] - losses[1])
+        digits = min(max(2, 1 - math.floor(math.log10(gap))), 6) if gap else 2
+        found_and_implied = f"log loss {losses[0]:.{digits}f}, they imply {losses[1]:.{digits}f}"
+        return f"{calibration.capitalize()}: probabilities are {how}: {found_and_implied}."
+    slope = found.top_event.slope
+    if "top slope" in found.strength and slope is not None:
+        return (
+            f"{calibration.capitalize()}: confidences are {how} (calibration slope {slope:.2f}; 1 is right)."
+        )
+    return f"{calibration.capitalize()}: probabilities are {how}."
+
+
+def _of_class(off: OffClass | None, lead: str) -> list[str]:
+    """Name the class that is off most, and how many are."""
+    if off is None:
+        return []
+    count = f"; {off.off} of {off.of} classes are off" if off.off > 1 else ""
+    name = f"class {off.name}" if lead else f"Class {off.name}"
+    event = off.event
+    if off.what == "slope":
+        slope = "" if event.slope is None else f" (calibration slope {event.slope:.2f}; 1 is right)"
+        how = f"has probabilities that are too {'extreme' if off.is_extreme else 'timid'}{slope}"
+    elif off.what == "shape":
+        how = "has probabilities that are too high at some levels and too low at others"
+    elif min(event.stated, event.observed) >= RARE:
+        digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
+        how = (
+            f"is stated at {event.stated:.{digits}f} on average, but occurs in {event.observed:.{digits}f} of cases "
+            f"({event.low:.{digits}f} to {event.high:.{digits}f})"
+        )
+    else:
+        rates = f"{percent(event.stated)} stated, {percent(event.observed)} observed"
+        ratio, how = event.ratio, f"does not occur at all: {rates}"
+        if 1 < ratio < math.inf:
+            how = f"is stated {_times(ratio)} times as often as it occurs: {rates}"
+        elif ratio <= 1:
+            how = f"occurs {_times(1 / max(ratio, 1e-300))} times as often as stated: {rates}"
+        how += f" ({percent(event.low)} to {percent(event.high)})"
+    return [f"{lead}{name} {how}{count}."]
+
+
+def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
+    """Say what of more than two classes is not tested, and why."""
+    said = [f"The number of errors is not tested: {untested}."] if untested else []
+    if not found.classes:
+        held = "these statistics hold no sums by class; strata and runs of older versions lack them"
+        if statistics.classes is not None:
+            held = "there are too many groups and classes to keep"
+        return [*said, f"Sharpness and classes are not tested: {held}."]
+    if found.sharpness is None:
+        said.append("Sharpness is not tested: too few errors could occur.")
+    if statistics.groups is not None:
+        said.append(
+            "Of each class only the level is tested: slope and shape need samples that are independent."
+        )
+    return said
 
 
 def of_ranking(ranking: str, recovered: float | None) -> str:

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.metrics.events import area_under_roc, two_classes
-from uq_tracking.metrics.gaps import CONFIDENCE, EQUAL_COUNT_CONFIDENCE, TOP_CONFIDENCE, Reduction
+from uq_tracking.metrics.events import area_under_roc, several_classes, two_classes
+from uq_tracking.metrics.gaps import (
+    CLASSES,
+    CONFIDENCE,
+    EQUAL_COUNT_CONFIDENCE,
+    TOP_CONFIDENCE,
+    Reduction,
+    sums_of_classes,
+)
 from uq_tracking.metrics.ranking import (
     FRACTIONS,
     Sparsification,
@@ -179,6 +186,44 @@ def ece_top() -> None:
     >>> example_score("ece_top", "classification")
     0.166667
     """
+
+
+@of_classes(
+    family="calibration",
+    formula="mean over classes of sum over equal-width bins of N_b/N |share of the class - mean p_c|",
+    source="Nixon 2019 (static calibration error); Kull 2019",
+    gap=CLASSES,
+    reduction=Reduction("absolute", over="samples"),
+    when=several_classes,
+)
+def cwece() -> None:
+    """Class-wise expected calibration error: the mean over classes of the ``ece`` of each against the rest.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("cwece", "classification")
+    0.194444
+    """
+
+
+@of_classes(
+    family="calibration",
+    formula="max over classes of |mean p_c - share of the class|",
+    source="-",
+    when=several_classes,
+)
+def worst_class_gap(statistics: Statistics, settings: Settings) -> float:
+    """Largest difference between the mean probability of a class and the share of its samples.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("worst_class_gap", "classification")
+    0.0208333
+    """
+    sums = sums_of_classes(statistics)
+    return float(np.abs(sums.stated - sums.observed).max())
 
 
 def sparsification_brier(statistics: Statistics) -> Sparsification:

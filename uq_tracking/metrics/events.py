@@ -50,6 +50,11 @@ def two_classes(statistics: Any, settings: Settings | None = None) -> bool:
     return bool(statistics.facts.get("n_classes") == 2)
 
 
+def several_classes(statistics: Any, settings: Settings | None = None) -> bool:
+    """Return whether there are more than two classes."""
+    return not two_classes(statistics)
+
+
 def require_event(statistics: Any) -> None:
     """Raise Undefined for statistics that do not hold the probability of an event."""
     if has_event(statistics):
@@ -60,17 +65,35 @@ def require_event(statistics: Any) -> None:
 
 
 @intermediate
-def event_order(statistics: Any) -> Order:
-    """Order by the event's stated probability, ascending, with its variance p (1 - p) and whether it occurs."""
-    require_event(statistics)
+def event_order(statistics: Any, *, top: bool = False) -> Order:
+    """Order by the event's stated probability, ascending, with its variance p (1 - p) and whether it occurs.
+
+    With ``top`` the event is that the top label is right, of any number of classes.
+    """
+    if not top:
+        require_event(statistics)
     by_doubt = statistics.orders["one_minus_confidence"]
     if not isinstance(by_doubt, SortedRows):
-        return _event_buckets(bucketed(by_doubt))
+        return _top_buckets(bucketed(by_doubt)) if top else _event_buckets(bucketed(by_doubt))
     rows = by_doubt.columns
+    if top:
+        found = {"probability": 1 - rows["one_minus_confidence"][::-1], "event": rows["correct"][::-1]}
+        return SortedRows("probability", found)
     stated, doubt, correct = rows["predicted"], rows["one_minus_confidence"], rows["correct"]
     probability = np.concatenate([doubt[~stated], 1 - doubt[stated][::-1]])
     event = np.concatenate([~correct[~stated], correct[stated][::-1]])
     return SortedRows("probability", {"probability": probability, "event": event})
+
+
+def _top_buckets(held: Buckets) -> Buckets:
+    """Turn buckets of doubt into those of confidence."""
+    doubt, square, correct = (
+        held.sums[name] for name in ("one_minus_confidence", "one_minus_confidence2", "correct")
+    )
+    sums = {"probability": held.count - doubt, "variance": doubt - square, "event": correct}
+    made = {name: np.maximum(column[::-1], 0.0) for name, column in sums.items()}
+    low = 1 - (held.key + held.width)
+    return Buckets("probability", low[::-1], held.width[::-1], held.count[::-1], made)
 
 
 def _event_buckets(held: Buckets) -> Buckets:
@@ -104,11 +127,21 @@ def _event_buckets(held: Buckets) -> Buckets:
 
 
 @intermediate
-def events_of_groups(tables: GroupTables) -> GroupCells:
-    """Sums of each group in every bucket of the event's probability, ascending."""
+def events_of_groups(tables: GroupTables, *, top: bool = False) -> GroupCells:
+    """Sums of each group in every bucket of the event's probability, ascending; ``top`` as of `event_order`."""
     from scipy.sparse import hstack
 
     held = tables.orders["one_minus_confidence"]
+    if top:
+        count, doubt = held.sums["count"], held.sums["one_minus_confidence"]
+        sums = {
+            "count": count,
+            "probability": count - doubt,
+            "event": held.sums["correct"],
+            "variance": doubt - held.sums["one_minus_confidence2"],
+        }
+        backward = {name: column[:, ::-1].tocsr() for name, column in sums.items()}
+        return GroupCells(np.arange(len(held.bucket)), backward)
 
     def part(name: str, own: str) -> Any:
         return held.sums[name] - held.sums[own]
@@ -177,10 +210,9 @@ def logit(p: FloatArray) -> FloatArray:
 
 
 @intermediate
-def event_cells(statistics: Any) -> EventCells:
+def event_cells(statistics: Any, *, top: bool = False) -> EventCells:
     """Cells of the event's probability: of few samples one for each value, else those of a sketch."""
-    order = event_order(statistics)
-
+    order = event_order(statistics, top=top)
     several = isinstance(order, SortedRows) and order.total > FEW
 
     def of_block(block: Block) -> EventCells:

@@ -32,6 +32,7 @@ from uq_tracking.metrics.other_forms import central_share
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.classes import MOST_BINNED, ClassSums
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
 from uq_tracking.statistics.regression import expected_below, is_distribution
@@ -477,6 +478,8 @@ def kurtosis(statistics: Statistics, settings: Settings) -> float:
     return max(float(fourth), LEAST_KURTOSIS)
 
 
+MOST_DRAWN = 1 << 22
+"""Numbers of simulated gaps that are held at a time."""
 ON_EDGE = 1e-10
 """Doubts within this relative distance of a bin's edge lie on it: the rest is rounding of the probabilities."""
 
@@ -644,6 +647,53 @@ class ConfidenceGap(Gap):
         return samples, (count > 0.5 * tables.unit).sum(axis=0)
 
 
+@dataclass(frozen=True, eq=False)
+class ClassGap(Gap):
+    """Share of each class minus its stated probability, in bins of that of equal width; classes side by side."""
+
+    def bins(self, statistics: Any, settings: Settings) -> FloatArray:
+        """Return the sums of `ClassSums.bins` in these bins, one class after the other, shape (4, C n_bins)."""
+        found = sums_of_classes(statistics).joined(settings.n_bins)
+        if found is None:
+            raise Undefined(f"bins of classes are kept for 10, 5 or 2 bins and up to {MOST_BINNED} classes")
+        return np.asarray(found.reshape(4, -1))
+
+    @override
+    def observed(self, statistics: Statistics, settings: Settings) -> Ends:
+        count, stated, _, occurs = self.bins(statistics, settings)
+        return (occurs - stated) / np.maximum(count, 1e-300), count / count.sum()
+
+    @override
+    def law(self, statistics: Statistics, settings: Settings) -> Law:
+        """Binomial law, classes independent: of the mean, the error by that is 2 %."""
+        weight, stated, _, _ = self.bins(statistics, settings)
+        share = statistics.n_effective / sums_of_classes(statistics).total
+        count, p = np.rint(weight * share).astype(np.int64), stated / np.maximum(weight, 1e-300)
+        draws = max(min(DRAWS, MOST_DRAWN // len(count)), 1)
+        drawn = np.random.default_rng(SEED).binomial(count, np.clip(p, 0, 1), (draws, len(count)))
+        gaps = drawn / np.maximum(count, 1) - np.where(count > 0, p, 0)
+        return self.drawn(gaps, weight / weight.sum())
+
+    @override
+    def without_groups(self, statistics: Any, settings: Settings) -> Ends:
+        raise Undefined("how often classes occur in bins of their probability is not kept by group")
+
+    @override
+    def band(self, x: FloatArray, statistics: Statistics, settings: Settings) -> Ends:
+        raise Undefined("the curve of each class has a band of its own")
+
+
+def sums_of_classes(statistics: Any) -> ClassSums:
+    """Return the sums by class; Undefined if they were not counted."""
+    if statistics.classes is None:
+        raise Undefined(
+            "these statistics hold no sums of the probability of each class: strata, resamples, steps and older "
+            "versions keep none"
+        )
+    sums: ClassSums = statistics.classes
+    return sums
+
+
 def _is_thin(samples: FloatArray, held: IntArray) -> npt.NDArray[np.bool_]:
     """Find the bins that hold too little to show how their gap varies between groups."""
     return np.asarray((samples < FULL_BIN) | (held < FULL_GROUPS))
@@ -702,3 +752,4 @@ QUANTILE = LevelGap(LEVELS, central=False)
 ERROR, VARIANCE = ErrorGap(), VarianceGap()
 CONFIDENCE, EQUAL_COUNT_CONFIDENCE = ConfidenceGap(), ConfidenceGap(equal_count=True)
 TOP_CONFIDENCE = ConfidenceGap(top=True)
+CLASSES = ClassGap()

@@ -22,7 +22,7 @@ from uq_tracking.metrics.registry import has_failed
 from uq_tracking.report import Report
 
 if TYPE_CHECKING:
-    from uq_tracking.inference.class_table import ClassTable
+    pass
 
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
@@ -60,19 +60,9 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
             **({"kept": kept} if kept else {}),
             **({"exact": exact} if exact else {}),
         },
-        stored_classes=_classes(new, old),
         counted_blocks=new.blocks or old.blocks,
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
     )
-
-
-def _classes(new: Report, old: Report) -> ClassTable | None:
-    """Return the old table of classes if it holds probabilities of the same samples, which the new one lacks."""
-    was, now = old.stored_classes, new.class_table
-    if was is None or now is None or "stated" in now.values or "stated" not in was.values:
-        return new.stored_classes
-    is_same = was.labels == now.labels and np.array_equal(was.values["support"], now.values["support"])
-    return was if is_same else new.stored_classes
 
 
 def _is_coarser(new: Report, old: Report, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any, Literal, Protocol, get_args
 
@@ -15,6 +16,7 @@ from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.building import BUILD_BLOCK, Builder, joined_rows, row_count
+from uq_tracking.statistics.classes import class_sums
 from uq_tracking.statistics.groups import GroupTables, GroupTally, Pooling, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
@@ -57,12 +59,19 @@ class Counted(Protocol):
 
 
 def build_statistics(
-    layout: Layout, data: Any, statistics: How = "auto", *, rows: Rows | None = None
+    layout: Layout, data: Any, statistics: How = "auto", *, rows: Rows | None = None, classes: bool = True
 ) -> Statistics:
     """Return statistics of predictions: exact, or with "auto" sketched above its limit.
 
-    If ``rows`` of the predictions are given, exact statistics keep them, to compute from when first asked.
+    If ``rows`` of the predictions are given, exact statistics keep them, to compute from when first asked. Without
+    ``classes``, the probabilities of classes are not summed.
     """
+    made = _built(layout, data, statistics, rows)
+    return replace(made, classes=class_sums(data)) if classes else made
+
+
+def _built(layout: Layout, data: Any, statistics: How, rows: Rows | None) -> Statistics:
+    """Return the statistics without the sums by class."""
     counted: Counted = data
     if wants_exact(counted.n, statistics):
         lazy, columns = rows is not None, counted.rows() if rows is None else rows

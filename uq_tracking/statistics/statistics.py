@@ -14,6 +14,7 @@ import numpy.typing as npt
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.building import Builder
+from uq_tracking.statistics.classes import ClassSums
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import HeldRows, Layout, Parts, Rows, sort_samples
@@ -60,6 +61,8 @@ class Statistics(Parts):
         What must agree for a merge: ``std_floor``, ``n_classes``.
     groups : GroupTables or None
         Coarse statistics of each group (image, scene), resampled for confidence intervals.
+    classes : ClassSums or None
+        Sums of the probability of each class; None where only some columns of the samples were at hand.
     """
 
     layout: Layout
@@ -67,6 +70,7 @@ class Statistics(Parts):
     bits: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     groups: GroupTables | None = None
+    classes: ClassSums | None = None
 
     @classmethod
     def of(
@@ -217,6 +221,8 @@ class Statistics(Parts):
             arrays[f"table/{name}/size"] = np.asarray(table.size)
         if self.groups is not None:
             arrays |= prefixed("groups", self.groups.to_arrays())
+        if self.classes is not None:
+            arrays |= prefixed("classes", self.classes.to_arrays())
         if self.kind == "exact":
             return arrays | prefixed("row", self.rows())
         arrays["bits"] = np.asarray(self.bits)
@@ -227,10 +233,13 @@ class Statistics(Parts):
     @classmethod
     def from_arrays(cls, layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
         """Statistics from the arrays made by ``to_arrays``; FileFormatError for anything else."""
-        own = under("groups", arrays)
+        own, sums = under("groups", arrays), under("classes", arrays)
         try:
-            made = _from_arrays(layout, arrays)
-            return replace(made, groups=GroupTables.from_arrays(layout, own)) if own else made
+            return replace(
+                _from_arrays(layout, arrays),
+                groups=GroupTables.from_arrays(layout, own) if own else None,
+                classes=ClassSums.from_arrays(sums) if sums else None,
+            )
         except DAMAGE as error:
             raise FileFormatError(f"these arrays are not {layout.task} statistics ({error!r})") from error
 
@@ -267,12 +276,13 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
         return (one if one.n else other).with_counts(counts)
     _check_alike(one, other)
     groups = None if one.groups is None or other.groups is None else one.groups.merge(other.groups)
+    classes = None if one.classes is None or other.classes is None else one.classes + other.classes
     if one.kind == other.kind == "exact":
         mine, theirs = one.rows(), other.rows()
         summed = _summed(*_in_common_units(one, other))
         rows = {name: np.concatenate([mine[name], theirs[name]]) for name in mine}
         made = Statistics.exact(one.layout, rows, counts=counts, facts=one.facts, known=summed)
-        return replace(made, groups=groups)
+        return replace(made, groups=groups, classes=classes)
     bits = one.bits or other.bits or SKETCH_BITS
     if {one.bits or bits, other.bits or bits} != {bits}:
         raise IncompatibleStatisticsError(
@@ -281,7 +291,8 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
     own, added = _in_common_units(one.sketched(bits), other.sketched(bits))
     orders = {name: bucketed(order).merge(bucketed(added.orders[name])) for name, order in own.orders.items()}
     parts = replace(_summed(own, added), orders=orders)
-    return Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts, groups=groups)
+    made = Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts, groups=groups)
+    return replace(made, classes=classes)
 
 
 def _summed(one: Parts, other: Parts) -> Parts:

@@ -433,7 +433,7 @@ class Accumulator:
                 raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
             facts: dict[str, Any] = {name: self.settings.get(name) for name in layout.alike}
             return Statistics.counted(layout, [], counts=state.counts, facts=facts)
-        return state.collector.statistics().with_counts(state.counts)
+        return replace(state.collector.statistics(), classes=state.classes).with_counts(state.counts)
 
     @property
     def group_tables(self) -> GroupTables | None:

@@ -15,6 +15,7 @@ from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter
+from uq_tracking.statistics.classes import ClassSums, class_sums
 from uq_tracking.statistics.collecting import RowCollector, SketchCollector
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
@@ -51,6 +52,7 @@ class State:
         self.fingerprint = Fingerprint()
         self.blocks: BlockCounter | None = None
         """None before the first batch, and once samples were counted on a device, where their order is lost."""
+        self.classes: ClassSums | None = None
         self._place = place
         self.maps = MapSamples(settings["maps"])
         self.about: dict[str, Any] = {}
@@ -98,6 +100,7 @@ class State:
                 columns = dict(rows)
                 own = columns.pop("codes")
                 self.tallies[name].add(labels, own, columns)
+        self._add_classes(class_sums(data))
         self.unit, self.about = unit, data.about
         self.fingerprint += data.fingerprint()
         self._count(data.counts)
@@ -106,6 +109,10 @@ class State:
             chosen,
             lambda place: data.case(place, _own(case_image(images, place, data.shape))).copy(),
         )
+
+    def _add_classes(self, sums: ClassSums | None) -> None:
+        if sums is not None:
+            self.classes = sums if self.classes is None else self.classes + sums
 
     def add_nothing(self, counts: Mapping[str, int], truth: Any) -> None:
         """Count a batch without remaining samples: its cases, and the samples left out."""
@@ -197,6 +204,7 @@ class State:
         for count in self.counts:
             self.counts[count] += other.counts[count]
         self.fingerprint += other.fingerprint
+        self._add_classes(other.classes)
         if other.collector is not None:
             if self.blocks is not None and other.blocks is not None:
                 self.blocks.merge(other.blocks)
@@ -228,6 +236,8 @@ class State:
             arrays |= prefixed("collector", self.collector.to_arrays())
         if self.blocks is not None:
             arrays |= prefixed("blocks", self.blocks.to_arrays())
+        if self.classes is not None:
+            arrays |= prefixed("classes", self.classes.to_arrays())
         for name in LABELS:
             if (tables := self.tables(name)) is not None:
                 arrays |= prefixed(name, tables.to_arrays(full=True))
@@ -244,7 +254,8 @@ class State:
         self.maps.load(under("maps", arrays))
         if (facts := state["facts"]) is not None:
             self._open(facts).load(under("collector", arrays))
-            blocks = under("blocks", arrays)
+            blocks, sums = under("blocks", arrays), under("classes", arrays)
+            self.classes = ClassSums.from_arrays(sums) if sums else None
             if self.blocks is not None and blocks:
                 self.blocks.load(blocks)
             else:

@@ -1,0 +1,249 @@
+"""Tests of the probabilities of more than two classes, together at 5 %.
+
+* **Sharpness**, at 1.25 %: the mean log probability of the label against minus the mean entropy, the score test of a
+  temperature of 1. Samples whose label had a probability below 1e-7 count as if it had this one.
+* **Top label**, at 1.25 %: the tests of an event, which is that the top label is right.
+* **Level of classes**, at 1.25 %: the number of samples of each class against the sum of its probabilities, by Holm.
+* **Slope and shape of classes**, at .625 % each: those of an event, on bins of each class's probability; not with
+  groups.
+
+Each finds what the others miss. With groups, sums vary as the groups show, never as independent samples would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.inference.events import FEWEST_INFORMATIVE, Event, EventTests, Tested, p_of_sums
+from uq_tracking.metrics import groups
+from uq_tracking.metrics.events import EventCells
+from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.statistics.classes import ClassSums
+from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.typed import record
+
+PART = 0.0125
+"""Level of each of the four parts."""
+
+
+@dataclass(frozen=True)
+class OffClass:
+    """A class whose probability is wrong by more than chance.
+
+    Attributes
+    ----------
+    name : str
+        Its name, or its number.
+    off : int
+        Number of classes that are off, and of how many.
+    of : int
+    event : Event
+        How often it is stated and occurs, and its calibration slope.
+    what : {"level", "slope", "shape"}
+        What is wrong with it.
+    is_extreme : bool
+        Of a slope, whether probabilities are too extreme rather than too timid.
+    """
+
+    name: str
+    off: int
+    of: int
+    event: Event
+    what: str
+    is_extreme: bool = False
+
+    @property
+    def is_slight(self) -> bool:
+        """Return whether it is off by too little to matter."""
+        return self.event.is_level_slight if self.what == "level" else self.event.is_slope_slight
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> OffClass:
+        """Return it from plain values."""
+        return record(cls, {**values, "event": record(Event, values["event"])})
+
+
+@dataclass(frozen=True)
+class Found:
+    """Outcomes of the tests.
+
+    Attributes
+    ----------
+    sharpness : float or None
+        Standardized excess of the log probability of the labels over what is implied: below 0 for probabilities that
+        are too extreme. None if not tested.
+    sharpness_p : float or None
+    top : Tested
+    top_event : Event
+        That the top label is right.
+    level, slope : OffClass or None
+        The worst class by its level, and by its slope or shape.
+    strength : dict of float
+        By test that rejects ("sharpness", "top level", "top slope", "top shape", "level", "slope"): log of p over
+        the test's share of the level.
+    classes : int
+        Number of classes that were tested.
+    classes_proven : bool
+        Whether the limits of every class leave only slight gaps.
+    """
+
+    sharpness: float | None
+    sharpness_p: float | None
+    top: Tested
+    top_event: Event
+    level: OffClass | None
+    slope: OffClass | None
+    strength: dict[str, float]
+    classes: int
+    classes_proven: bool
+
+    @property
+    def lead(self) -> str | None:
+        """The test with the smallest p relative to its share; None if none rejects."""
+        return min(self.strength, key=self.strength.__getitem__) if self.strength else None
+
+    @property
+    def is_extreme(self) -> bool | None:
+        """Whether probabilities are too extreme as a whole, or too timid (False); None if neither."""
+        signs = {
+            "sharpness": self.sharpness, "top level": self.top.level, "top slope": self.top.slope
+        }  # fmt: skip
+        known = {name: sign for name, sign in signs.items() if name in self.strength and sign}
+        return known[min(known, key=self.strength.__getitem__)] < 0 if known else None
+
+
+def tests_of_classes(statistics: Any, each: float) -> list[EventTests] | None:
+    """Return tests of every class against the rest, each at this level; None without sums by class.
+
+    With groups, only the level can be tested.
+    """
+    sums: ClassSums | None = statistics.classes
+    is_grouped = groups.count(statistics) is not None
+    if sums is None or (is_grouped and not sums.labels):
+        return None
+    share = statistics.n_effective / sums.total
+    size = len(sums)
+    made, weight = [], sums.of_groups[:, :1]
+    freedom = size_freedom(np.square(weight[:, 0])) if is_grouped else math.inf
+    stated, events = sums.of_groups[:, 2 : 2 + size], sums.of_groups[:, 2 + size :]
+    for place in range(size):
+        count, probability, square, own = sums.bins[:, place]
+        there = count > 0
+        variance = np.maximum(probability - square, 0.0)
+        cells = EventCells(*(column[there] for column in (count, probability, variance, own)))
+        by_group = (weight, stated[:, [place]], events[:, [place]]) if is_grouped else None
+        made.append(EventTests(cells, cells.variance / share, by_group, freedom, share, each, math.inf))
+    return made
+
+
+def levels_of(tests: Sequence[EventTests]) -> tuple[FloatArray, FloatArray]:
+    """Return the standardized level of each class, and its p-value."""
+    found = [each.level() for each in tests]
+    return np.asarray([z for z, _ in found]), np.asarray([p for _, p in found])
+
+
+def find(statistics: Any, names: Sequence[str] | None, among: int = 1) -> Found:
+    """Run all tests, at their share of the level if several reports are judged together."""
+    part = PART / among
+    top = EventTests.of(statistics, part / 3, top=True)
+    tested, event = top.tested()
+    strength: dict[str, float] = {}
+    for name, p, z in (
+        ("top level", tested.level_p, tested.level),
+        ("top slope", tested.slope_p, tested.slope),
+        ("top shape", tested.shape_p, 0.0),
+    ):
+        if p is not None and p <= tested.each:
+            strength[name] = _log(p, z or 0.0) - math.log(tested.each)
+    sharpness, sharpness_p = _sharpness(statistics, top)
+    if sharpness is not None and sharpness_p is not None and sharpness_p <= part:
+        strength["sharpness"] = _log(sharpness_p, sharpness) - math.log(part)
+    each = tests_of_classes(statistics, part)
+    level = slope = None
+    is_proven = False
+    if each is not None:
+        level = _worst_level(each, names, part, strength)
+        if groups.count(statistics) is None:
+            slope = _worst_slope(each, names, part / 2, strength)
+        is_proven = all(_is_small(test) for test in each)
+    size = 0 if each is None else len(each)
+    return Found(sharpness, sharpness_p, tested, event, level, slope, strength, size, is_proven)
+
+
+def _log(p: float, z: float) -> float:
+    """Log of a p-value; of one too small to be represented, that of its normal deviate."""
+    return math.log(p) if p > 1e-300 else float(special.log_ndtr(-max(abs(z), 37.0))) + math.log(2)
+
+
+def _sharpness(statistics: Any, top: EventTests) -> tuple[float | None, float | None]:
+    """Return the standardized excess of the labels' log probability, and its p-value."""
+    sums: ClassSums | None = statistics.classes
+    if sums is None or top.few or float(top.cells.variance.sum()) * top.share < FEWEST_INFORMATIVE:
+        return None, None
+    if top.by_group is not None:
+        return p_of_sums(sums.of_groups[:, 1], top.freedom) if sums.labels else (None, None)
+    variance = sums.sharp[1] / (statistics.n_effective / sums.total)
+    z = float(sums.sharp[0]) / math.sqrt(max(variance, 1e-300))
+    return z, float(2 * special.ndtr(-abs(z)))
+
+
+def _named(names: Sequence[str] | None, place: int) -> str:
+    return str(place) if names is None else names[place]
+
+
+def _worst_level(
+    tests: Sequence[EventTests], names: Sequence[str] | None, part: float, strength: dict[str, float]
+) -> OffClass | None:
+    """Return the class whose level deviates most, and how many are off by Holm (1979)."""
+    z, p = levels_of(tests)
+    order = np.lexsort((-np.abs(z), p))
+    is_small = p[order] <= part / np.arange(len(p), 0, -1)
+    off = len(p) if is_small.all() else int(np.argmin(is_small))
+    if not off:
+        return None
+    worst = int(order[0])
+    strength["level"] = _log(float(p[worst]), float(z[worst])) + math.log(len(p) / part)
+    return OffClass(_named(names, worst), off, len(p), _event_of(tests[worst]), "level")
+
+
+def _event_of(test: EventTests) -> Event:
+    """Return how often a class is stated and occurs."""
+    low, high = test.limits()
+    cells = test.cells
+    return Event(float(cells.probability.sum()) / test.n, float(cells.event.sum()) / test.n, low, high)
+
+
+def _worst_slope(
+    tests: Sequence[EventTests], names: Sequence[str] | None, part: float, strength: dict[str, float]
+) -> OffClass | None:
+    """Return the class whose slope or shape is wrong by most."""
+    chosen = [place for place, test in enumerate(tests) if not test.refusal()]
+    fits = {place: (tests[place].fitted(slope=False), tests[place].fitted(slope=True)) for place in chosen}
+    slopes = {place: tests[place].slope(one) for place, (one, _) in fits.items() if one is not None}
+    shapes = {place: tests[place].shape_p(both) for place, (_, both) in fits.items() if both is not None}
+    found = [("slope", place, p, z) for place, (z, p) in slopes.items()]
+    known = [("shape", place, p, 0.0) for place, p in shapes.items() if p is not None]
+    number = {"slope": len(found), "shape": len(known)}
+    off = [each for each in (*found, *known) if each[2] * number[each[0]] <= part]
+    if not off:
+        return None
+    what, place, p, z = min(off, key=lambda each: _log(each[2], each[3]) + math.log(number[each[0]]))
+    strength["slope"] = _log(p, z) + math.log(number[what] / part)
+    event, both = _event_of(tests[place]), fits[place][1]
+    if both is not None:
+        low, high = tests[place].slope_limits(both)
+        event = replace(event, slope=both[1], slope_low=low, slope_high=high)
+    return OffClass(_named(names, place), len({each[1] for each in off}), len(tests), event, what, z < 0)
+
+
+def _is_small(test: EventTests) -> bool:
+    """Return whether the limits of the share of a class exclude a gap that matters."""
+    low, high = test.limits()
+    stated = float(test.cells.probability.sum()) / test.n
+    return max(abs(stated - low), abs(stated - high)) < 0.01
