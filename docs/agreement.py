@@ -235,6 +235,8 @@ CLASS_PEERS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     "mce": {"torchmetrics": lambda y, p: calibration(y, p, "max")},
     "mdice": {"scikit-learn": lambda y, p: sk.f1_score(y, p.argmax(axis=1), average="macro")},
     "miou": {"scikit-learn": lambda y, p: sk.jaccard_score(y, p.argmax(axis=1), average="macro")},
+    "cwece": {"torchmetrics": lambda y, p: np.mean(class_calibrations(y, p))},
+    "worst_class_gap": {"scipy": lambda y, p: class_gaps(y, p).max()},
     "entropy_mean": {"scipy": lambda y, p: stats.entropy(p, axis=1).mean()},
     "failure_auroc": {
         "scikit-learn": lambda y, p: sk.roc_auc_score(p.argmax(axis=1) == y, p.max(axis=1)),
@@ -257,6 +259,16 @@ EVENT_PEERS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
 def event_calibration(y: Array, p: Array, norm: str) -> float:
     metric = tm.BinaryCalibrationError(n_bins=10, norm=norm)
     return float(metric(torch.as_tensor(p[:, 1].copy(), dtype=torch.float64), torch.as_tensor(y)))
+
+
+def class_calibrations(y: Array, p: Array) -> list[float]:
+    """Calibration error of each class against the rest."""
+    return [event_calibration(y == c, p[:, [c, c]], "l1") for c in range(p.shape[1])]
+
+
+def class_gaps(y: Array, p: Array) -> Array:
+    """Distance of the mean probability of each class from its share."""
+    return np.abs([stats.tmean(p[:, c]) - stats.tmean((y == c) * 1.0) for c in range(p.shape[1])])
 
 
 def odds(y: Array, p: Array) -> float:

@@ -163,6 +163,21 @@ def mdice(labels: Labels, probs: Probs) -> float:
     return mean(found)
 
 
+def cwece(labels: Labels, probs: Probs) -> float:
+    """Mean over classes of the ECE of each against the rest."""
+    found = []
+    for c in range(len(probs[0])):
+        events = [int(label == c) for label in labels]
+        found.append(ece(events, [[1 - row[c], row[c]] for row in probs]))
+    return mean(found)
+
+
+def worst_class_gap(labels: Labels, probs: Probs) -> float:
+    """Largest difference between the mean probability of a class and its share."""
+    classes = range(len(probs[0]))
+    return max(abs(mean([row[c] for row in probs]) - mean([float(y == c) for y in labels])) for c in classes)
+
+
 def entropy_mean(labels: Labels, probs: Probs) -> float:
     return mean([entropy(row) for row in probs])
 
@@ -279,6 +294,8 @@ LITERAL: dict[str, Score] = {
     "ause_brier": ause_brier,
     "miou": miou,
     "mdice": mdice,
+    "cwece": cwece,
+    "worst_class_gap": worst_class_gap,
     "entropy_mean": entropy_mean,
     "aurc": aurc,
     "augrc": augrc,
@@ -297,3 +314,5 @@ OF_EVENTS = (
     "ece_top", "event_rate", "stated_rate", "event_ratio", "cal_slope", "cal_offset", "auroc", "average_precision",
 )  # fmt: skip
 """Scores of two classes only."""
+OF_CLASSES = ("cwece", "worst_class_gap")
+"""Scores of more than two classes only."""

@@ -16,7 +16,8 @@ def test_scores_agree_with_the_literal_formulas(name):
     d = datasets.CLASSIFICATION[name]()
     report = uq.evaluate(d.labels, probs=d.probs)
     for key, score in classification.LITERAL.items():
-        if key in classification.OF_EVENTS and d.probs.shape[1] > 2:
+        other = classification.OF_EVENTS if d.probs.shape[1] > 2 else classification.OF_CLASSES
+        if key in other:
             assert key not in {**report.scores, **report.undefined}
             continue
         try:

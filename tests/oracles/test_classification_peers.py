@@ -71,6 +71,21 @@ def test_calibration_errors_of_equal_width_bins(key, norm, name):
     assert_allclose(literal(key, d), peer.item(), rtol=1e-6)  # the peer bins in float32
 
 
+@pytest.mark.parametrize("name", ["calibrated", "overconfident", "absent_classes"])
+def test_calibration_error_of_each_class_against_the_rest(name):
+    d = datasets.CLASSIFICATION[name]()
+    probs, labels = tensors(d)
+    peers = [
+        tm.binary_calibration_error(
+            probs[:, c].contiguous(), (labels == c).int(), n_bins=10, norm="l1"
+        ).item()
+        for c in range(d.probs.shape[1])
+    ]
+    assert_allclose(literal("cwece", d), np.mean(peers), rtol=1e-6)
+    gaps = d.probs.mean(axis=0) - np.bincount(d.labels, minlength=d.probs.shape[1]) / len(d.labels)
+    assert_allclose(literal("worst_class_gap", d), np.abs(gaps).max(), rtol=1e-9)
+
+
 def test_calibration_error_of_the_top_label_of_two_classes():
     d = datasets.CLASSIFICATION["binary"]()
     peer = tm.multiclass_calibration_error(*tensors(d), num_classes=2, n_bins=10, norm="l1")
