@@ -17,13 +17,8 @@ ROOT = Path(uq_tracking.__file__).parent
 
 BUDGET = """
 folder          code lines     aim   files   aim
-<<<<<<< HEAD
 top                   1678    1180      15    12
 cli                    652     450       6     5
-=======
-top                   1678    1180      15    12
-cli                    652     450       6     5
->>>>>>> ae1447f (Scores of classes agree with the literal formulas and with torchmetrics)
 comparison            1888    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
@@ -31,7 +26,6 @@ evaluation             838     880       6     6
 figures               1935    1480      14    12
 files                  638     380       4     3
 frameworks             524     360       3     4
-<<<<<<< HEAD
 inference             4235    1650      22    11
 inputs                3735    2250      20    18
 metrics               2539    1400      13     9
@@ -44,20 +38,6 @@ tasks                  413     360       4     2
 testing                468     420       5     5
 tracking              2878    1950      17    17
 total                31733   20540     194   164
-=======
-inference             4235    1650      22    11
-inputs                3735    2250      20    18
-metrics               2539    1400      13     9
-recalibration         1407     920       8     8
-runs                  1527    1000       9     8
-statistics            3344    2350      16    13
-streams               1227     760       8     7
-tables                 709     430       4     4
-tasks                  413     360       4     2
-testing                468     420       5     5
-tracking              2878    1950      17    17
-total                31733   20540     194   164
->>>>>>> ae1447f (Scores of classes agree with the literal formulas and with torchmetrics)
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -80,11 +60,8 @@ Raised for what is printed on terminals that lack letters, and for comparisons t
 Raised for inputs and frameworks by names of classes as labels.
 Raised for inputs by what libraries return: intervals at several levels, classes named by columns and categories,
 times with a zone, and messages for members and for uneven batches.
-<<<<<<< HEAD
-=======
 Raised for statistics by a file, for inference by a file, and for metrics: sums by class, the tests of more than two
 classes that they allow, and the scores of classes.
->>>>>>> ae1447f (Scores of classes agree with the literal formulas and with torchmetrics)
 Raised for cli by conditions on scores that fail a pipeline; for comparison by the skill against a baseline with its
 interval, by splits that are judged apart, and by refusals where targets differ.
 """
