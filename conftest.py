@@ -7,6 +7,7 @@ is given up when it ends.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,6 +51,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[N
 def _keep_reports_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that no folder takes beside the test are kept in its own, not in the user's."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture(autouse=True)
+def _no_run_of_another_test_is_followed() -> None:
+    """Forget the MLflow run that ended last, which calls without an active run go on with."""
+    fluent = sys.modules.get("mlflow.tracking.fluent")
+    if fluent is not None:
+        fluent._last_active_run_id.set(None)
 
 
 @pytest.fixture(autouse=True)

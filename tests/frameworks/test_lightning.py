@@ -17,7 +17,8 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import TrackingWarning
-from uq_tracking.frameworks.lightning import GivenRuns, UncertaintyCallback
+from uq_tracking.frameworks.lightning import UncertaintyCallback
+from uq_tracking.frameworks.training import GivenRuns
 from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.resolve import open_store
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from statistics import NormalDist
 
 import numpy as np
@@ -22,16 +23,35 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression, QuantileRegressor, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.linear_model import (
+    ARDRegression,
+    BayesianRidge,
+    LinearRegression,
+    LogisticRegression,
+    QuantileRegressor,
+    Ridge,
+)
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, cross_val_score, cross_validate
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import uq_tracking as uq
-from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError, TrackingWarning
-from uq_tracking.frameworks.sklearn import evaluate_estimator, log_estimator, predict
+from uq_tracking.errors import (
+    InvalidValueError,
+    SettingsError,
+    ShapeError,
+    TrackingWarning,
+    UnknownMetricError,
+)
+from uq_tracking.frameworks.sklearn import (
+    cross_predictions,
+    evaluate_estimator,
+    log_estimator,
+    predict,
+    scorer,
+)
 from uq_tracking.tracking.resolve import open_store
 
 RNG = np.random.default_rng(5)
@@ -304,3 +324,77 @@ def test_what_is_not_taken_is_told_at_the_users_line(tmp_path, monkeypatch):
     with pytest.warns(TrackingWarning, match="did not take the scores and") as told:
         log_estimator(model, NEW, TRUTH, run="dir:/dev/null/runs", figures=False)
     assert told[0].filename == __file__
+
+
+def test_a_scorer_ranks_models_by_a_score():
+    folds = KFold(4)
+    found = cross_validate(BayesianRidge(), X, Y, cv=folds, scoring=scorer(["crps", "coverage_95", "r2"]))
+    for place, (train, test) in enumerate(folds.split(X)):
+        report = evaluate_estimator(BayesianRidge().fit(X[train], Y[train]), X[test], Y[test])
+        coverage = -abs(report.scores["coverage_95"] - 0.95)
+        wanted = [-report.scores["crps"], coverage, report.scores["r2"]]
+        got = [found[f"test_{key}"][place] for key in ("crps", "coverage_95", "r2")]
+        assert_allclose(got, wanted, rtol=1e-12, atol=1e-15)
+    single = cross_val_score(BayesianRidge(), X, Y, cv=folds, scoring=scorer("crps"))
+    assert_allclose(single, found["test_crps"], rtol=1e-15)
+    kernels = [RBF(2.0) + WhiteKernel(noise) for noise in (100, 0.1)]
+    search = GridSearchCV(GP, {"kernel": kernels}, cv=folds, scoring=scorer("nll")).fit(X, Y)
+    assert search.best_index_ == 1
+    labels = (Y > 0).astype(int)
+    brier = cross_val_score(LogisticRegression(), X, labels, cv=folds, scoring=scorer("brier"))
+    assert np.all((brier > -0.3) & (brier < 0))
+    assert pickle.loads(pickle.dumps(scorer("crps", unit="m"))).options == {"unit": "m"}
+    assert repr(scorer("crps")) == "scorer('crps')"
+
+
+def test_a_scorer_takes_weights():
+    model, weights = BayesianRidge().fit(X, Y), np.arange(50) % 2
+    found = scorer("crps")(model, NEW, TRUTH, sample_weight=weights)
+    assert found == -evaluate_estimator(model, NEW, TRUTH, weights=weights).scores["crps"]
+
+
+def test_what_cannot_rank_models_is_no_scorer():
+    model = BayesianRidge().fit(X, Y)
+    with pytest.raises(UnknownMetricError, match=r"no metric is called crsp \(did you mean 'crps'\?\)"):
+        scorer("crsp")
+    with pytest.raises(SettingsError, match="mean_std is neither good nor bad"):
+        scorer("mean_std")(model, NEW, TRUTH)
+    with pytest.raises(InvalidValueError, match="r2 is undefined: "):
+        scorer("r2")(model, NEW, np.ones(50))
+
+
+def test_folds_are_the_groups_of_one_report(tmp_path):
+    data = cross_predictions(BayesianRidge(), X, Y, cv=5)
+    mean, std, fold = np.empty(200), np.empty(200), np.empty(200, int)
+    for place, (train, test) in enumerate(KFold(5).split(X)):
+        mean[test], std[test] = predict(BayesianRidge().fit(X[train], Y[train]), X[test])
+        fold[test] = place
+    report = uq.log(data, run=tmp_path / "run", method="ridge", figures=False)
+    wanted = uq.evaluate(Y, mean, std, groups=fold)
+    assert report.scores == wanted.scores
+    assert report.provenance["intervals"] == wanted.provenance["intervals"]
+    assert report.provenance["intervals"]["groups"] == 5
+    shuffled = cross_predictions(
+        BayesianRidge(), pd.DataFrame(X), Y, cv=KFold(5, shuffle=True, random_state=0), n_jobs=1
+    )
+    np.testing.assert_array_equal(shuffled.truth, Y)
+    repeated = cross_predictions(
+        BayesianRidge(), X, Y, cv=RepeatedKFold(n_splits=5, n_repeats=2, random_state=0)
+    )
+    np.testing.assert_array_equal(repeated.truth, np.repeat(Y, 2))
+    assert len(np.unique(repeated.groups)) == 10
+    low, high = (
+        GradientBoostingRegressor(loss="quantile", alpha=alpha, n_estimators=5) for alpha in (0.1, 0.9)
+    )
+    assert cross_predictions((low, high), X, Y, cv=3).n == 200
+
+
+def test_folds_of_a_classifier_are_stratified_and_share_their_classes():
+    labels = np.array(["a", "b", "c"])[np.digitize(Y, [-0.5, 0.5])]
+    data = cross_predictions(LogisticRegression(), X, labels, cv=3)
+    assert data.form.classes == ("a", "b", "c")
+    assert uq.evaluate(data).scores["accuracy"] > 0.8
+    with pytest.raises(InvalidValueError, match="do not have the same classes; pass cv=StratifiedKFold"):
+        cross_predictions(
+            LogisticRegression(), X[:9], list("aabbccabd"), cv=[([0, 2, 8], [1]), ([0, 2], [3])]
+        )

@@ -5,44 +5,30 @@ Works with ``lightning.pytorch`` and ``pytorch_lightning``, which are looked up 
 
 from __future__ import annotations
 
-import inspect
-import math
 import sys
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from importlib import import_module
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from uq_tracking.checks import check_callable, check_choice, value_text
+from uq_tracking.checks import check_choice, value_text
 from uq_tracking.errors import (
-    EmptyInputError,
     InputTypeError,
     InvalidValueError,
     MissingPackageError,
     SettingsError,
-    UnknownOptionError,
     warn,
 )
-from uq_tracking.metrics.registry import select
+from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallback
 from uq_tracking.report import Report
-from uq_tracking.settings import SCORE_OPTIONS
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.blocks import arguments_of
-from uq_tracking.tasks import Task, task_of
-from uq_tracking.tracking.content import LogOptions, Scores, logged_scores
+from uq_tracking.tracking.content import Scores, logged_scores
 from uq_tracking.tracking.log import log
-from uq_tracking.tracking.names import ORIGIN_TAG, check_split, scalar_name
-from uq_tracking.tracking.resolve import Opened, Target, reopened, targets_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.tracking.names import check_split
+from uq_tracking.tracking.resolve import targets_of
 
 Stage = Literal["validate", "test"]
-OnInvalid = Literal["skip", "drop", "raise"]
 StepKind = Literal["epoch", "global_step"]
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
@@ -51,59 +37,7 @@ KEYS = {"regression": ("target", "mean", "std"), "classification": ("labels", "p
 """Entries of a step's output, by task."""
 
 
-def _new_fit() -> str:
-    return f"fit-{uuid.uuid4().hex}"
-
-
-@dataclass
-class GivenRuns:
-    """Runs, addresses and ids, in the order given, and the name and tags of runs to be created."""
-
-    given: list[Any]
-    name: str
-    tags: Mapping[str, str]
-    made: dict[str, str] = field(default_factory=dict)
-    """Addresses of the runs that were made, by the address given."""
-    fit: str = field(default_factory=_new_fit)
-    """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
-
-    def check(self, *, ids: bool) -> None:
-        """Refuse what no tracker recognizes; folders and loggers are not opened, and ids may not exist yet."""
-        for run in self.given:
-            if isinstance(run, str):
-                is_due = ids or ":" in run
-            else:
-                is_due = not (ids or isinstance(run, PathLike) or hasattr(run, "log_metrics"))
-            if is_due:
-                self._targets_of(run)
-
-    def forget(self) -> None:
-        """Make new runs from now on."""
-        self.made.clear()
-        self.fit = _new_fit()
-
-    def opened_once(self) -> list[Any]:
-        """Return what to log to: an address that makes a run per call makes one in the first, which others join."""
-        return [self._once(run) if isinstance(run, str) else run for run in self.given]
-
-    def _once(self, run: str) -> Any:
-        (target,) = self._targets_of(run)
-        if run in self.made or not target.is_address:
-            return self.made.get(run, run)
-
-        def open_it() -> Opened:
-            opened = reopened(self.made[run]) if run in self.made else target.open()
-            self.made[run] = opened.run.uri
-            return replace(opened, is_new=False)
-
-        return replace(target, open=open_it)
-
-    def _targets_of(self, run: Any) -> list[Target]:
-        tags = {**self.tags, ORIGIN_TAG: self.fit}
-        return targets_of([run], None, name=self.name, tags=tags, every_rank=True)
-
-
-class UncertaintyCallback:
+class UncertaintyCallback(TrainingCallback):
     """Collects the predictions of validation and test steps, and logs their scores.
 
     During ``fit``, the scores of every validation epoch are logged at ``step``, and after training the last epoch is
@@ -172,21 +106,12 @@ class UncertaintyCallback:
     sampler that does not repeat samples.
     """
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Make it a callback of the Lightning packages in use: neither accepts the other's."""
-        kind: Any = cls
-        made: Self = object.__new__(_with_bases(kind, _callback_classes()))
-        return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (getattr(self, "_written_as", type(self)), vars(self))
-
     def __init__(
         self,
         *,
         read: Callable[[Any, Any], Any] | None = None,
         keys: Sequence[str] | None = None,
-        task: Literal["regression", "classification"] = "regression",
+        task: TaskName = "regression",
         splits: Mapping[Stage, str] | None = None,
         scores: Scores = "headline",
         step: StepKind = "epoch",
@@ -199,7 +124,9 @@ class UncertaintyCallback:
         statistics: Literal["sketch", "exact"] = "sketch",
         **options: Any,
     ) -> None:
-        self.task = task_of(task)
+        given = {"scores": scores, "on_invalid": on_invalid, "method": method, "run": run, "figures": figures}
+        given |= {"tags": tags, "strict": strict, "statistics": statistics}
+        super().__init__(read=read, task=task, **given, **options)
         wanted = KEYS[self.task.name]
         keys = wanted if keys is None else keys
         splits = {"validate": "val", "test": "test"} if splits is None else splits
@@ -207,28 +134,15 @@ class UncertaintyCallback:
             raise SettingsError(f"keys is {value_text(keys)}; name {len(wanted)} entries, truth first")
         _check_splits(splits)
         check_choice("step", step, get_args(StepKind))
-        check_choice("on_invalid", on_invalid, get_args(OnInvalid))
-        check_callable("read", read)
-        self.splits = dict(splits)
-        self.logging: dict[str, Any] = {"scores": scores, "method": method, "figures": figures, "tags": tags}
-        self.logging |= {"strict": strict, "every_rank": True}  # the trainer knows which process logs
-        about = LogOptions(**self.logging)
-        options["statistics"] = statistics
-        _check_known(options, self.task)
-        Accumulator(**options)  # checks them
-        self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
-        self.options = options
-        self._runs = None
-        if run is not None:
-            given = list(run) if isinstance(run, list | tuple) else [run]
-            self._runs = GivenRuns(given, about.method or "uq", about.tags or {})
-            self._runs.check(ids=False)
-        self._keys_of_scores = [metric.key for metric in select(task, options.get("metrics"))]
+        self.splits, self.keys, self.step = dict(splits), tuple(keys), step
         self._counting: list[Accumulator] = []
         self._counted = 0
         """The last data loader with a batch."""
-        self._last: dict[str, Accumulator] = {}
-        """The last epoch of each split during a fit."""
+
+    @staticmethod
+    def framework_bases() -> tuple[type, ...]:
+        """Return the callbacks of the Lightning packages in use: neither accepts the other's."""
+        return _callback_classes()
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Check ids of runs before the first batch; a fit makes a run of its own."""
@@ -272,9 +186,8 @@ class UncertaintyCallback:
         self._finish(trainer, strict=False)  # nothing may hide the exception
 
     def _begin(self, stage: Stage, batches: Sequence[Any]) -> None:
-        """Make accumulators that leave out and count bad values, so that all ranks learn of those in any."""
-        made = [Accumulator(**self.options, on_invalid="drop") for _ in batches]
-        self._counting, self._counted = made if stage in self.splits else [], 0
+        self._counting = [self._empty() for _ in batches] if stage in self.splits else []
+        self._counted = 0
 
     def _count(self, stage: Stage, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         if stage in self.splits:
@@ -307,41 +220,22 @@ class UncertaintyCallback:
                         f"no prediction of {split} could be scored in the sanity check: {accumulator.defect}"
                     )
                 continue
-            report = self._scored(accumulator, split, trainer)
-            # Every score, NaN if undefined; otherwise Lightning would keep showing the last epoch's.
-            scores = dict.fromkeys(self._keys_of_scores, math.nan) | dict(report.scores if report else {})
-            named = {scalar_name(key, split, self.task.name): value for key, value in scores.items()}
-            pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
+            what, leads = f"epoch {trainer.current_epoch} of {split}", trainer.is_global_zero
+            report = self._scored(accumulator, what, leads=leads)
+            pl_module.log_dict(self._monitored(report, split), logger=False, sync_dist=trainer.world_size > 1)
             if report is None:
                 continue
             if trainer.state.fn == "fit":
                 self._last[split] = accumulator
                 self._log_step(report, split, trainer)
             else:
-                self._log_all(accumulator, split, trainer, **self.logging)
-
-    def _scored(self, accumulator: Accumulator, split: str, trainer: Any) -> Report | None:
-        """The report, or None and a warning if there is nothing to score; the same on all ranks."""
-        try:
-            report = accumulator.compute(intervals=False)  # computed for the final log
-            bad = report.counts["n_invalid"] if self.on_invalid != "drop" else 0
-            if bad:
-                raise InvalidValueError(
-                    f"{bad} of {bad + report.counts['n']} samples are bad; on_invalid='drop' scores the rest. First: "
-                    f"{accumulator.defect or 'a non-finite prediction or a bad std'}"
-                )
-        except (EmptyInputError, InvalidValueError) as error:
-            if self.on_invalid == "raise":
-                raise
-            self._warn(trainer, f"epoch {trainer.current_epoch} of {split} is not logged: {error}")
-            return None
-        return report
+                self._log_all(accumulator, split, trainer)
 
     def _log_step(self, report: Report, split: str, trainer: Any) -> None:
         if not _logs(trainer):
             return
         step = trainer.current_epoch if self.step == "epoch" else trainer.global_step
-        known, others = self._destinations(trainer)
+        known, others = self._known_and_others(trainer)
         if known or not others:
             log(report, run=known or None, split=split, step=step, **self.logging)
         scores = logged_scores(report, split, self.logging["scores"])
@@ -352,30 +246,21 @@ class UncertaintyCallback:
                 if self.logging["strict"]:
                     raise
                 name = type(logger).__name__
-                self._warn(trainer, f"{name} did not take the scores. {type(error).__name__}: {error}")
+                warn(f"{name} did not take the scores. {type(error).__name__}: {error}")
 
-    def _log_all(self, accumulator: Accumulator, split: str, trainer: Any, **logging: Any) -> None:
+    def _log_all(self, accumulator: Accumulator, split: str, trainer: Any, **changes: Any) -> None:
         if not _logs(trainer):
             return
-        known, others = self._destinations(trainer)
+        known, others = self._known_and_others(trainer)
         folders = [Path(folder) / "uq" for logger in others if (folder := getattr(logger, "log_dir", None))]
-        log(accumulator, run=[*known, *folders] or None, split=split, **logging)
+        log(accumulator, run=[*known, *folders] or None, split=split, **{**self.logging, **changes})
 
-    def _finish(self, trainer: Any, **changes: Any) -> None:
-        last, self._last = self._last, {}
-        for split, accumulator in last.items():
-            self._log_all(accumulator, split, trainer, **{**self.logging, **changes})
-
-    def _destinations(self, trainer: Any) -> tuple[list[Any], list[Any]]:
+    def _known_and_others(self, trainer: Any) -> tuple[list[Any], list[Any]]:
         """Runs and loggers that `log` accepts, and the other loggers."""
         if self._runs is not None:
             return self._runs.opened_once(), []
         known = [logger for logger in trainer.loggers if _is_known(logger)]
         return known, [logger for logger in trainer.loggers if logger not in known]
-
-    def _warn(self, trainer: Any, message: str) -> None:
-        if trainer.is_global_zero:
-            warn(message)
 
 
 def _check_splits(splits: Any) -> None:
@@ -392,17 +277,6 @@ def _check_splits(splits: Any) -> None:
         raise SettingsError(
             f"splits is {value_text(splits)}; name the stages differently, or one overwrites the other"
         )
-
-
-def _check_known(options: Mapping[str, Any], task: Task) -> None:
-    known = inspect.signature(Accumulator).parameters.keys()
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        own = inspect.signature(UncertaintyCallback.__init__).parameters.keys() - {"self", "options"}
-        raise UnknownOptionError("UncertaintyCallback", unknown, known | own)
-    strange = [name for name in options if name in SCORE_OPTIONS and name not in task.options]
-    if strange:
-        raise SettingsError(f"{', '.join(strange)} cannot be used with task={task.name!r}; omit it")
 
 
 def _batches(trainer: Any, stage: Stage) -> Sequence[Any]:
@@ -435,18 +309,3 @@ def _callback_classes() -> tuple[type, ...]:
     if not loaded:
         raise MissingPackageError("Lightning is not installed; pip install lightning")
     return tuple(module.Callback for module in loaded)
-
-
-@lru_cache(maxsize=64)
-def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
-    if issubclass(cls, bases):
-        return cls
-    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    return type(cls.__name__, (cls, *bases), {**names, "_written_as": cls})
-
-
-def _restored(cls: type[UncertaintyCallback], state: dict[str, Any]) -> UncertaintyCallback:
-    """Undo pickling, with the Lightning packages of this process."""
-    made = cls.__new__(cls)
-    vars(made).update(state)
-    return made

@@ -5,15 +5,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.checks import value_text
+from uq_tracking.checks import as_names, value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
+from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.metrics.registry import check_known, every_metric, find
 from uq_tracking.report import Report, Reports
 from uq_tracking.tracking.log import log
 from uq_tracking.verbs import evaluate
@@ -190,6 +192,138 @@ def log_estimator(
     name = type(_final(estimator)).__name__ if method is None else method
     found: Report | Reports = log(**{**forecast, **options}, method=name)
     return found
+
+
+class Scorer:
+    """A scorer for ``cross_validate``, ``GridSearchCV`` and whatever else takes ``scoring=``; see `scorer`."""
+
+    def __init__(self, metric: str | Sequence[str], options: Mapping[str, Any]) -> None:
+        self.metric = metric if isinstance(metric, str) else as_names("metric", metric)
+        self.options = dict(options)
+        known = {each.key for each in every_metric()}
+        check_known(self._keys, known, "no metric is called", "`uq-tracking metrics` lists them")
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return (self.metric,) if isinstance(self.metric, str) else self.metric
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float | dict[str, float]:
+        """Score a fitted estimator's predictions; greater is better."""
+        report = evaluate_estimator(
+            estimator, X, y, metrics=self._keys, intervals=False, weights=sample_weight, **self.options
+        )
+        found = {}
+        for metric in find(self._keys, report.task):
+            if metric.key not in report.scores:
+                raise InvalidValueError(f"{metric.key} is undefined: {report.undefined[metric.key]}")
+            if metric.direction is None:
+                raise SettingsError(f"{metric.key} is neither good nor bad, so it cannot rank models")
+            found[metric.key] = -metric.loss(report.scores[metric.key])
+        return found[self.metric] if isinstance(self.metric, str) else found
+
+    def __repr__(self) -> str:
+        return f"scorer({self.metric!r})"
+
+
+def scorer(metric: str | Sequence[str], **options: Any) -> Scorer:
+    """Make a scorer of estimators that `predict` takes, and of classifiers, for scikit-learn's ``scoring=``.
+
+    Greater is better, as everywhere in scikit-learn: scores of which less is better are negative, those with a target
+    value are minus the distance from it, such as ``-abs(coverage_95 - 0.95)``.
+
+    Parameters
+    ----------
+    metric : str, or a sequence of str
+        Key of a metric, as in ``uq-tracking metrics``. With several, the scorer returns a dict, and a search needs
+        ``refit=`` with the key to choose by.
+    **options
+        As for `evaluate`.
+
+    Raises
+    ------
+    SettingsError
+        There is no such metric; when called, also if it has no better or worse.
+    InvalidValueError
+        When called: the metric is undefined for these predictions.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = np.arange(20.0)[:, None], np.arange(20.0) % 3
+    >>> cross_val_score(BayesianRidge(), X, y, cv=2, scoring=scorer("crps")).round(2)
+    array([-0.5 , -0.45])
+    """
+    return Scorer(metric, options)
+
+
+def cross_predictions(
+    estimator: Any, X: Any, y: Any, *, cv: Any = None, groups: Any = None, n_jobs: int | None = None
+) -> Predictions:
+    """Fit a clone to each fold's training part, predict its test part, and join all; the folds are groups.
+
+    One report over all folds: ``uq.log(cross_predictions(estimator, X, y, cv=5), method=...)``. Its intervals
+    resample folds, because predictions of one fold share a fit; a verdict needs at least 8 of them.
+
+    Parameters
+    ----------
+    estimator : regressor that `predict` takes, a pair of quantile regressors, or a classifier
+        Not changed.
+    X : array or DataFrame, shape (n, features)
+    y : array, shape (n,) or (n, outputs)
+    cv, groups, n_jobs
+        As for `sklearn.model_selection.cross_validate`.
+
+    Returns
+    -------
+    Predictions
+        In the order of ``X``; samples tested several times, as by ``RepeatedKFold``, count each time, and those never
+        tested do not.
+
+    Raises
+    ------
+    SettingsError
+        The estimator provides no uncertainty.
+    InvalidValueError
+        The training parts do not have the same classes.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> X, y = np.arange(20.0)[:, None], np.arange(20.0) % 3
+    >>> cross_predictions(BayesianRidge(), X, y, cv=4).n
+    20
+    """
+    from sklearn.model_selection import check_cv
+    from sklearn.utils.parallel import Parallel, delayed
+
+    splits = list(check_cv(cv, y, classifier=_classifies(estimator)).split(X, y, groups))
+    found = Parallel(n_jobs=n_jobs)(delayed(_forecast_of_fold)(estimator, X, y, *split) for split in splits)
+    names = found[0].get("classes")
+    if any(each.get("classes") != names for each in found):
+        raise InvalidValueError(
+            "the training parts of the folds do not have the same classes; pass cv=StratifiedKFold(), or fewer folds"
+        )
+    tested = np.concatenate([test for _, test in splits])
+    order = np.argsort(tested, kind="stable")
+    folds = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])[order]
+    joined = {
+        name: np.concatenate([each[name] for each in found])[order] for name in found[0] if name != "classes"
+    }
+    if "probs" not in joined:
+        return Predictions(joined["y_true"], joined["y_pred"], joined["y_std"], groups=folds)
+    return Predictions.from_probs(joined["y_true"], joined["probs"], classes=names, groups=folds)
+
+
+def _forecast_of_fold(estimator: Any, X: Any, y: Any, train: Any, test: Any) -> dict[str, Any]:
+    from sklearn.base import clone
+    from sklearn.utils import _safe_indexing
+
+    fitted = clone(estimator)
+    for one in fitted if isinstance(fitted, tuple | list) else [fitted]:
+        one.fit(_safe_indexing(X, train), _safe_indexing(y, train))
+    forecast = _forecast(fitted, _safe_indexing(X, test), _safe_indexing(y, test))
+    return {name: value if name == "classes" else np.asarray(value) for name, value in forecast.items()}
 
 
 def _forecast(estimator: Any, X: Any, y: Any) -> dict[str, Any]:

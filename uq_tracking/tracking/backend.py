@@ -284,6 +284,13 @@ class Backend(ABC):
         """
         return self.active_run()
 
+    def ended_run(self) -> Run | None:
+        """Return the run that ended last in this thread, unless another is open in this process; by default None.
+
+        Training frameworks end their run before the final report is due, which `log` then adds to it.
+        """
+        return None
+
     def place(self, address: str, *, scheme: str | None = None) -> str:
         """Return the ``place`` of the runs at an address, without contacting the tracker."""
         return ""

@@ -156,7 +156,8 @@ def targets_of(
     Returns
     -------
     list of Target
-        Empty if no run is given and none is active, or if the run is rank zero's.
+        Without a given or active run, the one that ended last in this thread; empty if there is none, or if the run
+        is rank zero's.
 
     Raises
     ------
@@ -182,7 +183,31 @@ def targets_of(
             continue
         if found is not None:
             active.append(_opened(backend.name, found))
-    return active
+    return active or (_just_ended(backends) if leads else [])
+
+
+def _just_ended(backends: Sequence[Backend]) -> list[Target]:
+    """The run that ended last in this thread, if any backend knows one."""
+    for backend in backends:
+        try:
+            found = backend.ended_run()
+        except Exception as error:  # as for active runs
+            warn(f"{backend.name}: cannot determine the run that ended last: {error}; pass it with run=")
+            continue
+        if found is not None:
+            _follow(found.uri)
+            return [_opened(backend.name, found)]
+    return []
+
+
+@lru_cache(maxsize=64)
+def _follow(uri: str) -> None:
+    """Log once which run is followed: a log line is visible and, unlike a warning, can never stop the job."""
+    _log.warning(
+        "no tracker has an active run: logging to the run that ended last, %s; to log elsewhere, start a run first "
+        "or pass run=",
+        uri,
+    )
 
 
 def _given(

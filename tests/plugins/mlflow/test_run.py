@@ -120,6 +120,42 @@ def test_without_an_active_run_none_is_made(client, tmp_path, experiment):
     assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
 
 
+def test_the_run_that_just_ended_is_followed_and_stays_ended(client, tmp_path, caplog):
+    with mlflow.start_run() as first:
+        pass
+    with mlflow.start_run() as run, mlflow.start_run(nested=True):
+        pass
+    uq.log(TRUTH, MEAN, STD, **QUICK)
+    uq.log(TRUTH, MEAN, STD, split="test", **QUICK)
+    stored = client.get_run(run.info.run_id)
+    assert {"uq/crps", "uq/test/crps"} <= stored.data.metrics.keys()
+    assert stored.info.status == "FINISHED"
+    assert not client.get_run(first.info.run_id).data.metrics
+    assert not list(tmp_path.glob("uq_runs/*"))
+    (told,) = [record.message for record in caplog.records if "ended last" in record.message]
+    assert f"logging to the run that ended last, mlflow:{run.info.run_id}; to log elsewhere" in told
+
+
+def test_a_run_that_ended_is_not_followed_when_another_is_open(client, tmp_path):
+    with mlflow.start_run() as ended:
+        pass
+    is_open, may_end = threading.Event(), threading.Event()
+
+    def other():
+        with mlflow.start_run():
+            is_open.set()
+            may_end.wait(30)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    is_open.wait(30)
+    uq.log(TRUTH, MEAN, STD, **QUICK)
+    may_end.set()
+    thread.join()
+    assert not client.get_run(ended.info.run_id).data.metrics
+    assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
+
+
 def test_the_run_of_the_environment_is_used_without_starting_it(client, monkeypatch, experiment):
     run = client.create_run(experiment)
     client.set_terminated(run.info.run_id)

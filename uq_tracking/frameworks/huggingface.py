@@ -1,0 +1,155 @@
+"""A callback of the Hugging Face ``Trainer`` that scores the uncertainty of every evaluation, and logs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+from uq_tracking.checks import check_choice
+from uq_tracking.errors import MissingPackageError, warn
+from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallback
+from uq_tracking.metrics.registry import headline_or_all
+from uq_tracking.report import Report
+from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.tracking.content import Scores
+from uq_tracking.tracking.log import log
+from uq_tracking.tracking.resolve import is_rank_zero
+
+StepKind = Literal["epoch", "global_step"]
+
+
+class UncertaintyCallback(TrainingCallback):
+    """Scores what the ``Trainer`` predicts in every evaluation, and logs it to the trainer's run.
+
+    Pass it twice: ``Trainer(..., compute_metrics=callback.compute_metrics, callbacks=[callback])``. During ``train``,
+    the scores of every evaluation are logged at ``step``, and after training the last evaluation is logged with
+    curves, figures, maps and files. ``trainer.evaluate`` and ``trainer.predict`` log everything at once. With
+    ``TrainingArguments(batch_eval_metrics=True)`` batches are counted in constant memory. With several processes,
+    rank zero logs the samples of all, which the trainer gathers.
+
+    The headline scores are also metrics of the trainer, for ``metric_for_best_model="crps"`` and early stopping.
+
+    **Where it logs**: to the runs that are active when the training begins, such as those that ``report_to="mlflow"``
+    or ``"wandb"`` opens, also if the trainer has ended them since; else where `log` would.
+
+    Parameters
+    ----------
+    read : callable, optional
+        Receives the model's predictions and the labels, and returns ``(target, mean, std)`` or ``(labels, probs)``;
+        predictions; or a dict of arguments for the accumulator's ``update``. By default the model returns a mean and
+        a std, as a pair or along a last axis of length 2; or class probabilities (logits with ``logits=True``).
+    task : {"regression", "classification"}
+        What the model predicts.
+    splits : mapping, optional
+        Names of splits by ``metric_key_prefix``, which names a split otherwise; by default ``eval`` is ``val``.
+    scores : "headline" or "all"
+        Which scores trackers show, as for `log`, and the trainer gets.
+    step : {"global_step", "epoch"}
+        The step at which to log; the trainer's own metrics are at "global_step".
+    on_invalid : {"skip", "drop", "raise"}
+        If predictions are non-finite or a std is negative: skip the evaluation, with a warning; score the rest; or
+        stop with an error.
+    method, run, figures, tags, strict
+        As for `log`. An address that creates a run (``mlflow:EXPERIMENT``) creates one per training.
+    statistics : {"sketch", "exact"}
+        As for `Accumulator`.
+    **options
+        As for `Accumulator`: ``unit``, ``alpha``, ``logits``, ``ignore_label`` ...
+
+    Raises
+    ------
+    SettingsError
+        An option is unknown or out of range.
+    UnknownBackendError
+        No installed backend has the scheme of an address in ``run``.
+    MissingPackageError
+        transformers is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        read: Callable[[Any, Any], Any] | None = None,
+        task: TaskName = "regression",
+        splits: Mapping[str, str] | None = None,
+        scores: Scores = "headline",
+        step: StepKind = "global_step",
+        on_invalid: OnInvalid = "skip",
+        method: str | None = None,
+        run: Any = None,
+        figures: bool = True,
+        tags: Mapping[str, str] | None = None,
+        strict: bool = False,
+        statistics: Literal["sketch", "exact"] = "sketch",
+        **options: Any,
+    ) -> None:
+        given = {"scores": scores, "on_invalid": on_invalid, "method": method, "run": run, "figures": figures}
+        given |= {"tags": tags, "strict": strict, "statistics": statistics}
+        super().__init__(read=read, task=task, **given, **options)
+        check_choice("step", step, get_args(StepKind))
+        self.splits = {"eval": "val"} if splits is None else dict(splits)
+        self.step = step
+        self._is_training = False
+        self._counting: Accumulator | None = None
+        self._found: tuple[Accumulator, Report | None] | None = None
+        """What `compute_metrics` counted, until the trainer says of which split."""
+
+    @staticmethod
+    def framework_bases() -> tuple[type, ...]:
+        """Return transformers' class of callbacks."""
+        try:
+            return (import_module("transformers").TrainerCallback,)
+        except ModuleNotFoundError as error:
+            raise MissingPackageError("transformers is not installed; pip install transformers") from error
+
+    def compute_metrics(self, evaluated: Any, compute_result: bool = True) -> dict[str, float]:
+        """Count an evaluation, or one batch of it, and return its headline scores for the trainer."""
+        if self._counting is None:
+            self._counting = self._empty()
+        self._counting.update(**self._read_outputs(evaluated.predictions, evaluated.label_ids))
+        if not compute_result:
+            return {}
+        counted, self._counting = self._counting, None
+        report = self._scored(counted, "an evaluation", leads=is_rank_zero())
+        self._found = counted, report
+        if report is None:
+            return {}
+        keys = (
+            report.scores if self.logging["scores"] == "all" else headline_or_all(report.task, report.scores)
+        )
+        return {key: report.scores[key] for key in keys}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note the runs that are active: the trainer's, whose callbacks come first."""
+        self._begin_fit(leads=state.is_world_process_zero)
+        self._is_training = True
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **_: Any) -> None:
+        """Log the scores of an evaluation; outside training, everything."""
+        self._log(state, metrics)
+
+    def on_predict(self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **_: Any) -> None:
+        """Log everything about predictions with labels."""
+        self._log(state, metrics)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Log everything about the last evaluation."""
+        self._is_training = False
+        self._finish(state)
+
+    def _log(self, state: Any, metrics: Mapping[str, Any]) -> None:
+        if self._found is None:
+            warn("nothing was counted; pass Trainer(..., compute_metrics=callback.compute_metrics) too")
+            return
+        (counted, report), self._found = self._found, None
+        prefix = next((key.removesuffix("_runtime") for key in metrics if key.endswith("_runtime")), "eval")
+        split = self.splits.get(prefix, prefix)
+        if report is None or not state.is_world_process_zero:
+            return
+        if not self._is_training:
+            self._log_all(counted, split, state)
+            return
+        self._last[split] = counted
+        step = round(state.epoch) if self.step == "epoch" else state.global_step
+        log(report, run=self._destinations(), split=split, step=step, **self.logging)

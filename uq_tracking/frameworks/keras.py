@@ -1,0 +1,116 @@
+"""A Keras callback that scores the uncertainty of every epoch on validation data, and logs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+from uq_tracking.errors import MissingPackageError
+from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallback
+from uq_tracking.tracking.content import Scores
+from uq_tracking.tracking.log import log
+from uq_tracking.tracking.names import check_split
+
+
+class UncertaintyCallback(TrainingCallback):
+    """Predicts validation data after every epoch, scores the predictions, and logs them.
+
+    The scores of every epoch are logged at its number, and after training the last epoch is logged with curves,
+    figures, maps and files. They are also in the epoch's ``logs`` under their logged names, so that the history has
+    them and ``EarlyStopping(monitor="uq/val/nll", mode="min")`` can stop by them, if it comes later in the list of
+    callbacks.
+
+    **Where it logs**: to the runs that are active when the training begins; else where `log` would.
+
+    Parameters
+    ----------
+    data : (inputs, labels), or an iterable of such batches
+        Validation data: arrays as for ``model.predict``, or a data set that can be read once per epoch.
+    read : callable, optional
+        Receives what the model returned and the labels, and returns ``(target, mean, std)`` or ``(labels, probs)``;
+        predictions; or a dict of arguments for the accumulator's ``update``. By default the model returns a mean and
+        a std, as a pair or along a last axis of length 2; or class probabilities (logits with ``logits=True``).
+    split : str
+        Name of the data in the names of scores.
+    task : {"regression", "classification"}
+        What the model predicts.
+    scores : "headline" or "all"
+        Which scores trackers show, as for `log`; the history has all.
+    on_invalid : {"skip", "drop", "raise"}
+        If predictions are non-finite or a std is negative: skip the epoch, with a warning; score the rest; or stop
+        with an error.
+    method, run, figures, tags, strict
+        As for `log`. An address that creates a run (``mlflow:EXPERIMENT``) creates one per training.
+    statistics : {"sketch", "exact"}
+        As for `Accumulator`.
+    **options
+        As for `Accumulator`: ``unit``, ``alpha``, ``logits`` ...
+
+    Raises
+    ------
+    SettingsError
+        An option is unknown or out of range.
+    UnknownBackendError
+        No installed backend has the scheme of an address in ``run``.
+    MissingPackageError
+        Keras 3 is not installed.
+    """
+
+    model: Any
+    """What is trained; Keras sets it."""
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        read: Callable[[Any, Any], Any] | None = None,
+        split: str = "val",
+        task: TaskName = "regression",
+        scores: Scores = "headline",
+        on_invalid: OnInvalid = "skip",
+        method: str | None = None,
+        run: Any = None,
+        figures: bool = True,
+        tags: Mapping[str, str] | None = None,
+        strict: bool = False,
+        statistics: Literal["sketch", "exact"] = "sketch",
+        **options: Any,
+    ) -> None:
+        given = {"scores": scores, "on_invalid": on_invalid, "method": method, "run": run, "figures": figures}
+        given |= {"tags": tags, "strict": strict, "statistics": statistics}
+        super().__init__(read=read, task=task, **given, **options)
+        check_split(split)
+        self.data, self.split = data, split
+
+    @staticmethod
+    def framework_bases() -> tuple[type, ...]:
+        """Return Keras' class of callbacks."""
+        try:
+            return (import_module("keras").callbacks.Callback,)
+        except ModuleNotFoundError as error:
+            raise MissingPackageError("Keras is not installed; pip install keras") from error
+
+    def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Note the runs that are active."""
+        self._begin_fit(leads=True)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Predict, score and log the scores."""
+        counted = self._empty()
+        if isinstance(self.data, tuple) and len(self.data) == 2:
+            inputs, labels = self.data
+            counted.update(**self._read_outputs(self.model.predict(inputs, verbose=0), labels))
+        else:
+            for inputs, labels, *_ in self.data:
+                counted.update(**self._read_outputs(self.model.predict_on_batch(inputs), labels))
+        report = self._scored(counted, f"epoch {epoch} of {self.split}", leads=True)
+        if logs is not None:
+            logs.update(self._monitored(report, self.split))
+        if report is not None:
+            self._last[self.split] = counted
+            log(report, run=self._destinations(), split=self.split, step=epoch, **self.logging)
+
+    def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Log everything about the last epoch."""
+        self._finish(None)
