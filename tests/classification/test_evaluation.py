@@ -8,7 +8,6 @@ from torchmetrics.functional.classification import binary_calibration_error, mul
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, TrackingWarning, UnknownMetricError
 from uq_tracking.recalibration import Recalibration, Temperature
-from uq_tracking.statistics.classification import confusion_matrix
 
 from .made import pixels, same, samples, softmax
 
@@ -118,8 +117,8 @@ def test_float32_scores_as_its_float64_copy(many, method):
     two = uq.evaluate(labels, probs=probs.astype(np.float64), statistics=method)
     same(one, two, rtol=0, atol=1e-6)
     assert abs(one.scores["ece"] - naive_ece(labels, probs)) < 1e-9
-    assert confusion_matrix(one.statistics).dtype == np.int64
-    assert confusion_matrix(one.statistics).sum() == len(labels)
+    assert one.statistics.tables["confusion"].count.dtype == np.int64
+    assert one.statistics.tables["confusion"].count.sum() == len(labels)
 
 
 def test_sums_go_on_where_float32_bins_stop():

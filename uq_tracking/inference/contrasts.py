@@ -25,6 +25,8 @@ from uq_tracking.inference.limits import p_of_gamma
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
 TINY = 1e-300
+AT_ONCE = 1 << 20
+"""Cells, groups by parts, held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +128,22 @@ def contrast_parts(
     own, common = 1 / (of_part * unit), 1 / total
     estimate = np.log(mean_of_part) if ratio else excess
     if group is not None:
-        place = group * parts + np.repeat(np.arange(parts), sizes.astype(np.int64))
-        cells = (int(group.max()) + 1, parts)
-        held, moved = (
-            np.bincount(place, column, cells[0] * parts).reshape(cells)
-            for column in (weight, centred if weight is None else centred * weight)
-        )
-        u = own * (moved - excess * held) - common * moved.sum(axis=1, keepdims=True)
-        return _of_groups(estimate, u, held / of_part, (held > 0).sum(axis=0) - 1.0)
+        mass = np.ones(len(score)) if weight is None else weight
+        of_group = common * np.bincount(group, centred * mass)[:, None]
+        ends, step, made = np.append(starts, len(score)), max(1, AT_ONCE // len(of_group)), []
+        for first in range(0, parts, step):
+            some, samples = slice(first, first + step), slice(ends[first], ends[min(first + step, parts)])
+            width = len(own[some])
+            place = group[samples] * width + np.repeat(np.arange(width), sizes[some].astype(np.int64))
+            held, moved = (
+                np.bincount(place, column[samples], len(of_group) * width).reshape(-1, width)
+                for column in (mass, centred * mass)
+            )
+            u = own[some] * (moved - excess[some] * held) - of_group
+            most = (held > 0).sum(axis=0) - 1.0
+            made.append(_of_groups(estimate[some], u, held / of_part[some], most))
+        columns = ([getattr(each, name) for each in made] for name in ("estimate", "error", "freedom", "p"))
+        return Contrasts(*map(np.concatenate, columns))
     powers = _power_sums(starts, sizes, centred, weight)
     square, cube, fourth = (
         (-common) ** k * (powers[k][k].sum() - powers[k][k])
@@ -196,7 +206,7 @@ def _nothing(parts: int) -> Contrasts:
 
 def _of_groups(estimate: FloatArray, u: FloatArray, leverage: FloatArray, most: FloatArray) -> Contrasts:
     groups = len(u)
-    square, fourth = np.square(u).sum(axis=0), (u**4).sum(axis=0)
+    square, fourth = np.square(u).sum(axis=0), np.square(np.square(u)).sum(axis=0)
     share = np.square(leverage / np.maximum(leverage.max(axis=0), TINY))
     of_sizes = share.sum(axis=0) ** 2 / np.maximum(np.square(share).sum(axis=0), TINY) - 1
     freedom = np.minimum(np.minimum(_freedom(groups, square, fourth), most), of_sizes)

@@ -27,7 +27,7 @@ from uq_tracking.metrics.ranking import (
 )
 from uq_tracking.metrics.registry import Infinite, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import confusion_matrix
+from uq_tracking.statistics.classification import samples_by_class
 from uq_tracking.statistics.statistics import Statistics
 
 of_classes = partial(metric, task="classification", direction="lower", bounds=(0.0, 1.0))
@@ -53,7 +53,8 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("accuracy", "classification")
     0.833333
     """
-    return float(np.trace(confusion_matrix(statistics))) / statistics.n
+    _, _, correct = samples_by_class(statistics)
+    return float(correct.sum()) / statistics.n
 
 
 @of_classes(
@@ -299,10 +300,9 @@ def mdice(statistics: Statistics, settings: Settings) -> float:
 
 def _overlaps(statistics: Statistics) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Samples of each class that occurs which are labelled and predicted as such, and the sum of both counts."""
-    confusion = confusion_matrix(statistics)
-    either = confusion.sum(axis=0) + confusion.sum(axis=1)
-    occurs = either > 0
-    return np.diag(confusion)[occurs], either[occurs]
+    labelled, predicted, both = samples_by_class(statistics)
+    either = labelled + predicted
+    return both[either > 0], either[either > 0]
 
 
 @of_classes(

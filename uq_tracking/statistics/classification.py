@@ -169,9 +169,11 @@ def _by_confidence(rows: Rows) -> Mapping[str, Column]:
     return {"one_minus_confidence": keys.view(np.float64), **found}
 
 
-def confusion_matrix(statistics: Statistics) -> npt.NDArray[Any]:
-    """Samples, or their weight, by true (row) and predicted (column) class, shape (C, C)."""
+def samples_by_class(
+    statistics: Statistics,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the samples, or their weight, labelled, predicted, and both labelled and predicted as each class."""
     table = statistics.tables["confusion"]
     if not isinstance(table, Confusion):
         raise TypeError(f"the confusion table is a {type(table).__name__}")
-    return table.matrix()
+    return table.by_class()

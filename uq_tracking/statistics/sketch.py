@@ -232,11 +232,15 @@ class Confusion(CellCounts):
         if len(key) and not 0 <= key.min() <= key.max() < size**2:
             raise ValueError("pairs of classes lie outside the confusion matrix")
 
-    def matrix(self) -> npt.NDArray[Any]:
-        """Counts by true (row) and predicted (column) class, shape (C, C)."""
-        made = np.zeros(self.size**2, dtype=self.count.dtype)
-        made[self.key] = self.count
-        return made.reshape(self.size, self.size)
+    def by_class(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return counts by true class, by predicted class, and of samples where both agree, each of shape (C,)."""
+        true, predicted = np.divmod(self.key, self.size)
+        alike = true == predicted
+        return (
+            np.bincount(true, self.count, self.size),
+            np.bincount(predicted, self.count, self.size),
+            np.bincount(true[alike], self.count[alike], self.size),
+        )
 
 
 class Joint(CellCounts):

@@ -15,7 +15,7 @@ from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.forms.probabilities import class_axis_of, probabilities_of
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
-from uq_tracking.statistics.classification import confusion_matrix, layout_for
+from uq_tracking.statistics.classification import layout_for, samples_by_class
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks.task import Task
@@ -93,7 +93,7 @@ class Classification(Task):
 
     def targets(self, statistics: Statistics) -> dict[str, float]:
         """Moments of the true classes."""
-        count = confusion_matrix(statistics).sum(axis=1)
+        count, _, _ = samples_by_class(statistics)
         classes = np.flatnonzero(count)
         mean = float(np.average(classes, weights=count[classes]))
         spread = math.sqrt(float(np.average(np.square(classes - mean), weights=count[classes])))
