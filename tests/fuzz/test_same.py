@@ -20,11 +20,15 @@ def test_equal_scores_or_a_refusal(part):
     assert found.count("equal") >= 10
 
 
-LIMITED = """
+START = """
 import resource
 import numpy as np
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 import uq_tracking as uq
+"""
+LIMITED = (
+    START
+    + """
 from uq_tracking.settings import MOST_BINS
 rng = np.random.default_rng(0)
 n = 20 * MOST_BINS
@@ -38,6 +42,27 @@ for arguments in ({"y_true": rng.integers(0, 4, n), "probs": probs}, {"y_true": 
         report.noise, report.verdict, report.plot()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
 """
+)
+MANY = (
+    START
+    + """
+rng = np.random.default_rng(0)
+std = rng.gamma(4, 0.25, 20_000)
+truth = std * rng.normal(size=len(std))
+report = uq.evaluate(truth, 0 * std, std, groups=np.arange(len(std)) // 2, by=np.arange(len(std)) % 1000)
+start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+report.noise, report.verdict
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
+report = uq.evaluate(np.arange(5), probs=np.full((5, 100_000), 1e-5))
+report.noise, report.verdict
+"""
+)
+
+
+def test_many_labels_of_many_groups_and_many_classes_fit_in_memory():
+    done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 150_000  # kB, some of which are scipy
 
 
 def test_the_most_bins_fit_in_memory():

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import torch
 import xxhash
@@ -123,6 +124,13 @@ def test_mixed_or_missing_labels_are_refused(labels):
     n = len(labels)
     with pytest.raises(InputTypeError, match=r"groups holds labels .* neither all text nor all numbers"):
         Predictions(np.ones(n), np.ones(n), np.ones(n), groups=labels)
+
+
+@pytest.mark.parametrize("wrap", [list, pd.Series, pl.Series])
+def test_a_long_text_is_no_label(wrap):
+    """An array of texts gives each as much room as the longest takes."""
+    with pytest.raises(InputTypeError, match=r"by has a label of 1,001 characters; pass names of at most"):
+        Predictions(*np.ones((3, 4)), by=wrap(["a", "b" * 1001, "a", "b"]))
 
 
 def test_label_of_left_out_sample_may_be_nan():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -22,6 +22,9 @@ from uq_tracking.inputs.convert import (
     read_floats,
 )
 
+LONGEST = 1000
+"""Characters of a label."""
+
 
 def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth: str) -> AnyArray:
     """Read labels: numbers, text, booleans or dates.
@@ -36,6 +39,8 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
     shape, axes, truth
         Shape, labelled axes and name of the target.
     """
+    if isinstance(value, list | tuple):
+        _check_length(_longest(value), name)
     source = read(value, name)
     labels = _usable(source.values, name)
     labels = labels.reshape(label_shape(labels.shape, name, shape))
@@ -77,11 +82,14 @@ def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tupl
 
 
 def _usable(labels: AnyArray, name: str) -> AnyArray:
+    if labels.dtype.kind == "U":
+        _check_length(labels.itemsize // 4, name)
     if labels.dtype.kind in "biufUM":
         return labels
     if labels.dtype.kind == "S":
         return labels.astype(str)
     if labels.dtype.kind == "T" or all(isinstance(label, str) for label in labels.flat):
+        _check_length(_longest(labels.flat), name)
         return labels.astype(np.str_)
     if labels.dtype.kind == "O" and all(isinstance(label, int | np.integer) for label in labels.flat):
         try:
@@ -94,6 +102,19 @@ def _usable(labels: AnyArray, name: str) -> AnyArray:
         f"{name} holds labels of dtype {labels.dtype} that are neither all text nor all numbers; "
         "convert them with numpy.asarray(labels).astype(str), and name missing ones"
     )
+
+
+def _longest(labels: Iterable[Any]) -> int:
+    """Return the number of characters of the longest text."""
+    return max((len(label) for label in labels if isinstance(label, str)), default=0)
+
+
+def _check_length(longest: int, name: str) -> None:
+    """Reject a text so long that an array, in which all labels take as much room, would exhaust memory."""
+    if longest > LONGEST:
+        raise InputTypeError(
+            f"{name} has a label of {longest:,} characters; pass names of at most {LONGEST:,}"
+        )
 
 
 def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
