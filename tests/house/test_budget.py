@@ -26,8 +26,8 @@ evaluation             838     880       6     6
 figures               1935    1480      14    12
 files                  638     380       4     3
 frameworks             855     360       7     4
-inference             4235    1650      22    11
-inputs                3735    2250      20    18
+inference             4244    1650      22    11
+inputs                3748    2250      20    18
 metrics               2539    1400      13     9
 recalibration         1407     920       8     8
 runs                  1527    1000       9     8
@@ -37,7 +37,7 @@ tables                 709     430       4     4
 tasks                  413     360       4     2
 testing                468     420       5     5
 tracking              2898    1950      17    17
-total                32084   20540     198   164
+total                32112   20540     198   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
