@@ -6,6 +6,7 @@ from scipy import integrate, optimize, stats
 
 import uq_tracking as uq
 from uq_tracking.families import Gaussian, Laplace
+from uq_tracking_papers.datasets import heteroscedastic
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(0, 1.7, 400)
@@ -54,6 +55,16 @@ def test_the_whole_formula_has_what_lies_below_zero():
     mean, square = above[0] - below[0], 2 * above[1] - 2 * below[1]
     assert mean == pytest.approx(0.3, rel=1e-6)
     assert square - mean**2 == pytest.approx(1.44, rel=1e-6)
+
+
+def test_the_interval_method_of_levi_is_one_factor_too():
+    z = Z + 0.2
+    before = np.full(TOTAL, 2.0), np.linspace(0.5, 3, TOTAL)
+    sample = z * before[1] + before[0], *before
+    scaling, interval = (uq.recalibrate(sample, method) for method in ("std_scaling", "cdf_isotonic"))
+    scale = interval.apply(*before)[1] / before[1]
+    assert scale == pytest.approx(np.full(TOTAL, z.std()), rel=1e-9)
+    assert scaling.scalars()["std_scale"] ** 2 - scale[0] ** 2 == pytest.approx(z.mean() ** 2, rel=1e-6)
 
 
 def test_log_scores_of_merci_are_those_of_a_density_with_a_floor():
@@ -105,6 +116,17 @@ def test_spearman_has_average_ranks():
     assert correlation(-std, "average") == pytest.approx(-correlation(std, "average"), rel=1e-12)
     scores = uq.evaluate(errors, 0 * errors, std).scores
     assert scores["spearman"] == pytest.approx(correlation(std, "average"), rel=1e-12)
+
+
+def test_the_p_value_of_spearman_converges_to_0_and_the_correlation_does_not():
+    found = {}
+    for size in (8, 16, 32, 128, 1024):
+        sets = [heteroscedastic(size, RNG).truth for _ in range(200)]
+        pairs = [stats.spearmanr(one.std, np.abs(one.truth - one.mean)) for one in sets]
+        found[size] = np.mean([(pair.statistic, pair.pvalue) for pair in pairs], axis=0)
+    assert found[1024][0] == pytest.approx(0.537, abs=0.01)
+    p_values = [found[size][1] for size in (8, 16, 32, 128)]
+    assert p_values == pytest.approx([0.28, 0.11, 0.02, 0], abs=0.05)
 
 
 def test_calibration_error_lies_between_0_and_a_third():

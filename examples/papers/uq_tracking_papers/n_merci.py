@@ -340,14 +340,14 @@ def figure_5(study: Study, found: Arrays) -> None:
     middle = told(dict(zip(EVERY, np.median(average, axis=0).tolist(), strict=True)), ".2f")
     best = {name: np.argmin(average[:, of], axis=1) for name, of in chosen.items()}
     study.finding(
-        "Multi Epochs has the best n-MeRCI",
+        "Multi Epochs has the best n-MeRCI (scene)",
         {name: of == epochs for name, of in best.items()},
         "first in so many seeds: "
         + "; ".join(f"{name}: {over_seeds_names(of, MAPPED)}" for name, of in best.items()),
         choice=LEARNED_CHOICE,
     )
     study.finding(
-        "Learned Error has the worst n-MeRCI",
+        "Learned Error has the worst n-MeRCI (scene)",
         {name: np.argmax(average[:, of], axis=1) == learned for name, of in chosen.items()},
         f"medians: {middle}",
         choice=LEARNED_CHOICE,
