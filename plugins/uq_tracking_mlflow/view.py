@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from uq_tracking.formatting import COLORS
+from uq_tracking.formatting import COLORS, checksum, free_look
+from uq_tracking.tracking.names import METHOD_TAG, SCHEMA_TAG
 from uq_tracking.tracking.overview import Card, Description, Overview, overview
 from uq_tracking_mlflow.connection import CLASSIC, LONG_TAGS, base_address, is_at_least
 
@@ -29,6 +30,9 @@ _SHOWN_RUNS = 20
 _METHODS = "uqMethods"
 """A field of the state that MLflow's pages do not know and leave alone."""
 _MOST_METHODS = 32
+_GROUP = {"mode": "tag", "groupByData": METHOD_TAG}
+_CARD_HEIGHT = 240
+"""Pixels: two rows of charts on a screen, where MLflow's default of 360 shows one."""
 _CARDS_IN_A_ROW = 2
 """With MLflow's default of three, titles are cut after a few letters."""
 
@@ -41,7 +45,13 @@ def view_link(tracking_uri: str, experiment_id: str) -> str | None:
 
 
 def updated(
-    known: str | None, names: Collection[str], version: str, *, method: str | None = None, anew: bool = False
+    known: str | None,
+    names: Collection[str],
+    version: str,
+    *,
+    method: str | None = None,
+    grouped: bool = False,
+    anew: bool = False,
 ) -> str | None:
     """The tag's new value once these names have also been logged; None if it is unchanged or too long.
 
@@ -53,32 +63,42 @@ def updated(
         MLflow's version, which determines the longest tag.
     method
         Method of the run they were logged to, which gets the next color.
+    grouped
+        Group the runs by method, as some method has several; a view that does so goes on.
     anew
         Rebuild it even if it already names all of them.
     """
     before, methods = set() if known is None else _names_in(known), _methods_in(known)
     is_new = method is not None and _mark(method) not in methods and len(methods) < _MOST_METHODS
-    if known is not None and not anew and not is_new and before >= set(names):
+    was_grouped = known is not None and _read(known).get("groupBy") is not None
+    if known is not None and not anew and not is_new and grouped <= was_grouped and before >= set(names):
         return None
     methods += [_mark(method)] if is_new and method is not None else []
     limit = _LIMITS[is_at_least(version, LONG_TAGS)]
     found = overview(before | set(names))
     for hidden in (found.hidden, ()):
-        value = _encoded({**_state(found, hidden), _METHODS: methods})
+        value = _encoded({**_state(found, hidden, grouped=grouped or was_grouped), _METHODS: methods})
         if len(value) <= limit:
             return None if value == known else value
     return None
 
 
 def color(value: str | None, method: str) -> str:
-    """The color of a method's runs: by position in the view, so that the first methods are easiest to tell apart."""
-    methods, mark = _methods_in(value), _mark(method)
-    place = methods.index(mark) if mark in methods else int(mark, 16)
-    return COLORS[place % len(COLORS)]
+    """The color of a method's runs: by name, unless a method that was logged earlier has it."""
+    taken: dict[str, int] = {}
+    for mark in (*_methods_in(value), _mark(method)):
+        if mark not in taken:
+            taken[mark] = free_look(int(mark, 16), taken.values())
+    return COLORS[taken[_mark(method)] % len(COLORS)]
+
+
+def has_method(value: str | None, method: str) -> bool:
+    """Whether runs of a method have been logged to the view."""
+    return _mark(method) in _methods_in(value)
 
 
 def _mark(method: str) -> str:
-    return f"{zlib.crc32(method.encode('utf-8', 'replace')):08x}"
+    return f"{checksum(method):08x}"
 
 
 def _encoded(state: dict[str, Any]) -> str:
@@ -112,8 +132,11 @@ def _read(value: str) -> dict[str, Any]:
     return state if isinstance(state, dict) else {}
 
 
-def _state(found: Overview, hidden: Iterable[str]) -> dict[str, Any]:
-    """The state of MLflow's page, every field of it."""
+def _state(found: Overview, hidden: Iterable[str], *, grouped: bool) -> dict[str, Any]:
+    """The state of MLflow's page, every field of it.
+
+    Charts show every run: those of groups have colors that MLflow chooses, not ours.
+    """
     headings = list(found.sections)
     charts = [
         chart
@@ -124,7 +147,7 @@ def _state(found: Overview, hidden: Iterable[str]) -> dict[str, Any]:
     scores = [f"metrics.`{name}`" for name in found.columns]
     order, ascending = found.best or ("attributes.start_time", False)
     return {
-        "searchFilter": "",
+        "searchFilter": f"tags.`{SCHEMA_TAG}` != ''",  # no parents of nested runs, which have no scores
         "orderByKey": f"metrics.`{order}`" if found.best else order,
         "orderByAsc": ascending,
         "startTime": "ALL",
@@ -134,14 +157,17 @@ def _state(found: Overview, hidden: Iterable[str]) -> dict[str, Any]:
         "selectedColumns": [*(f"tags.`{tag}`" for tag in found.tags), *scores],
         "runsHiddenMode": "FIRST_20_RUNS",
         "compareRunCharts": [*charts, *map(_tombstone, hidden)],
-        "compareRunSections": [_section(number, heading) for number, heading in enumerate(headings)],
+        "compareRunSections": [
+            _section(number, heading, display=heading not in found.folded)
+            for number, heading in enumerate(headings)
+        ],
         "isAccordionReordered": True,
         "viewMaximized": False,
         "runListHidden": False,
-        "useGroupedValuesInCharts": True,
+        "useGroupedValuesInCharts": False,
         "hideEmptyCharts": True,
-        "groupBy": None,
-        "groupsExpanded": {},
+        "groupBy": {"aggregateFunction": "average", "groupByKeys": [_GROUP]} if grouped else None,
+        "groupsExpanded": {".".join(_GROUP.values()): True},  # of the runs without a method
         "runsExpanded": {},
         "runsPinned": [],
         "runsHidden": [],
@@ -151,15 +177,16 @@ def _state(found: Overview, hidden: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _section(number: int, heading: str) -> dict[str, Any]:
+def _section(number: int, heading: str, *, display: bool) -> dict[str, Any]:
     return {
         "uuid": f"uq-section-{number}",
         "name": heading,
-        "display": True,
+        "display": display,
         "isReordered": True,
         "deleted": False,
         "isGenerated": False,
         "columns": _CARDS_IN_A_ROW,
+        "cardHeight": _CARD_HEIGHT,
     }
 
 

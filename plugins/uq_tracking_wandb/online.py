@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
-from uq_tracking.tracking.names import MAPS
+from uq_tracking.tracking.names import MAPS, METHOD_TAG
 from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
 from uq_tracking_wandb.names import ONLINE, OnlineAddress, config_with, media_files, numbers, tags_in
 from uq_tracking_wandb.session import OnlineRun, OwnedRun, open_run
@@ -120,14 +120,16 @@ class OnlineStore(RunStore):
     def show(self) -> str | None:
         """Create or update a workspace of the project; return its address."""
         names: set[str] = set()
+        methods: dict[str, str] = {}
         newest = None
         for run in self.runs():
             names |= run.scalars.keys()
+            methods |= {run.run_id: run.tags[METHOD_TAG]} if METHOD_TAG in run.tags else {}
             newest = run.run_id
         media = [] if newest is None else media_files(self._run(newest).summary_metrics)
         maps = {name.removesuffix(".png") for name in media if name.startswith(f"{MAPS}/")}
         project = self._api().project(self._address.project, self._address.entity)
-        return save_workspace(project.entity, project.name, names | maps)
+        return save_workspace(project.entity, project.name, names | maps, methods)
 
     def link(self) -> str | None:
         """Address of the project's page."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
 from uq_tracking.errors import BackendError
+from uq_tracking.formatting import COLORS, looks
+from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking.tracking.overview import Card, Overview, overview
 
 TITLE = "Uncertainty at a glance"
 _HINT = "a workspace needs wandb-workspaces: pip install 'uq-tracking[wandb-workspace]'"
 
 
-def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
+def save_workspace(entity: str, project: str, names: Iterable[str], methods: Mapping[str, str]) -> str:
     """Create or update the workspace, and return its address.
+
+    Runs have the colors of their methods, by id in ``methods``; they are grouped by method if one has several runs.
 
     Raises
     ------
@@ -39,7 +43,8 @@ def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
         name=TITLE,
         sections=_sections(found),
         runset_settings=ws.RunsetSettings(
-            order=[ws.Ordering(ws.Summary(name), ascending=ascending)] if name else []
+            order=[ws.Ordering(ws.Summary(name), ascending=ascending)] if name else [],
+            **_colored(methods),
         ),
         auto_generate_panels=True,
     )
@@ -56,6 +61,16 @@ def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
     return str(workspace.url)
 
 
+def _colored(methods: Mapping[str, str]) -> dict[str, Any]:
+    """Settings of groups, or else of runs, and their colors."""
+    import wandb_workspaces.workspaces as ws
+
+    colors = {name: COLORS[look % len(COLORS)] for name, look in looks(methods.values()).items()}
+    if len(colors) < len(methods):
+        return {"groupby": [ws.Config(METHOD_TAG)], "group_colors": colors}
+    return {"run_settings": {run: ws.RunSettings(color=colors[name]) for run, name in methods.items()}}
+
+
 def _sections(found: Overview) -> list[Any]:
     """Sections with the panels that show runs; curves follow among W&B's own panels, which overlay them."""
     import wandb_workspaces.workspaces as ws
@@ -64,7 +79,7 @@ def _sections(found: Overview) -> list[Any]:
         heading: [p for card in cards for p in _panels(card)] for heading, cards in found.sections.items()
     }
     return [
-        ws.Section(name=heading, panels=own, is_open=True, pinned=True)
+        ws.Section(name=heading, panels=own, is_open=heading not in found.folded, pinned=True)
         for heading, own in panels.items()
         if own
     ]

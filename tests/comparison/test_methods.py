@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 import uq_tracking as uq
 from tests.comparison.conftest import samples
+from uq_tracking.comparison.runs import ScoredRun, by_method, looks_of
 from uq_tracking.errors import SettingsError
+from uq_tracking.formatting import COLORS
 
 QUICK = {"figures": False, "maps": False}
 
@@ -143,3 +147,80 @@ class TestRunsWithoutMethod:
             logged(store, "uq", seed)
         with pytest.raises(SettingsError, match=r"'x' is not a method here; choose from uq, uq \(2\)"):
             uq.compare(f"dir:{store.path}", baseline="x")
+
+
+class TestColors:
+    """A method has the same color everywhere, whatever the order."""
+
+    def test_of_the_same_methods_in_another_order(self, reports):
+        found = uq.compare(reports)
+        turned = uq.compare(dict(reversed(reports.items())), metrics=["ause_rmse"])
+        assert found.looks == turned.looks
+        assert len(set(found.looks.values())) == len(reports)
+
+    def test_of_the_splits_of_a_method_with_other_dashes(self, store):
+        for method in ("a", "b"):
+            run = store.create(method)
+            for split in ("val", "test"):
+                uq.log(*samples(len(method + split), 60), run=run, split=split, method=method, **QUICK)
+        looks = uq.compare(f"dir:{store.path}").looks
+        assert looks["a [val]"] == looks["a [test]"] + 8
+        whole = uq.compare(f"dir:{store.path}", split="test").looks
+        assert {name.partition(" ")[0]: look for name, look in looks.items() if "test" in name} == whole
+
+    def test_that_a_tracker_shows_are_taken_over(self):
+        report = uq.evaluate(*samples(0, 60))
+        runs = [ScoredRun(name, name, None, report, color=color) for name, color in TRACKED.items()]
+        found = looks_of(by_method(runs))
+        assert found["orange"] == 1
+        assert found["also orange"] not in (1, 3)
+        assert found["custom"] not in (1, 3)
+        assert found["pink"] == 3
+        assert len(set(found.values())) == 4
+
+
+TRACKED = {"orange": COLORS[1].upper(), "also orange": COLORS[1], "custom": "#123456", "pink": COLORS[3]}
+
+
+def seen(color, kind):
+    """CIE Lab of a color as people with a color vision deficiency see it (Machado, Oliveira and Fernandes 2009)."""
+    rgb = np.array([int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(DEFICIENCIES[kind] @ linear, 0, 1) / [0.95047, 1, 1.08883]
+    f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+DEFICIENCIES = {
+    "none": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", DEFICIENCIES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_eight_colors_are_told_apart_with_a_color_vision_deficiency(theme, kind):
+    style = files("uq_tracking.comparison").joinpath("templates", "page.css").read_text(encoding="utf-8")
+    shown = re.findall(r"--c\d: (#\w{6});", style)
+    colors = shown[:8] if theme == "light" else shown[8:16]
+    assert (tuple(colors) == COLORS) is (theme == "light")
+    labs = [seen(color, kind) for color in colors]
+    gaps = {(i, j): float(np.linalg.norm(labs[i] - labs[j])) for i in range(8) for j in range(i)}
+    assert min(gaps.values()) > 18, min(gaps.items(), key=lambda item: item[1])

@@ -28,7 +28,7 @@ def compared(tmp_path_factory):
 def test_a_line_per_run_in_the_color_of_its_method(compared):
     ax = compared.plot("calibration").axes[0]
     named = {line.get_label(): to_hex(line.get_color()) for line in ax.lines if line.get_label()[0] != "_"}
-    assert named == {method: COLORS[k] for k, method in enumerate(compared.methods)}
+    assert named == {method: COLORS[k] for method, k in compared.looks.items()}
     drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
     for line in compared.curves["calibration"].lines:
         np.testing.assert_array_equal(drawn[line.label.split(" (")[0]], line.y)

@@ -44,17 +44,26 @@ class TestOverview:
         assert found.tags == ("uq.method", "uq.verdict.test")
         assert found.best == ("uq/test/nll", True)
 
-    def test_splits_stand_below_one_another_and_say_so(self):
-        found = overview({*names_of(REPORT, "test"), *names_of(REPORT, "val")})
-        titles = [card.title for card in found.sections["Honest?"] if "z_std" in card.title]
-        assert titles == ["z_std: >1 is too sure, test", "z_std: >1 is too sure, val"]
+    def test_each_split_has_a_section_the_test_split_first(self):
+        found = overview({*names_of(REPORT, "a val"), *names_of(REPORT, "test"), *CASES})
+        assert list(found.sections) == ["test", "a val", "Maps"]
+        assert found.folded == ("a val",)
+        first = [card.names[0] for card in found.sections["test"]]
+        assert first[:4] == ["uq/test/rmse", "uq/test/nll", "uq/test/coverage_95", "uq/test/ause_rmse"]
+        assert {name.split("/")[1] for name in first} == {"test"}
+        assert [card.title for card in found.sections["a val"]] == [
+            card.title for card in found.sections["test"]
+        ]
+        assert found.columns == ("uq/test/nll", "uq/test/coverage_95", "uq/test/ause_rmse")
+        assert found.tags == ("uq.method", "uq.verdict.test")
+        both = overview({*names_of(REPORT), *names_of(REPORT, "val")})
+        assert list(both.sections) == ["without a split", "val"]
 
     def test_titles_begin_with_the_score_and_are_short(self):
         found = overview({*names_of(REPORT), *names_of(REPORT, "test")})
         titles = {card.names[0]: card.title for card in cards_of(found) if card.kind != "scatter"}
         assert titles["uq/rmse"] == "rmse \N{DOWNWARDS ARROW}"
-        assert titles["uq/test/calibration_error"] == "calibration_error \N{DOWNWARDS ARROW}, test"
-        assert titles["uq_curve/test/calibration"].endswith(", test")
+        assert titles["uq/test/calibration_error"] == "calibration_error \N{DOWNWARDS ARROW}"
 
     def test_classifications_have_one_too(self):
         report = uq.evaluate([0, 1, 1, 0] * 20, probs=np.tile([0.2, 0.9, 0.4, 0.3], 20))

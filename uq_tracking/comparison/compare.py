@@ -156,7 +156,7 @@ class Comparison(Facts):
         from uq_tracking.figures.compared_curves import draw
 
         check_text("curve", curve, "'reliability'")
-        return draw(self.curves, self.methods, curve, ax)
+        return draw(self.curves, self.looks, curve, ax)
 
     def to_text(self, metrics: MetricKeys = None, *, width: int = 100) -> str:
         """Aligned plain text; tables wider than ``width`` are split, and long names shortened."""

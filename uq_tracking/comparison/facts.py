@@ -16,7 +16,15 @@ from uq_tracking.checks import as_names
 from uq_tracking.comparison.curves import Overlay, overlays
 from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.maps import MapCase
-from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method, by_part, data_of, mean_losses
+from uq_tracking.comparison.runs import (
+    ScoredRun,
+    SkippedRun,
+    by_method,
+    by_part,
+    data_of,
+    looks_of,
+    mean_losses,
+)
 from uq_tracking.errors import FileFormatError, UnknownMetricError
 from uq_tracking.inference import words
 from uq_tracking.metrics.registry import FAMILIES, Metric, check_known
@@ -261,6 +269,11 @@ class Facts:
     def parts(self) -> list[dict[str, Sequence[ScoredRun]]]:
         """The runs of each method, by the splits or outputs that are not ranked against each other."""
         return by_part(self.groups, data_of(self.runs))
+
+    @cached_property
+    def looks(self) -> dict[str, int]:
+        """The place in the palette of each method's color, as in the tracker; from 8 on with other dashes."""
+        return looks_of(self.groups)
 
     @property
     def methods(self) -> tuple[str, ...]:

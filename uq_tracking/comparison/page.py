@@ -59,6 +59,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
     data = {
         "methods": list(index),
         "labels": list(labels.values()),
+        "looks": list(facts.looks.values()),
         "baseline": facts.baseline,
         "baseline_label": labels.get(facts.baseline or ""),
         "sorted_by": None if facts.sorted_by is None else facts.sorted_by.key,
@@ -96,6 +97,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             disagreement=disagreement(facts, facts.shown()),
             columns={column.key: column for column in table.columns},
             index=index,
+            looks=list(facts.looks.values()),
             labels=labels,
             two_lines=_labels(facts, TWO_LINES),
             banded=any(line.low is not None for line in lines),

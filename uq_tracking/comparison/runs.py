@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from statistics import fmean
 from typing import Any, TypeAlias, TypeVar
 
 from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
-from uq_tracking.formatting import run_text
+from uq_tracking.formatting import COLORS, looks, run_text
 from uq_tracking.metrics.registry import Metric, is_infinite
 from uq_tracking.report import Report, same_targets, targets_of
 from uq_tracking.runs.read import LoggedRun, logged_runs
@@ -42,6 +43,8 @@ class ScoredRun:
     report : Report
     split : str or None
         The split or output that the report covers.
+    color : str or None
+        The color in which the tracker shows the run, as ``#rrggbb``, if it is known.
     logged : LoggedRun or None
         Gives access to what else the run stored; None in a comparison read from a file.
     """
@@ -51,6 +54,7 @@ class ScoredRun:
     uri: str | None
     report: Report
     split: str | None = None
+    color: str | None = None
     logged: LoggedRun | None = field(default=None, repr=False)
 
     def score(self, metric: Metric) -> float | None:
@@ -67,7 +71,7 @@ class ScoredRun:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         curves = {k: curve for k, curve in self.report.curves.items() if is_overlaid(k, self.report.task)}
-        names = ("label", "method", "uri", "split")
+        names = ("label", "method", "uri", "split", "color")
         shown = {name: curve.to_dict() for name, curve in curves.items()}
         report = {**self.report.to_dict(), "curves": shown, "blocks": None}
         return {name: getattr(self, name) for name in names} | {"report": report}
@@ -162,6 +166,25 @@ def by_part(
     return parts
 
 
+def looks_of(groups: Mapping[str, Sequence[ScoredRun]]) -> dict[str, int]:
+    """Return the place in the palette of each method's color: that of the tracker, else by name.
+
+    The splits of a method have its color with other dashes.
+    """
+    whole = {name: name.removesuffix(f" [{runs[0].split}]") for name, runs in groups.items()}
+    given: dict[str, int] = {}
+    for name, runs in groups.items():
+        color = (runs[0].color or "").lower()
+        if color in COLORS and COLORS.index(color) not in given.values():
+            given.setdefault(whole[name], COLORS.index(color))
+    places = looks(whole.values(), given)
+    found: dict[str, int] = {}
+    for name in groups:
+        place = places[whole[name]]
+        found[name] = next(k for k in count(place, len(COLORS)) if k not in found.values())
+    return found
+
+
 def collect(
     sources: Iterable[RunSource],
     where: str | None = None,
@@ -219,7 +242,7 @@ def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
         report = run.report()
         if run.matches(report) is False:
             return [SkippedRun(run.name, uri, ALTERED)]
-        return [ScoredRun(run.name, run.method or run.name, uri, report, run.split, run)]
+        return [ScoredRun(run.name, run.method or run.name, uri, report, run.split, run.stored.color, run)]
     except TrackerUnreachableError:
         raise  # every further run would wait for the same tracker
     except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
@@ -43,8 +43,13 @@ MOST_LABELS = 8
 """Maximum number of labels named along an axis."""
 
 
-def draw(curves: Mapping[str, Overlay], methods: Sequence[str], name: str, ax: Axes | None = None) -> Figure:
-    """Draw one curve of every run, or with ``overview`` the four most important ones."""
+def draw(
+    curves: Mapping[str, Overlay], places: Mapping[str, int], name: str, ax: Axes | None = None
+) -> Figure:
+    """Draw one curve of every run, or with ``overview`` the four most important ones.
+
+    ``places`` are those of the methods' colors in the palette.
+    """
     if name == "overview":
         if ax is not None:
             raise SettingsError("the overview has several axes; to use ax=, name one curve")
@@ -64,7 +69,7 @@ def draw(curves: Mapping[str, Overlay], methods: Sequence[str], name: str, ax: A
             f"{', '.join(curves)}, or 'overview'"
         )
     for place, shown in enumerate(names, start=1):
-        overlay(curves[shown], methods, ax or figure.add_subplot(high, wide, place))
+        overlay(curves[shown], places, ax or figure.add_subplot(high, wide, place))
     if ax is not None:
         legend(ax)
     elif names:
@@ -72,10 +77,9 @@ def draw(curves: Mapping[str, Overlay], methods: Sequence[str], name: str, ax: A
     return plain_texts(figure, ax)
 
 
-def overlay(curves: Overlay, methods: Sequence[str], ax: Axes) -> None:
+def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
     """Overlay the curves of all runs, with one color per method."""
     style_axes(ax, curves.x_label, curves.y_label)
-    place = {method: k for k, method in enumerate(methods)}
     names = dict(zip(place, shortened([one_line(method) for method in place], LETTERS), strict=True))
     seen: set[str] = set()
     for one in curves.lines:

@@ -193,6 +193,8 @@ class StoredRun:
     scalars: Mapping[str, float] = field(default_factory=dict)
     created: str = ""
     """Creation time, where run ids alone do not distinguish runs of different stores."""
+    color: str | None = None
+    """The color in which the tracker shows the run, as ``#rrggbb``, if it is known."""
 
 
 class RunStore(ABC):

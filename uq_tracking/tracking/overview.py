@@ -27,6 +27,7 @@ from uq_tracking.tracking.names import (
     SECTIONS,
     VERDICT_TAG,
     figure_name,
+    split_order,
     tag_name,
 )
 
@@ -38,6 +39,8 @@ QUESTIONS = {
 """Headings, and the families of metrics and curves below each."""
 _ARROWS = {"lower": " \N{DOWNWARDS ARROW}", "higher": " \N{UPWARDS ARROW}"}
 """Which way is better, as written in the tables of papers."""
+WHOLE = "without a split"
+"""Heading of scores without a split, where there are also some with."""
 MOST_MAPS = 6
 """Number of cases whose panels are shown."""
 
@@ -58,6 +61,7 @@ class Overview:
     Attributes
     ----------
     sections : dict of tuple of Card
+        Headings are questions; or the splits if there are several, the test split first.
     columns : tuple of str
         The few scores to show in a table of runs, next to the tags.
     tags : tuple of str
@@ -66,6 +70,8 @@ class Overview:
         The score to sort runs by, and whether the lowest comes first.
     hidden : tuple of str
         Our own names that have no chart.
+    folded : tuple of str
+        Headings whose charts are not shown at first.
     """
 
     sections: dict[str, tuple[Card, ...]]
@@ -73,6 +79,7 @@ class Overview:
     tags: tuple[str, ...]
     best: tuple[str, bool] | None
     hidden: tuple[str, ...]
+    folded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,23 +108,35 @@ def overview(names: Iterable[str]) -> Overview:
     ('uq_ranking/spearman',)
     """
     ours = [name for name in map(_Name.of, sorted(set(names))) if name.section in (*SECTIONS, CURVES, MAPS)]
-    sections: dict[str, list[Card]] = {heading: [] for heading in (*QUESTIONS, "All at once")}
+    sections: dict[str, list[Card]] = {}
     columns, tags, best = list[str](), [METHOD_TAG], None
-    for split in sorted({name.split for name in ours if name.section == HEADLINE}):
+    splits = sorted({name.split for name in ours if name.section == HEADLINE}, key=split_order)
+    for split in splits:
         found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
         headline = [metric for metric in _metrics() if metric.key in found]
         curves = [name for name in ours if name.section == CURVES and name.split == split]
-        for heading, families in QUESTIONS.items():
-            sections[heading] += _cards([m for m in headline if m.family in families], found, curves, split)
+        asked = {
+            heading: list(_cards([m for m in headline if m.family in families], found, curves))
+            for heading, families in QUESTIONS.items()
+        }
         first = {metric.family: metric for metric in reversed(headline)}
         if "accuracy" in first and "ranking" in first:
             sides = (first["accuracy"].key, first["ranking"].key)
             names = tuple(found[key] for key in sides)
-            sections["All at once"].append(Card("scatter", names, _titled(split, " against ".join(sides))))
+            asked["All at once"] = [Card("scatter", names, " against ".join(sides))]
+        if len(splits) == 1:
+            sections = asked
+        else:  # one score of each kind before the others
+            lead = {found[metric.key] for metric in first.values()}
+            cards = [card for part in asked.values() for card in part]
+            ahead = [card for card in cards if card.kind == "bar" and card.names[0] in lead]
+            sections[split or WHOLE] = [*ahead, *(card for card in cards if card not in ahead)]
+        if split != splits[0]:
+            continue
         # One score from each family that judges uncertainty: more would push the verdict out of sight.
         columns += [found[first[own].key] for own in ("scoring", "calibration", "ranking") if own in first]
         tags.append(tag_name(VERDICT_TAG, split))
-        if best is None and "scoring" in first:
+        if "scoring" in first:
             best = found[first["scoring"].key], first["scoring"].direction != "higher"
     maps = [name for name in ours if name.section == MAPS]
     sections["Maps"] = [
@@ -130,19 +149,18 @@ def overview(names: Iterable[str]) -> Overview:
         tuple(tags),
         best,
         tuple(name.whole for name in ours if name.whole not in shown and name.section != MAPS),
+        tuple(split or WHOLE for split in splits[1:]),
     )
 
 
-def _cards(
-    headline: Collection[Metric], found: Mapping[str, str], curves: Iterable[_Name], split: str
-) -> Iterable[Card]:
+def _cards(headline: Collection[Metric], found: Mapping[str, str], curves: Iterable[_Name]) -> Iterable[Card]:
     """Bars of the headline scores, then the curve of each."""
-    yield from (Card("bar", (found[m.key],), _titled(split, _bar_title(m))) for m in headline)
+    yield from (Card("bar", (found[m.key],), _bar_title(m)) for m in headline)
     lines: dict[str, list[str]] = {}
     for name in curves:
         lines.setdefault(name.key.partition("-")[0], []).append(name.whole)
     for spec in filter(None, map(_curve_of, headline)):
-        title = _titled(split, f"{spec.title}: {spec.y_label}")
+        title = f"{spec.title}: {spec.y_label}"
         for key, own in lines.items():
             if key.partition(".")[0] == spec.name:  # the part after a dot states its settings
                 yield Card("line", tuple(own), title)

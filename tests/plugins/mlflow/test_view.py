@@ -14,6 +14,7 @@ import uq_tracking as uq
 from uq_tracking.errors import TrackerUnreachableError, TrackingWarning
 from uq_tracking.formatting import COLORS
 from uq_tracking.tracking.overview import Description
+from uq_tracking.tracking.resolve import open_store
 from uq_tracking_mlflow import view
 from uq_tracking_mlflow.run import MLflowRun
 
@@ -97,14 +98,22 @@ class TestRun:
         assert colors() == [None]
         for method in ("mc-dropout", "ensemble", "evidential", "ensemble", None):
             log(method)
-        assert colors()[1:5] == [COLORS[0], COLORS[1], COLORS[2], COLORS[1]]
-        assert colors()[5] == COLORS[3]
+        known = colors()[1:]
+        assert known[1] == known[3]
+        assert len(set(known)) == 4
+        assert set(known) <= set(COLORS)
+        found = uq.compare(f"mlflow:{in_experiment}")
+        assert {run.method: COLORS[found.looks[run.method]] for run in found.runs if run.logged.method} == {
+            "mc-dropout": known[0],
+            "ensemble": known[1],
+            "evidential": known[2],
+        }
         with mlflow.start_run(tags={"mlflow.runColor": "#123456"}):
             uq.log(TRUTH, MEAN, STD, method="ensemble", **QUICK)
         assert colors()[6] == "#123456"
-        uq.tracking.resolve.open_store(f"mlflow:{in_experiment}")[0].show()
+        open_store(f"mlflow:{in_experiment}")[0].show()
         log("evidential")
-        assert colors()[7] == COLORS[2]
+        assert colors()[7] == known[2]
 
     def test_a_failing_view_disturbs_nothing(self, client, monkeypatch, recwarn):
         def broken(*_args, **_options):
@@ -144,7 +153,7 @@ class TestView:
             for name in keys(card)
         }
         assert {"uq/rmse", "uq/val/rmse"} <= names
-        (store, _) = uq.tracking.resolve.open_store(f"mlflow:{in_experiment}")
+        (store, _) = open_store(f"mlflow:{in_experiment}")
         assert "viewStateShareKey=uq-overview" in str(store.show())
 
     def test_rescoring_reads_it_once_for_all_runs(self, client, in_experiment, experiment_name, monkeypatch):
@@ -174,8 +183,35 @@ class TestView:
         for number in range(40):
             value = view.updated(value, ["uq/crps"], "2.22.2", method=f"method {number}") or value
         assert len(value) <= 5000
-        assert [view.color(value, f"method {number}") for number in range(8)] == list(COLORS)
+        assert {view.color(value, f"method {number}") for number in range(8)} == set(COLORS)
         assert view.color(value, "method 39") == view.color(None, "method 39") in COLORS
+
+    def test_several_runs_of_a_method_are_a_group_and_parents_are_hidden(self, client, in_experiment):
+        def state():
+            return state_of(client.get_experiment(in_experiment).tags[view.TAG])
+
+        def log(method, **options):
+            with mlflow.start_run(nested=True):
+                uq.log(TRUTH, MEAN, STD, method=method, **options, **QUICK)
+
+        with mlflow.start_run():
+            log("ensemble", split="val")
+            log("dropout", split="val")
+            assert state()["groupBy"] is None
+            log("ensemble", split="test")
+            grouped = state()
+            log("evidential")
+        assert grouped["groupBy"]["groupByKeys"] == [{"mode": "tag", "groupByData": "uq.method"}]
+        assert not grouped["useGroupedValuesInCharts"]
+        assert [(part["name"], part["display"]) for part in grouped["compareRunSections"]] == [
+            ("test", True),
+            ("val", False),
+        ]
+        assert state()["groupBy"] == grouped["groupBy"]
+        found = client.search_runs([in_experiment], filter_string=grouped["searchFilter"])
+        assert len(found) == 4
+        open_store(f"mlflow:{in_experiment}")[0].show()
+        assert state()["groupBy"] == grouped["groupBy"]
 
     def test_there_is_room_for_titles(self):
         sections = state_of(view.updated(None, ["uq/crps", "uq/ence"], "3.17.2"))["compareRunSections"]

@@ -11,6 +11,7 @@ import wandb
 import uq_tracking as uq
 from tests.plugins.wandb.helpers import fragment_of
 from tests.wandb_server import WandbServer
+from uq_tracking.formatting import COLORS, looks
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.overview import overview
 from uq_tracking.tracking.resolve import open_store
@@ -74,3 +75,25 @@ def test_a_project_has_one_workspace_that_shows_the_headline(wandb_online: Wandb
     scalars = {name for found in store.runs() for name in found.scalars}
     assert set(overview(scalars).sections) | {"Maps"} <= named
     assert "uq_map/val/1" in shown
+
+
+def test_runs_of_a_method_are_a_group_in_its_color(wandb_online: WandbServer) -> None:
+    runs = {}
+    for number, method in enumerate(("ensemble", "dropout", "ensemble")):
+        with wandb.init(project="p") as run:
+            uq.log(sample_predictions(number + 1), method=method, maps=False, **QUICK)
+        runs[run.id] = method
+        if number == 1:
+            open_store("wandb:tester/p")[0].show()
+            section = json.loads(spec_of(wandb_online))["section"]
+            found = looks(runs.values())
+            assert section["runSets"][0]["grouping"] == []
+            colors = section["customRunColors"]
+            assert {run: colors[run] for run in runs} == {
+                run: COLORS[found[name]] for run, name in runs.items()
+            }
+    open_store("wandb:tester/p")[0].show()
+    section = json.loads(spec_of(wandb_online))["section"]
+    assert section["runSets"][0]["grouping"] == [{"section": "config", "name": "uq.value.method"}]
+    assert COLORS[found["ensemble"]] in json.dumps(section["customRunColors"])
+    assert json.loads(wandb_online.run("p", run.id).config)["uq"]["value"]["method"] == "ensemble"

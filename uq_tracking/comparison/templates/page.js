@@ -60,7 +60,8 @@
     return (Number(text) === 0 ? "0" : text).replace("-", "\u2212");
   }
 
-  const look = (method) => `c${method % COLORS} d${Math.min(Math.floor(method / COLORS), 3)}`;
+  const color = (method) => `c${data.looks[method] % COLORS}`;
+  const look = (method) => `${color(method)} d${Math.min(Math.floor(data.looks[method] / COLORS), 3)}`;
 
   // ---------- tooltips ----------
 
@@ -302,7 +303,7 @@
       const band = curve.chances[k];
       if (band) draw(chance, "path", { d: area(curve.x[band.x], band, x, y) });
     }
-    for (const line of lines) if (line.low) draw(inside, "path", { class: `band c${line.method % COLORS}`, d: area(curve.x[line.x], line, x, y) });
+    for (const line of lines) if (line.low) draw(inside, "path", { class: `band ${color(line.method)}`, d: area(curve.x[line.x], line, x, y) });
     const many = new Map();
     for (const line of lines) many.set(line.method, (many.get(line.method) || 0) + 1);
     for (const line of lines) {
@@ -311,7 +312,7 @@
       const made = draw(inside, "path", { class: classes, d: named ? "" : path(xs, line.y, x, y) });
       made.dataset.method = line.method;
       made.dataset.run = line.run;
-      if (named || xs.length <= 12) xs.forEach((value, k) => draw(inside, "circle", { class: `dot c${line.method % COLORS}`, cx: x(value), cy: y(line.y[k]), r: 2.8 }));
+      if (named || xs.length <= 12) xs.forEach((value, k) => draw(inside, "circle", { class: `dot ${color(line.method)}`, cx: x(value), cy: y(line.y[k]), r: 2.8 }));
     }
     // The reference lies above the lines: a perfect model would hide it otherwise.
     if (curve.diagonal) draw(inside, "line", { class: "reference", x1: x(xDomain[0]), y1: y(xDomain[0]), x2: x(xDomain[1]), y2: y(xDomain[1]) });
@@ -446,7 +447,7 @@
   }
 
   function scatterPoint(svg, point, x, y) {
-    const group = draw(svg, "g", { class: `c${point.method % COLORS}` });
+    const group = draw(svg, "g", { class: `${color(point.method)}` });
     if (point.x_interval) draw(group, "line", { class: "interval-line", x1: x(point.x_interval[0]), x2: x(point.x_interval[1]), y1: y(point.y), y2: y(point.y) });
     if (point.y_interval) draw(group, "line", { class: "interval-line", x1: x(point.x), x2: x(point.x), y1: y(point.y_interval[0]), y2: y(point.y_interval[1]) });
     const made = draw(group, "circle", { class: "dot", cx: x(point.x), cy: y(point.y), r: 5 });
@@ -473,7 +474,7 @@
       const at = [-10, 18, -23, 31, -36].map((step) => y(point.y) + step).find((place) => place > EDGE.top + 8 && free(place));
       if (at === undefined) continue;
       taken.push({ at, middle, half });
-      draw(svg, "text", { class: `row name c${point.method % COLORS}`, x: middle, y: at, "text-anchor": "middle" }, name);
+      draw(svg, "text", { class: `row name ${color(point.method)}`, x: middle, y: at, "text-anchor": "middle" }, name);
     }
   }
 
