@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 852, 101, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 870, 101, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -22,6 +22,8 @@ call reads back what the tracker has.
 Raised by eighteen functions and two files: a run stores sums of losses over consecutive samples, to be compared by.
 Raised by one function: a form adds the options that its arrays state, such as names of classes.
 Raised by three functions and one file: a call may be given batches, or a table that an engine holds.
+Raised by eighteen functions: this call logs the second run of a method, which has MLflow's view written again,
+grouped; the third one passes over them.
 """
 
 
