@@ -62,8 +62,8 @@ BOXES = (
 )
 SAME = (
     "it follows from the definitions: both methods multiply every standard deviation by one factor, std scaling by "
-    "sqrt(mean z^2), the interval method by the standard deviation of z, which are nearly equal; so the paper's gaps, such "
-    "as 8.4 and 12.6 % for t_w, cannot come from the methods"
+    "sqrt(mean z^2), the interval method by the standard deviation of z, which are nearly equal; so the paper's "
+    "gaps, such as 8.4 and 12.6 % for t_w, cannot come from the methods"
 )
 
 
