@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from uq_tracking.cli.app import command, console, say
+from uq_tracking.errors import SettingsError
 
 if TYPE_CHECKING:
     from uq_tracking.metrics.registry import Metric
@@ -77,6 +79,38 @@ def backends() -> None:
         usable = "yes" if status.usable else "no"
         rows.append((status.name, schemes, status.version or "-", usable, status.hint or ""))
     _show(("backend", "addresses", "version", "usable", "hint"), rows)
+
+
+@command()
+def audit(
+    function: Annotated[
+        str, typer.Argument(help="The function as MODULE:NAME, such as sklearn.metrics:log_loss.")
+    ],
+    score: Annotated[
+        str, typer.Option(help="The score it is meant to compute: ece, brier, crps, ause_rmse ...")
+    ],
+    kind: Annotated[
+        str | None, typer.Option(help="Kind of forecast: event, classes, normal, draws ...")
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="Largest relative difference between equal values.")
+    ] = 1e-6,
+) -> None:
+    """Tell which convention a function follows for a score, or where it departs from all known ones."""
+    from pkgutil import resolve_name
+
+    from uq_tracking.testing.conformance import audit as audit_function
+
+    sys.path.insert(0, "")  # a module in the working folder
+    try:
+        resolved = resolve_name(function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(f"cannot find {function}: {error}; pass MODULE:NAME") from error
+    audits = audit_function(resolved, score, kind=kind, tolerance=tolerance)
+    for each in audits:
+        say(str(each))
+    if not any(each.follows for each in audits):
+        raise typer.Exit(1)
 
 
 def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:

@@ -22,24 +22,29 @@ A backend joins with about fifteen lines in its own test file::
     class TestStore(MyBackend, StoreContract): ...
 
 A tracker declares what it cannot do in its `Capabilities`; the suite then checks that it says so instead of silently
-losing anything, and skips nothing. Needs pytest.
+losing anything, and skips nothing. These classes need pytest.
+
+`conformance` tells which reading of a score's name a function follows, for other libraries' own tests.
 """
 
 from __future__ import annotations
 
-import pytest
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-pytest.register_assert_rewrite("uq_tracking.testing.runs", "uq_tracking.testing.stores")
+if TYPE_CHECKING:
+    from uq_tracking.testing.case import (
+        BackendCase,
+        Capabilities,
+        sample_curve,
+        sample_figure,
+        sample_predictions,
+    )
+    from uq_tracking.testing.runs import RunContract
+    from uq_tracking.testing.stores import StoreContract
 
-from uq_tracking.testing.case import (  # noqa: E402  # noqa: E402
-    BackendCase,
-    Capabilities,
-    sample_curve,
-    sample_figure,
-    sample_predictions,
-)
-from uq_tracking.testing.runs import RunContract  # noqa: E402
-from uq_tracking.testing.stores import StoreContract  # noqa: E402
+_HOME = {"RunContract": "runs", "StoreContract": "stores"}
+"""Where each name lives, if not in `case`; loaded when first used, so that only the contracts need pytest."""
 
 __all__ = [
     "BackendCase",
@@ -50,3 +55,12 @@ __all__ = [
     "sample_figure",
     "sample_predictions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import pytest
+
+    pytest.register_assert_rewrite(f"{__name__}.runs", f"{__name__}.stores")
+    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'case')}"), name)
