@@ -72,24 +72,28 @@ def mean(values: Array) -> float:
     return math.fsum(values.tolist()) / values.size
 
 
-# Bins of probabilities. Each returns the bin of every sample.
+# Bins of probabilities. Each function returns the bin of every sample.
 
 
-def width_left(stated: Array, bins: int) -> Array:
-    """Return bins [low, high), the last one closed."""
-    edges = np.array([b / bins for b in range(1, bins)])
-    return np.searchsorted(edges, stated, side="right")
+def inner_edges(bins: int, made_by: str) -> Array:
+    """Return the edges between bins: b / bins, or as a library's ``linspace`` rounds them."""
+    b = np.arange(1, bins)
+    if made_by == "numpy.linspace":
+        return np.linspace(0, 1, bins + 1)[1:-1]
+    if made_by == "torch.linspace":
+        step = 1 / bins
+        return np.where(b < (bins + 1) // 2, step * b, 1 - step * (bins - b))
+    return b / bins
 
 
-def width_right(stated: Array, bins: int) -> Array:
-    """Return bins (low, high], the first one closed."""
-    edges = np.array([b / bins for b in range(1, bins)])
-    return np.searchsorted(edges, stated, side="left")
+def width(side: str, made_by: str, apart: float | None = None) -> Callable[[Array, int], Array]:
+    """Return a binning of equal width: the side of an edge that a value on it goes to, and a value kept apart."""
 
+    def place(stated: Array, bins: int) -> Array:
+        found = np.searchsorted(inner_edges(bins, made_by), stated, side=side)  # type: ignore[call-overload]
+        return found if apart is None else np.where(np.asarray(stated) == apart, bins, found)
 
-def width_one_apart(stated: Array, bins: int) -> Array:
-    """Return bins [low, high), and one more for the value 1 itself."""
-    return np.where(np.asarray(stated) == 1, bins, width_left(stated, bins))
+    return place
 
 
 def mass_at_quantiles(stated: Array, bins: int) -> Array:
@@ -107,13 +111,26 @@ def mass_by_rank(stated: Array, bins: int) -> Array:
 
 
 BINNINGS = {
-    "equal width [low, high)": width_left,
-    "equal width (low, high]": width_right,
-    "equal width [low, high), 1 in a bin of its own": width_one_apart,
+    "equal width [low, high)": width("right", "division"),
+    "equal width (low, high]": width("left", "division"),
+    "equal width [low, high), edges as numpy.linspace rounds them": width("right", "numpy.linspace"),
+    "equal width (low, high], edges as numpy.linspace rounds them": width("left", "numpy.linspace"),
+    "equal width [low, high), edges as torch.linspace rounds them": width("right", "torch.linspace"),
+    "equal width [low, high), edges as torch.linspace rounds them, 1 in a bin of its own": width(
+        "right", "torch.linspace", apart=1
+    ),
     "equal mass, edges at interpolated quantiles": mass_at_quantiles,
     "equal mass by rank, ties in order of rows": mass_by_rank,
 }
-BINS = (5, 10, 15, 20, 50)
+BINS = (5, 10, 15, 20)
+ONE_LESS = {
+    "equal width (low, high], edges as numpy.linspace rounds them, 0 in a bin of its own": width(
+        "left", "numpy.linspace", apart=0
+    ),
+    "equal mass, edges at interpolated quantiles": mass_at_quantiles,
+}
+"""Binnings of functions that take the number of edges for that of bins: asked for 10 or 50, they make 9 or 49."""
+BINNED = [*product(BINNINGS.items(), BINS), *product(ONE_LESS.items(), (9, 49))]
 
 
 def gaps(stated: Array, observed: Array, place: Array) -> tuple[Array, Array]:
@@ -159,9 +176,7 @@ def of_top(labels: Array, probs: Array) -> tuple[Array, Array]:
 
 def enter_binned(kind: str, of: str, pairs: Callable[..., tuple[Array, Array]]) -> None:
     """Enter every binned calibration score of stated and observed values."""
-    for (score, (reduction, fold)), (binning, place), bins in product(
-        REDUCTIONS.items(), BINNINGS.items(), BINS
-    ):
+    for (score, (reduction, fold)), ((binning, place), bins) in product(REDUCTIONS.items(), BINNED):
 
         def compute(
             labels: Array, probs: Array, fold: Any = fold, place: Any = place, bins: int = bins
@@ -188,7 +203,7 @@ def class_errors(labels: Array, probs: Array, bins: int, place: Callable[[Array,
 
 def enter_classwise() -> None:
     """Enter the calibration errors of classes."""
-    for (binning, place), bins in product(BINNINGS.items(), (10, 15, 50)):
+    for (binning, place), bins in BINNED:
         folds: dict[str, Callable[[Array, Array], float]] = {
             "mean over all classes": lambda errors, _: mean(errors),
             "sum over all classes": lambda errors, _: math.fsum(errors),

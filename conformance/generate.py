@@ -69,18 +69,11 @@ def event(
     return (rng.random(n) < expit(offset + slope * x)).astype(int), np.round(expit(x), DIGITS)
 
 
-def event_tenths(seed: int, n: int) -> tuple[Array, ...]:
-    """Draw probabilities on the edges of ten bins, 0 and 1 among them, each event as likely as stated."""
+def event_on_edges(seed: int, n: int, least: int = 0) -> tuple[Array, ...]:
+    """Draw multiples of .05 from ``least / 20`` to ``1 - least / 20``, half of them on edges of ten bins."""
     rng = np.random.default_rng(seed)
-    p = rng.integers(0, 11, n) / 10
-    return (rng.random(n) < 0.1 + 0.8 * p).astype(int), p
-
-
-def event_without_certainty(seed: int, n: int) -> tuple[Array, ...]:
-    """Draw probabilities on the edges of ten bins, but neither 0 nor 1."""
-    rng = np.random.default_rng(seed)
-    p = rng.integers(1, 10, n) / 10
-    return (rng.random(n) < p).astype(int), p
+    p = rng.integers(least, 21 - least, n) / 20
+    return (rng.random(n) < 0.1 + 0.7 * p**2).astype(int), p
 
 
 def classes(seed: int, n: int, c: int, sharper: float = 1.0) -> tuple[Array, ...]:
@@ -93,9 +86,22 @@ def classes(seed: int, n: int, c: int, sharper: float = 1.0) -> tuple[Array, ...
 
 
 def classes_tied(seed: int, n: int) -> tuple[Array, ...]:
-    """Draw rows of eighths, whose top classes and confidences are often tied."""
+    """Draw rows of twentieths, whose top classes and confidences are often tied, half of them on edges of ten bins."""
     rng = np.random.default_rng(seed)
-    rows = np.array([[4, 4, 0], [4, 2, 2], [6, 1, 1], [2, 3, 3], [1, 1, 6], [0, 8, 0], [3, 5, 0]]) / 8
+    rows = np.array(
+        [
+            [8, 8, 4],
+            [9, 9, 2],
+            [10, 5, 5],
+            [11, 8, 1],
+            [4, 12, 4],
+            [3, 13, 4],
+            [3, 3, 14],
+            [15, 3, 2],
+            [0, 20, 0],
+        ]
+    )
+    rows = rows / 20
     return rng.integers(0, 3, n), rows[rng.integers(0, len(rows), n)]
 
 
@@ -167,19 +173,48 @@ def interval_touched(seed: int, n: int) -> tuple[Array, ...]:
 
 
 SETS: dict[str, tuple[str, str, tuple[Array, ...]]] = {
-    "event-ten": ("event", "ten samples, to be checked by hand", (
-        np.array([0, 0, 1, 0, 1, 1, 0, 1, 1, 1]), np.array([0.05, 0.12, 0.18, 0.31, 0.37, 0.52, 0.66, 0.71, 0.84, 0.97]),
-    )),
-    "event-odds": ("event", "the event is stated too low: its odds are twice the stated ones", event(1, 2000, math.log(2))),
+    "event-ten": (
+        "event",
+        "ten samples, to be checked by hand",
+        (
+            np.array([0, 0, 1, 0, 1, 1, 0, 1, 1, 1]),
+            np.array([0.05, 0.12, 0.18, 0.31, 0.37, 0.52, 0.66, 0.71, 0.84, 0.97]),
+        ),
+    ),
+    "event-odds": (
+        "event",
+        "the event is stated too low: its odds are twice the stated ones",
+        event(1, 2000, math.log(2)),
+    ),
     "event-extreme": ("event", "probabilities too extreme: slope 1 / 1.5", event(2, 1000, slope=1 / 1.5)),
-    "event-rare": ("event", "an event of 1 %, stated three times too often", event(3, 2000, -math.log(3), centre=-4.0)),
-    "event-edges": ("event", "probabilities .1, .2 ... .9, on the edges of bins", event_without_certainty(4, 400)),
-    "event-certain": ("event", "probabilities 0, .1 ... 1; some certain forecasts are wrong", event_tenths(5, 400)),
+    "event-rare": (
+        "event",
+        "an event of 1 %, stated three times too often",
+        event(3, 2000, -math.log(3), centre=-4.0),
+    ),
+    "event-edges": (
+        "event",
+        "probabilities .05, .1 ... .95, half of them on edges of ten bins",
+        event_on_edges(4, 400, 1),
+    ),
+    "event-certain": (
+        "event",
+        "probabilities 0, .05 ... 1; some certain forecasts are wrong",
+        event_on_edges(5, 400),
+    ),
     "event-weights": ("weighted event", "weights from .001 to 7", with_weights(event(6, 500, slope=0.7), 6)),
     "classes-3": ("classes", "three classes, calibrated", classes(7, 600, 3)),
     "classes-10": ("classes", "ten classes, logits 1.5 times too large", classes(8, 1000, 10, 1.5)),
-    "classes-ties": ("classes", "rows of eighths, with ties of classes and of confidences", classes_tied(9, 307)),
-    "classes-absent": ("classes", "five classes of which one neither occurs nor is predicted", classes_absent(10, 400)),
+    "classes-ties": (
+        "classes",
+        "rows of twentieths, with ties of classes and of confidences",
+        classes_tied(9, 307),
+    ),
+    "classes-absent": (
+        "classes",
+        "five classes of which one neither occurs nor is predicted",
+        classes_absent(10, 400),
+    ),
     "normal-ten": ("normal", "ten samples, to be checked by hand", normal(11, 10)),
     "normal-calibrated": ("normal", "calibrated", normal(12, 1000)),
     "normal-overconfident": ("normal", "errors 1.6 times the stated ones", normal(13, 1000, 1.6)),
@@ -188,16 +223,21 @@ SETS: dict[str, tuple[str, str, tuple[Array, ...]]] = {
     "normal-ties": ("normal", "five distinct stds, errors in steps of a quarter", normal_tied(16, 400)),
     "normal-constant-std": ("normal", "one std for all", constant_std(17, 300)),
     "normal-weights": ("weighted normal", "weights from .001 to 6", with_weights(normal(18, 400), 18)),
-    "normal-groups": ("grouped normal", "groups of very different size", (
-        *normal(19, 400, 1.2), np.repeat(np.arange(6), (5, 15, 30, 50, 100, 200)),
-    )),
+    "normal-groups": (
+        "grouped normal",
+        "groups of very different size",
+        (
+            *normal(19, 400, 1.2),
+            np.repeat(np.arange(6), (5, 15, 30, 50, 100, 200)),
+        ),
+    ),
     "draws-5": ("draws", "five members, spread right", draws(20, 300, 5)),
     "draws-40": ("draws", "forty members, truth spread 1.5 times as wide", draws(21, 200, 40, 1.5)),
     "quantiles-3": ("quantiles", "levels .05, .5, .95", quantiles(22, 400, [0.05, 0.5, 0.95])),
     "quantiles-9": ("quantiles", "levels .1 to .9", quantiles(23, 300, [k / 10 for k in range(1, 10)])),
     "interval-90": ("interval", "intervals that hold less than 90 %", interval(24, 500)),
     "interval-ends": ("interval", "truths exactly at the ends of intervals", interval_touched(25, 90)),
-}  # fmt: skip
+}
 
 
 def value(compute: Callable[..., float], arrays: tuple[Array, ...]) -> float | None:

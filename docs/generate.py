@@ -1,4 +1,4 @@
-"""Write the generated pages: the metric catalogue, the lessons, the scenarios, and the agreement with other libraries.
+"""Write the generated pages: the catalogue, lessons, scenarios, agreement with other libraries, and conventions.
 
 python docs/generate.py            # all
 python docs/generate.py catalogue  # the catalogue alone, which needs no other library
@@ -18,8 +18,9 @@ sys.path.insert(0, str(DOCS))
 def main(pages: list[str]) -> None:
     """Write the pages named, or all."""
     from catalogue import catalogue
+    from conventions import conventions
 
-    written = {"catalogue": ("metrics.md", catalogue)}
+    written = {"catalogue": ("metrics.md", catalogue), "conventions": ("conventions.md", conventions)}
     if not pages or "agreement" in pages:
         from agreement import agreement
 

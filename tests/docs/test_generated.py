@@ -19,6 +19,13 @@ def test_the_catalogue_is_up_to_date(monkeypatch):
     assert (DOCS / "metrics.md").read_text() == catalogue(), "run `make pages`"
 
 
+def test_the_page_of_conventions_is_up_to_date(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    from conventions import conventions
+
+    assert (DOCS / "conventions.md").read_text() == conventions(), "run `make pages`"
+
+
 def test_the_scores_of_the_lessons_are_up_to_date(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     from lessons import choose_a_metric, reports

@@ -1,4 +1,4 @@
-"""Which reading of a score's name a function follows: held against golden data sets and their exact values.
+r"""Which reading of a score's name a function follows: held against golden data sets and their exact values.
 
 >>> from uq_tracking.testing.conformance import audit
 >>> print(*audit(lambda labels, p: ((labels - p) ** 2).mean(), "brier"), sep="\\n")
@@ -20,8 +20,8 @@ import numpy as np
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import check_known
 
-TOLERANCE = 1e-6
-"""Relative difference up to which values agree: float32 sums of a thousand terms differ by less."""
+TOLERANCE = 1e-5
+"""Relative difference up to which values agree: sums of a thousand terms in float32 differ by less."""
 FACTORS = (1.0, -1.0, 2.0, 0.5, 100.0, -0.5)
 """What a function may multiply a reading by, such as minus one for "greater is better", or per cent."""
 
@@ -102,9 +102,9 @@ def audit(
     Parameters
     ----------
     function
-        A score of arrays: ``(labels, p)`` for events, ``(labels, probs)`` for classes, ``(y, mean, std)`` for normal
-        forecasts, ``(y, draws)``, ``(y, quantiles, levels)``, ``(y, low, high, level)``; with weights or groups, these
-        come last. It returns a number.
+        A score of arrays, such as ``(labels, p)`` for events, ``(labels, probs)`` for classes, ``(y, mean, std)`` for
+        normal forecasts, ``(y, draws)``, ``(y, quantiles, levels)`` or ``(y, low, high, level)``, and after them
+        weights or groups. It returns a number.
     score
         The score's name, such as ``"ece"``, ``"crps"`` or ``"ause_rmse"``.
     kind
