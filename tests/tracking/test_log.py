@@ -186,6 +186,7 @@ class TestWhat:
         assert {"uq_map_0.png", "uq_map_1.png"} <= files
         assert len(stored.tags.pop("uq.scores")) == 16
         assert stored.tags.pop("uq.verdict") == report.verdict.short
+        assert stored.tags.pop("uq.settings") == "alpha 0.95, 10 bins, gaussian, no groups, no recalibration"
         assert stored.tags == {"uq.method": "m", "uq.schema": "1", "uq.version": uq.__version__}
 
     def test_a_split_stands_in_every_name(self, in_folder, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.content import logged_scores
-from uq_tracking.tracking.overview import dataset, description, hint, overview
+from uq_tracking.tracking.overview import dataset, description, hint, overview, scored_as
 
 RNG = np.random.default_rng(3)
 S = RNG.uniform(0.5, 1.5, 400)
@@ -124,3 +124,23 @@ class TestHint:
         monkeypatch.setenv("UQ_TRACKING_HINT", "1")
         uq.log(sample_predictions(), figures=False, maps=False)
         assert capsys.readouterr().err == ""
+
+
+class TestSettings:
+    """How a report was scored."""
+
+    def test_groups_and_recalibrations(self):
+        groups = np.repeat(np.arange(20), 20)
+        report = uq.evaluate(
+            Y, 0 * Y, S, alpha=0.9, n_bins=5, family="student_t", dof=4, groups=groups, calibration=True
+        )
+        words = "alpha 0.9, 5 bins, student_t with 4 degrees of freedom, 20 groups, "
+        assert scored_as(report) == words + "before and after std_scaling (of half)"
+
+    def test_other_forms_and_classes(self):
+        draws = uq.Predictions.from_samples(Y, S * RNG.normal(size=(9, 400)))
+        assert scored_as(uq.evaluate(draws)).startswith("alpha 0.95, 10 bins, ")
+        classes = uq.evaluate([0, 1, 1, 0] * 20, probs=np.tile([0.2, 0.9, 0.4, 0.3], 20))
+        assert scored_as(classes) == "10 bins, no groups, no recalibration"
+        floor = uq.evaluate(Y, 0 * Y, S, std_floor=0.6)
+        assert "std at least 0.6" in scored_as(floor)

@@ -27,10 +27,10 @@ from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables import Table, better_text, unit_text
 from uq_tracking.tables.formats import templates
 from uq_tracking.tables.report import classes_table
+from uq_tracking.tracking.overview import scored_as
 from uq_tracking.typed import plain
 
 TITLE = "Uncertainty methods compared"
-SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 LETTERS, TWO_LINES = 26, 48
 """Maximum characters of a method's name, if names stay distinct: in pictures, and in tables."""
@@ -102,7 +102,6 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             two_lines=_labels(facts, TWO_LINES),
             banded=any(line.low is not None for line in lines),
             by_chance=any(line.chance is not None for line in lines),
-            settings=SETTINGS,
             half=any(run.of_half for run in facts.runs),
             class_tables=_classes(facts),
             skipped=skipped_by_reason(facts.skipped),
@@ -121,6 +120,7 @@ def _environment() -> Environment:
         "column_arrow": lambda column: _arrow(column.better),
         "color_class": _color_class,
         "score": format_score,
+        "scored_as": scored_as,
         "shorten": shorten_middle,
         "swatch": lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
         "unit": lambda metric, unit: unit_text(metric.unit, unit),

@@ -236,7 +236,7 @@ def description(report: Report, split: str | None = None) -> Description:
     shown = tuple(named[key] for key in COLUMNS if key in named)
     plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
     of_split = f"**{markdown_escaped(split)}:** " if split else ""
-    title = f"{table.title}; *by chance*: what a calibrated forecast would score on the same amount of data."
+    title = f"{table.title}; {scored_as(report)}; *by chance*: what a calibrated forecast would score on the same amount of data."
     figures = {
         figure_name(spec.name, split): spec.name.replace("_", " ")
         for spec in plugins.figures(report.task).values()
@@ -244,6 +244,30 @@ def description(report: Report, split: str | None = None) -> Description:
     }
     lead = f"{of_split}{markdown_escaped(report.verdict.text)}"
     return Description(lead, f"{table_markdown(plain)}\n{title}", report.verdict.text, split, figures)
+
+
+def scored_as(report: Report) -> str:
+    """Return how a report was scored, in a few words.
+
+    >>> import uq_tracking as uq
+    >>> scored_as(uq.evaluate([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3]))
+    'alpha 0.95, 10 bins, gaussian, no groups, no recalibration'
+    """
+    known, groups = report.settings, report.provenance.get("intervals", {}).get("groups")
+    law = known.get("distribution") or known.get("family")
+    dof = f" with {known['dof']:g} degrees of freedom" if law == "student_t" else ""
+    methods = [
+        f"{name}{' (of half)' if 'split' in found else ''}" for name, found in report.recalibrations.items()
+    ]
+    parts = (
+        f"alpha {known['alpha']:g}" if "alpha" in known else "",
+        f"{known['n_bins']} bins" if "n_bins" in known else "",
+        f"{law}{dof}" if law else "",
+        f"std at least {known['std_floor']:g}" if known.get("std_floor") else "",
+        f"{groups} groups" if groups else "no groups",
+        f"before and after {', '.join(methods)}" if methods else "no recalibration",
+    )
+    return ", ".join(filter(None, parts))
 
 
 @dataclass(frozen=True)

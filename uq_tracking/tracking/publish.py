@@ -34,6 +34,7 @@ from uq_tracking.tracking.names import (
     REPORT_FILE,
     SCHEMA_TAG,
     SCORES_TAG,
+    SETTINGS_TAG,
     STATISTICS_FILE,
     VERDICT_TAG,
     VERSION_TAG,
@@ -44,7 +45,7 @@ from uq_tracking.tracking.names import (
     tag_name,
     worst_name,
 )
-from uq_tracking.tracking.overview import dataset, description
+from uq_tracking.tracking.overview import dataset, description, scored_as
 from uq_tracking.tracking.places import NOWHERE, scratch_folder
 from uq_tracking.tracking.writer import RunWriter
 
@@ -189,6 +190,7 @@ def _scores(content: Content) -> Write:
         tags[METHOD_TAG] = content.options.method
     if content.options.step is None:
         tags[tag_name(VERDICT_TAG, split)] = report.verdict.short
+        tags[tag_name(SETTINGS_TAG, split)] = scored_as(report)
         tags |= {} if content.seal else _scores_tag(content)
     tags |= {name: str(value) for name, value in (content.options.tags or {}).items()}
     curves = {
