@@ -36,8 +36,8 @@ streams               1227     760       8     7
 tables                 709     430       4     4
 tasks                  405     360       4     2
 testing                595     420       6     5
-tracking              2913    1950      17    17
-total                32324   20540     199   164
+tracking              2932    1950      17    17
+total                32343   20540     199   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
