@@ -30,8 +30,8 @@ In your own tests:
 ```python
 from uq_tracking.testing import conformance
 
-found, = conformance.audit(my_ece, "ece", kind="event")
-assert "equal width [low, high)" in found.follows[0].text
+(found,) = conformance.audit(my_log_loss, "nll", kind="event")
+assert found.follows[0].facts["unit"] == "nats"
 ```
 
 The arrays are JSON and CSV in `conformance/golden`; `python conformance/generate.py` writes them again, without any code of the

@@ -2,6 +2,7 @@
 
 python docs/generate.py            # all
 python docs/generate.py catalogue  # the catalogue alone, which needs no other library
+python docs/generate.py concepts   # pictures of the concept pages
 python docs/generate.py lessons    # scores and pictures of the pages on choosing and reading
 python docs/generate.py scenarios  # what the verdict says of known truths, in about a minute
 """
@@ -31,11 +32,15 @@ def main(pages: list[str]) -> None:
         made = lessons.reports()
         lessons.draw(made)
         written["lessons"] = ("choose-a-metric.md", lambda: lessons.choose_a_metric(made))
+    if not pages or "concepts" in pages:
+        import concepts
+
+        concepts.draw()
     if not pages or "scenarios" in pages:
         from scenarios import scenarios
 
         written["scenarios"] = ("scenarios.md", scenarios)
-    for name in pages or list(written):
+    for name in written.keys() & pages if pages else list(written):
         file, make = written[name]
         (DOCS / file).write_text(make(), encoding="utf-8")
 

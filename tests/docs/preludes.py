@@ -44,6 +44,13 @@ image_ids = np.broadcast_to(np.arange(40)[:, None, None], labels.shape)
 PRELUDES = {
     "start": "",
     "index": DEPTH,
+    "what-is-uncertainty": DEPTH
+    + "member_means, member_stds = np.stack([mean, mean + 0.1]), np.stack([std, std])",
+    "what-is-calibration": DEPTH + "region = np.where(mean > 10, 'north', 'south')",
+    "sharpness": DEPTH,
+    "ranking-errors": DEPTH,
+    "pixels": DEPTH + "maps_true, maps_pred, maps_std = depth, mean, std",
+    "conventions": "from sklearn.metrics import log_loss as my_log_loss",
     "distributions": """
 import numpy as np
 import pandas as pd

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 from runpy import run_path
 
+import numpy as np
+import pytest
+
 from tests.scenarios.test_scenarios import SCENARIOS
 from uq_tracking.metrics.registry import every_metric
 
@@ -24,6 +27,20 @@ def test_the_page_of_conventions_is_up_to_date(monkeypatch):
     from conventions import conventions
 
     assert (DOCS / "conventions.md").read_text() == conventions(), "run `make pages`"
+
+
+def test_what_the_concept_pages_say_of_their_pictures_is_so(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    from concepts import DRAWN, errors_of_images
+
+    for draw in DRAWN.values():
+        assert all(ax.get_title() for ax in draw().axes if ax.get_subplotspec().is_first_row())
+    shares = [np.mean(np.abs(errors_of_images(20, 64, smooth, 5)) <= 1.96, axis=(1, 2)) for smooth in (0, 6)]
+    stripe = 2.6 * np.sqrt(0.95 * 0.05 / 64**2)
+    assert np.sum(np.abs(shares[1] - 0.95) > stripe) == 17
+    many = [np.mean(np.abs(errors_of_images(400, 64, smooth, 6)) <= 1.96, axis=(1, 2)) for smooth in (0, 6)]
+    assert many[1].std() / many[0].std() == pytest.approx(12, abs=0.5)
+    assert 0.95 * 0.05 / many[1].var() == pytest.approx(30, abs=2)
 
 
 def test_the_scores_of_the_lessons_are_up_to_date(monkeypatch):
