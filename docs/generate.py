@@ -4,7 +4,7 @@ python docs/generate.py            # all
 python docs/generate.py catalogue  # the catalogue alone, which needs no other library
 python docs/generate.py concepts   # pictures of the concept pages
 python docs/generate.py lessons    # scores and pictures of the pages on choosing and reading
-python docs/generate.py scenarios  # what the verdict says of known truths, in about a minute
+python docs/generate.py scenarios  # what the verdict says of known truths, in some minutes
 """
 
 from __future__ import annotations

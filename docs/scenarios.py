@@ -7,18 +7,14 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-import numpy as np
-
-import uq_tracking as uq
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.scenarios import classification, regression
 from tests.scenarios.regression import Scenario
-from tests.scenarios.test_scenarios import SCENARIOS, count
+from tests.scenarios.test_scenarios import SCENARIOS, count, most_wrong
 
-SETS, FEW = 20, 6
-"""Sets of a scenario, and of one with many samples."""
+SETS = 40
+"""Sets of a scenario."""
 
 HEAD = f"""# What the verdict says of known truths
 
@@ -27,8 +23,11 @@ changes a word of the sentence changes it there, and the tests run it.
 
 Every row is a way to make data whose truth is known. *Right words* are the values of `verdict.calibration` that are right for
 it; "too few" is "not enough data", where the data cannot tell. A text in quotes must stand in the sentence. The next columns
-count in how many of {SETS} sets ({FEW} of those with 300,000 samples) each statement was right: the word, the ranking, the bias,
-and the texts. Each may be wrong in 5 % of sets, one in {SETS}. The last column is what is said of the first set.
+count in how many of {SETS} sets each statement was right: the word, the ranking, the bias, and the texts (a wrong word brings
+wrong texts, which count once). Each may be wrong in 5 % of sets. `make test` counts 40 sets, and lets at most
+{most_wrong(40)} be wrong, which a statement that is wrong in exactly 5 % exceeds once in twenty times; if more are, 400 sets
+decide, of which at most {most_wrong(400)} may be wrong. `make simulate` begins with 400 and goes on to 2000
+({most_wrong(2000)}). The last column is what is said of the first set.
 [How certain a report is](intervals.md#the-verdict) explains the tests behind it.
 """
 STATEMENTS = ("calibration", "ranking", "bias", "words")
@@ -78,8 +77,6 @@ def right_words(scenario: Scenario) -> str:
 def _judge(name: str) -> tuple[list[str], str]:
     """How many sets each statement is right in, and what is said of the first."""
     scenario = SCENARIOS[name]
-    sets = FEW if scenario.slow else SETS
-    wrong = count(scenario, sets)
-    right = [str(sets - wrong[statement]) for statement in STATEMENTS]
-    arguments, options = scenario.make(np.random.default_rng([0, len(name)]))
-    return right, uq.evaluate(*arguments, **options).verdict.text
+    wrong = count(scenario, range(SETS))
+    right = [str(SETS - wrong[statement]) for statement in STATEMENTS]
+    return right, scenario.verdict(0).text

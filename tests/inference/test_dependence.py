@@ -113,29 +113,14 @@ def test_groups_false_is_no_order():
         uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 1.0], groups=False, order=[0, 1])
 
 
-@pytest.mark.parametrize("statistics", ["exact", "sketch"])
-def test_a_stream_says_that_places_and_dependence_are_not_tested(statistics):
-    rng = np.random.default_rng(9)
-    stream, grouped = (uq.Accumulator(statistics=statistics) for _ in range(2))
-    for k in range(10):
-        y = rng.normal(size=(16, 16))
-        batch = (y, np.zeros_like(y), rng.uniform(1, 2, y.shape))
-        stream.update(*batch, groups=False)
-        grouped.update(*batch, groups=np.full(y.shape, k))
-    verdict = stream.compute().verdict
-    assert verdict.places is None
-    assert (
-        "Where standard deviations are wrong, and whether neighboring errors are alike, is not tested: these "
-        "statistics do not keep samples in their order."
-    ) in verdict.caveats
-    assert any(
-        each.startswith("Where standard deviations are wrong is not tested")
-        for each in grouped.compute().verdict.caveats
-    )
-
-
-def test_dask_says_that_places_and_dependence_are_not_tested():
-    da = pytest.importorskip("dask.array")
-    y = da.from_array(np.random.default_rng(10).normal(size=(40, 40)), chunks=20)
-    verdict = uq.evaluate(y, 0 * y, 0 * y + 1, groups=False).verdict
-    assert any("whether neighboring errors are alike, is not tested" in each for each in verdict.caveats)
+def test_copies_of_rows_count_once():
+    rng = np.random.default_rng(22)
+    std, mean = rng.uniform(1, 2, 400), rng.normal(size=400)
+    y = mean + std * rng.normal(size=400)
+    row = rng.permutation(np.repeat(np.arange(400), 3))
+    verdict = uq.evaluate(y[row], mean[row], std[row]).verdict
+    assert verdict.worth == 400
+    assert "Rows are exact copies of others: 1,200 samples are 400 different ones." in verdict.text
+    counts = rng.poisson(5, 1000).astype(float)
+    honest = uq.evaluate(counts, rng.poisson(5, 1000).astype(float), np.full(1000, 3.0)).verdict
+    assert honest.worth is None

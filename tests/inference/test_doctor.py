@@ -104,3 +104,22 @@ def test_a_report_shows_its_suspicions_first_and_survives_json():
     again = uq.Report.from_json(report.to_json())
     assert again.suspicions == report.suspicions
     assert again.verdict == report.verdict
+
+
+def test_stds_that_were_computed_from_the_errors_are_recognized():
+    rng = np.random.default_rng(20)
+    y, mean = rng.normal(size=300), np.zeros(300)
+    (found,) = uq.evaluate(y, mean, 2 * np.abs(y) + 1e-6).suspicions
+    assert (found.name, found.numbers["times"]) == ("std from errors", pytest.approx(0.5, rel=1e-3))
+    assert not uq.evaluate(y, mean, np.exp(0.3 * rng.normal(size=300))).suspicions
+
+
+def test_truth_that_was_filled_with_predictions_is_recognized():
+    rng = np.random.default_rng(21)
+    mean, std = rng.normal(size=300), np.ones(300)
+    y = np.where(np.arange(300) < 30, mean, mean + rng.normal(size=300))
+    (found,) = uq.evaluate(y, mean, std).suspicions
+    assert (found.name, found.numbers["share"]) == ("filled truth", pytest.approx(0.1))
+    assert "mask=(y_true == y_pred)" in str(found)
+    rain = np.maximum(mean, 0)
+    assert not uq.evaluate(np.maximum(mean + 0.1 * rng.normal(size=300), 0), rain, std).suspicions

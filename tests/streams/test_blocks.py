@@ -36,7 +36,7 @@ class TestBatches:
             zarr.create_array(tmp_path / f"{k}.zarr", data=column, chunks=(7, 4, 10))
         maps = [np.load(tmp_path / f"{k}.npy", mmap_mode="r") for k in range(3)]
         stores = [zarr.open_array(tmp_path / f"{k}.zarr", mode="r") for k in range(3)]
-        whole = counted([column.reshape(-1) for column in data]).compute()
+        whole = counted(data).compute()
         for arrays in (maps, stores):
             assert uq.evaluate(array_blocks(*arrays, samples=300)) == whole
         sizes = [block["y_true"].shape[0] for block in array_blocks(*stores, samples=300)]

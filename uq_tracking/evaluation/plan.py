@@ -10,8 +10,8 @@ from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.parts import check_curves, with_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.inference.findings import Samples
 from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inference.samples import Samples
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.metrics.registry import Metric, MetricInputs, metrics_of_parts, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
@@ -76,6 +76,7 @@ class Plan:
             statistics = build_statistics(layout, data, options.statistics, classes=by_class)
             digest = found()
         samples = Samples.of(data, statistics, rows)
+        is_part = samples is None or samples.total is not None
         report = score(
             statistics,
             settings,
@@ -85,7 +86,7 @@ class Plan:
             about=data.about,
             asked=None if options.metrics is None else tuple(options.metrics),
             samples=samples,
-            blocks=None if samples is not None else blocks_of(layout, data, settings, rows),
+            blocks=blocks_of(layout, data, settings, rows) if is_part else None,
             later=later,
             among=self.among,
         )

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.inference.findings import Samples
 from uq_tracking.inference.noise import NoiseFloor, noise_floors
+from uq_tracking.inference.samples import Samples
 from uq_tracking.inference.verdict import Estimate, Verdict, no_verdict
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import groups_of_rows
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import record
 
-__all__ = ["Estimate", "Judgement", "NoiseFloor", "Samples", "Verdict", "judge"]
+__all__ = ["Estimate", "Judgement", "NoiseFloor", "Samples", "Verdict", "judge", "no_verdict"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,10 @@ def judge(
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         dependence = None if samples is None or statistics.groups is not None else samples.dependence()
         if samples is not None and dependence is not None and dependence.group is not None:
-            tables = groups_of_rows(statistics.layout, samples.rows, statistics.facts, dependence.group)
+            layout, facts = statistics.layout, statistics.facts
+            if samples.total is not None:  # of others, the group is not known
+                statistics = Statistics.exact(layout, samples.rows, facts=facts)
+            tables = groups_of_rows(layout, samples.rows, facts, dependence.group)
             statistics = replace(statistics, groups=tables)
         noise = noise_floors(statistics, task, settings, scores)
         made_of = plugins.tasks()[task].tests

@@ -9,6 +9,8 @@ Maps and series have neighbors with errors alike. So without ``groups=`` or ``or
 * one-dimensional data: if neighbors in the given order, or blocks of it, are alike by more than chance, blocks of
   consecutive samples become the groups.
 
+Rows that are exact copies of others count as one sample.
+
 Groups are worth :math:`n / F` independent samples, with F the mean square between groups over that within.
 """
 
@@ -44,8 +46,12 @@ SWITCH = 0.0005
 """p-value below which blocks of one-dimensional data are alike by more than chance."""
 SAID = 0.01
 """p-value below which a verdict says that samples are alike."""
+PROBES = 64
+"""Rows of which copies are looked for first."""
+COPIES, MOST_COPIES, CERTAIN_COPIES = 0.05, 0.9, 0.95
+"""Least and largest share of the samples, and least share of the equal predictions, that copies must be."""
 
-Kind = Literal["independent", "sorted", "cases", "tiles", "blocks", "too few"]
+Kind = Literal["independent", "sorted", "cases", "tiles", "blocks", "too few", "few maps", "copies"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +60,9 @@ class Dependence:
 
     Attributes
     ----------
-    kind : {"independent", "sorted", "cases", "tiles", "blocks", "too few"}
-        "sorted" data have no order in time; "too few" independent areas or blocks leave nothing to test.
+    kind : {"independent", "sorted", "cases", "tiles", "blocks", "too few", "few maps", "copies"}
+        "sorted" data have no order in time; "too few" independent areas or blocks leave nothing to test, nor do "few
+        maps" of which a stream has kept some samples only. "copies" of rows are one sample each.
     group : array of int, shape (n,), or None
         Number of the group of each sample that counts; None for independent samples.
     worth : float
@@ -80,6 +87,7 @@ def find_dependence(
     also: Sequence[FloatArray],
     *,
     spatial: bool,
+    case: IntArray | None = None,
 ) -> Dependence:
     """Find out which samples belong together from the order and the shape in which they were given.
 
@@ -95,16 +103,44 @@ def find_dependence(
         What one-dimensional data may be sorted by: truth, prediction and standard deviation.
     spatial : bool
         Whether the last two axes are those of a map.
+    case : array of int, shape (n,), optional
+        Number of each sample's case, where there are some samples of each.
     """
     lead = shape[:-2] if spatial else shape[:1]
-    cases = math.prod(lead)
-    if len(shape) > 1 and cases >= FEWEST_CASES:
+    cases = math.prod(lead) if case is None else int(case.max()) + 1
+    if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
         halvings = max(0, math.ceil(math.log2(cases / MOST_GROUPS)))
-        case = np.repeat(np.arange(cases) >> halvings, math.prod(shape) // cases)
-        return _of_groups("cases", z, _counted(case, valid))
+        if case is None:
+            case = np.repeat(np.arange(cases), math.prod(shape) // cases)
+        return _of_groups("cases", z, _counted(case >> halvings, valid))
+    if spatial and case is not None:
+        return Dependence("few maps", None, float(cases), True)
     if spatial:
         return _of_maps(z, (cases, shape[-2], shape[-1]), valid)
     return _of_series(z, also)
+
+
+def find_copies(columns: Sequence[FloatArray]) -> Dependence | None:
+    """Find out whether rows are exact copies of others, as those of overlapping tiles or of repeated passes are.
+
+    Equal predictions alone do not make copies: their truth and standard deviation must be equal too, as good as
+    always. Only if one of a few rows has a copy are all compared.
+    """
+    n = len(columns[0])
+    probes = np.linspace(0, n - 1, min(n, PROBES)).astype(np.int64)
+    if not any(
+        np.count_nonzero(np.all([column == column[probe] for column in columns], axis=0)) > 1
+        for probe in probes
+    ):
+        return None
+    place = np.lexsort(columns)
+    same = [column[place][1:] == column[place][:-1] for column in columns]
+    copies = int(np.count_nonzero(np.all(same, axis=0)))
+    if not COPIES * n <= copies <= MOST_COPIES * n or copies < CERTAIN_COPIES * np.count_nonzero(same[-1]):
+        return None
+    group = np.empty(n, dtype=np.int64)
+    group[place] = np.concatenate([[0], np.cumsum(~np.all(same, axis=0))])
+    return Dependence("copies", group, float(n - copies), True)
 
 
 def worth_of(scores: Sequence[FloatArray], group: IntArray) -> tuple[float, float]:

@@ -92,11 +92,12 @@ def examine(
     target, mean, std, error = (values.astype(np.float64) for values in (target, mean, std, error))
     if not corrupt:
         found += islice(_of_truth(target, mean, std, error), 1)
+    found += _filled_truth(target, error)
     if np.all(std > 0):
         if gaussian and spread_of_means is not None:
             found += islice(_spread_of_means(error, std, spread_of_means), 1)
         elif gaussian:
-            found += islice(_of_std(error, std), 1)
+            found += _std_from_errors(error, std) or list(islice(_of_std(error, std), 1))
         found += islice(_missing_code(target, error / std), 1)
         found += islice(_near_constant(std), 1)
     return tuple(found)
@@ -183,6 +184,44 @@ def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
                 {"factor": factor, "unit": unit},
             )
             return
+
+
+def _std_from_errors(error: FloatArray, std: FloatArray) -> list[Suspicion]:
+    """Recognize standard deviations that were computed from the very errors they are to predict."""
+    size = np.abs(error / std)
+    middle = float(np.median(size))
+    share = float(np.mean(np.abs(size - middle) <= ALIKE * middle))
+    if len(error) < FEWEST or share < 0.9 or std.std() < ALIKE * std.mean():
+        return []
+    return [
+        Suspicion(
+            "std from errors",
+            f"{format_number(100 * share, 2)} % of the errors are {format_number(middle, 2)} times their std, within "
+            f"{format_number(100 * ALIKE)} %: the stds seem to be computed from the errors themselves.",
+            "Pass what was known before the truth was.",
+            {"share": share, "times": middle},
+        )
+    ]
+
+
+def _filled_truth(target: FloatArray, error: FloatArray) -> list[Suspicion]:
+    """Recognize targets that were filled with predictions; equal values that recur, such as 0, are honest."""
+    there = error == 0
+    count = int(np.count_nonzero(there))
+    if len(error) < FEWEST or count < max(10, 0.01 * len(error)) or count == len(error):
+        return []
+    if len(np.unique(target[there])) < 0.5 * count:
+        return []
+    share = count / len(error)
+    return [
+        Suspicion(
+            "filled truth",
+            f"{format_number(100 * share, 2)} % of the errors are exactly 0.",
+            "If the truth was filled with predictions there, or the model has seen it, mask these samples: "
+            "mask=(y_true == y_pred).",
+            {"share": share},
+        )
+    ]
 
 
 def _of_truth(

@@ -17,20 +17,12 @@ has a grade: *fine* (proven to matter less than the limits below), *unclear*, *s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from uq_tracking.inference.dependence import Dependence, find_dependence
+from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.places import SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
 from uq_tracking.inference.verdict import Calibration, Estimate
-from uq_tracking.inputs.forms.mean_std import MeanStd
-from uq_tracking.inputs.predictions import looks_spatial
-from uq_tracking.statistics.groups import plain_labels
-from uq_tracking.statistics.orders import FloatArray, IntArray
 
 SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL, RANKING_LEVEL = 0.98, 0.99, 0.95, 0.975
 ONE = 0.6827
@@ -57,97 +49,6 @@ CERTAIN = 1.432
 """Half-width of a 99.5 % interval, in those of a 95 % one."""
 CENTRED_SHAPE = 1.035
 """Lilliefors' 1 % point times the root of n."""
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """The samples that count, in the order in which they were given; copies, so that the caller may reuse its arrays.
-
-    Attributes
-    ----------
-    rows : dict of array, shape (n,)
-        ``target``, ``mean``, ``std`` and what else the statistics are made of.
-    group : array of int, shape (n,), or None
-        Number of each sample's group, where groups were given.
-    independent : bool
-        Whether the caller decided that samples are independent.
-    shape : tuple of int
-        Shape of the input.
-    valid : bool array of this shape, or None
-        Which of its samples count.
-    spatial : bool
-        Whether the last two axes of the shape are those of a map.
-    members : int or None
-        Number of members, if the standard deviation is the spread of their means alone.
-    """
-
-    rows: Mapping[str, Any]
-    group: IntArray | None
-    independent: bool
-    shape: tuple[int, ...]
-    valid: Any
-    spatial: bool
-    members: int | None = None
-    by: tuple[tuple[str, ...], IntArray] | None = None
-    """Names of the labels of ``by=``, and the place of each sample's label among them."""
-
-    @classmethod
-    def of(cls, data: Any, statistics: Any, kept: Mapping[str, Any] | None = None) -> Samples | None:
-        """Take the ``kept`` rows of predictions, or copy them; None where they have no mean, or are only counted."""
-        rows = {} if statistics.kind != "exact" else data.rows() if kept is None else kept
-        if "mean" not in rows:
-            return None
-        means = data.form.samples if isinstance(data.form, MeanStd) and data.form.member_std is None else None
-        return cls(
-            {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
-            None if data.groups is None else data.select(data.label_codes("groups")[1]),
-            data.independent,
-            data.shape,
-            data.valid,
-            looks_spatial(data.shape),
-            None if means is None else len(means),
-            None if data.by is None else labels_of(data),
-        )
-
-    @property
-    def target(self) -> FloatArray:
-        """Truth."""
-        return np.asarray(self.rows["target"])
-
-    @property
-    def mean(self) -> FloatArray:
-        """Prediction."""
-        return np.asarray(self.rows["mean"])
-
-    @property
-    def std(self) -> FloatArray:
-        """Stated standard deviation."""
-        return np.asarray(self.rows["std"])
-
-    @property
-    def weight(self) -> FloatArray | None:
-        """Weight of each sample, or None."""
-        return self.rows.get("weight")
-
-    def units(self, dependence: Dependence | None) -> IntArray | None:
-        """Return the number of each sample's group, given or found."""
-        return self.group if dependence is None else dependence.group
-
-    def dependence(self) -> Dependence | None:
-        """Find out which samples belong together; None where groups were given, or independence was decided."""
-        if self.group is not None or self.independent:
-            return None
-        error = self.target.astype(np.float64) - self.mean
-        z = error / self.std if np.all(self.std > 0) else error
-        also = (self.target, self.mean, self.std)
-        return find_dependence(z, self.shape, self.valid, also, spatial=self.spatial)
-
-
-def labels_of(data: Any) -> tuple[tuple[str, ...], IntArray]:
-    """Return the names of the labels of ``by=`` that samples have, and the place of each sample's among them."""
-    labels, codes = data.label_codes("by")
-    used, place = np.unique(data.select(codes), return_inverse=True)
-    return tuple(str(label) for label in plain_labels(labels[used])), place
 
 
 @dataclass(frozen=True)
@@ -271,7 +172,8 @@ class Findings:
         """Return the word for what is wrong, the most general first."""
         kind = self.kind_of_scale()
         places = () if self.places is None else self.places.found()
-        if kind is not None and not (kind in OF_TAILS and any(each.quantity == "scale" for each in places)):
+        of_places = kind in OF_TAILS and any(each.quantity == "scale" for each in places)
+        if kind is not None and not of_places and not self.has_opposite_places():
             return kind
         if places:
             return "miscalibrated in places"
@@ -301,6 +203,20 @@ class Findings:
             return "fine"
         order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
         return next(each for each in order if each in found)
+
+    def has_opposite_places(self) -> bool:
+        """Whether some place is off to the other side than the overall scale, and by more."""
+        if self.scale is None or self.places is None:
+            return False
+        overall = math.log(max(self.scale.value, 1e-300))
+        named = [
+            (self.places.strata if each.on == "label" else self.places.parts[each.on])[place]
+            for each in self.places.found()
+            for place in each.named
+            if each.quantity == "scale"
+        ]
+        certain = [part.factor for part in named if part.factor_low > 1 or part.factor_high < 1]
+        return any(overall * math.log(max(each, 1e-300)) < -(overall**2) for each in certain)
 
     def is_explained_by_bias(self) -> bool:
         """Whether errors are too large only because predictions are one-sided."""
@@ -345,8 +261,8 @@ class Findings:
             return "overconfident, most in the tails" if of_bulk <= 2 * log / 3 else "overconfident"
         if scale.high < 1 and not self.dominated and matters:
             return "underconfident"
-        rejected = scale.low > 1 or scale.high < 1 or self.shape_grade in ("slight", "off")
-        if not (rejected and shares):
+        of_size = grade_of_factor(scale.value, scale.low, scale.high)
+        if not shares or not {of_size, self.shape_grade} & {"slight", "off"}:
             return None
         inner = [share for level, share in shares.items() if level < 0.99]
         outer = [share for level, share in shares.items() if level >= 0.99]

@@ -68,6 +68,8 @@ ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
 CURABLE = ("overconfident", "underconfident", "miscalibrated in places")
 """Words for which a recalibration of standard deviations is looked for."""
+CROSSED = 0.001
+"""Share of rows whose quantiles cross, beyond which it is said."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
 
@@ -100,7 +102,7 @@ class RegressionTests(Tests):
     @override
     def verdict(self) -> Verdict:
         suspicions = self.suspicions()
-        if self.dependence is not None and self.dependence.kind == "too few":
+        if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
             return self._too_alike(self.dependence, suspicions)
         if (reason := self.too_little()) is not None:
             return replace(no_verdict(reason), suspicions=suspicions)
@@ -184,7 +186,12 @@ class RegressionTests(Tests):
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations are all that is wrong."""
         samples, places = self.samples, found.places
-        if samples is None or places is None or calibration not in CURABLE:
+        if (
+            samples is None
+            or places is None
+            or calibration not in CURABLE
+            or self.settings.family != "gaussian"
+        ):
             return None
         if found.bias_grade in ("slight", "off") or any(each.is_mistake for each in found.suspicions):
             return None
@@ -412,11 +419,20 @@ class RegressionTests(Tests):
             )
         elif form.std_caveat:
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
+        crossed = int(self.statistics.counts.get("n_crossed", 0))
+        if crossed > CROSSED * self.statistics.counts["n"]:
+            share = words.percent(crossed / self.statistics.counts["n"])
+            caveats.append(f"Quantiles cross in {share} of the rows; they were sorted.")
         if self.samples is None and not is_distribution(self.statistics):
             alike = "" if groups.count(self.statistics) else ", and whether neighboring errors are alike,"
             caveats.append(
                 f"Where standard deviations are wrong{alike} is not tested: these statistics do not keep samples in "
                 "their order."
+            )
+        if self.samples is not None and self.samples.total is not None:
+            caveats.append(
+                "Where standard deviations are wrong, and whether neighboring errors are alike, is tested on "
+                f"{len(self.samples.std):,} of the {self.samples.total:,} samples, evenly spread."
             )
         return caveats
 

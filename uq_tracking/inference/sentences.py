@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from uq_tracking.inference.regression import Few
 
 NOWHERE = ", nor where standard deviations or predictions are small or large"
+UNORDERED = (
+    "neighboring errors are alike, but stored statistics keep no samples in their order; log with groups="
+)
 EVERYWHERE = " In every fifth of the standard deviations and of the predictions it is right within 5 %."
 
 
@@ -61,6 +64,8 @@ def of_bias(found: Findings, settings: Settings) -> str:
 
 def of_dependence(found: Dependence, n: int) -> str:
     """Say how many independent samples these are worth."""
+    if found.kind == "copies":
+        return f"Rows are exact copies of others: {n:,} samples are {int(found.worth):,} different ones."
     worth = _about(found.worth)
     return f"Neighboring errors are alike: {n:,} samples carry as much information as about {worth} independent ones."
 
@@ -71,6 +76,12 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
     if beyond:
         return f"Overconfident: {times}, more than any dependence explains."
     worth = _about(found.worth)
+    if found.kind == "few maps":
+        return (
+            f"Not enough data to judge: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
+            "alike neighboring errors are, since not every pixel is kept. Pass 12 maps, or groups=, a label for each "
+            "region whose errors are alike."
+        )
     reason = (
         f"neighboring errors are alike; the series is worth about {worth} independent samples"
         if found.reach is None

@@ -18,6 +18,8 @@ import numpy as np
 
 from uq_tracking.curves import Curve
 from uq_tracking.curves.spec import RECALIBRATED
+from uq_tracking.inference import Judgement, no_verdict
+from uq_tracking.inference.sentences import UNORDERED
 from uq_tracking.metrics.registry import has_failed
 from uq_tracking.report import Report
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
+JUDGED_BY = ("family", "dof", "unit")
+"""Settings that a verdict on a regression depends on."""
 Settings = Mapping[str, Any]
 """Settings of a report, by name."""
 
@@ -60,9 +64,20 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
             **({"kept": kept} if kept else {}),
             **({"exact": exact} if exact else {}),
         },
+        judgement=_judgement(new, old),
         counted_blocks=new.blocks or old.blocks,
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
     )
+
+
+def _judgement(new: Report, old: Report) -> Judgement | None:
+    """Return the old verdict where it rests on samples that the new report lacks, and on settings that still hold."""
+    was = None if new.samples is not None or old.judgement is None else old.judgement.verdict
+    if was is None or (was.places is None and was.worth is None):
+        return new.judgement
+    if all(new.settings.get(name) == old.settings.get(name) for name in JUDGED_BY):
+        return Judgement(new.noise, was)
+    return new.judgement if was.worth is None else Judgement(new.noise, no_verdict(UNORDERED))
 
 
 def _is_coarser(new: Report, old: Report, name: str) -> bool:

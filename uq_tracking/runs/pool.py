@@ -12,7 +12,9 @@ from uq_tracking.checks import as_names, listing, named_options
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import run_text
+from uq_tracking.inference import Judgement, no_verdict
 from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inference.sentences import UNORDERED
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report, same_targets
 from uq_tracking.runs.read import LoggedRun, logged_runs
@@ -103,6 +105,8 @@ def pool(
     report = score(statistics, common, chosen, about=about, asked=keys)
     if groups is not None:
         report = with_intervals(report, groups, common, chosen, level)
+    elif any(part.report.verdict.worth is not None for part in parts):
+        report = replace(report, judgement=Judgement(report.noise, no_verdict(UNORDERED)))
     pooled = [
         {
             "run": part.name if part.run is None else part.run.stored.uri,

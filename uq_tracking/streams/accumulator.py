@@ -23,6 +23,7 @@ from uq_tracking.evaluation.parts import with_strata
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inference.samples import EvenSamples
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities
@@ -166,6 +167,7 @@ class Accumulator:
         """What was counted; None until the first batch, which decides the task."""
         self._place: tuple[int, int] | None = None
         """Length of the blocks of consecutive samples, and where the first sample is among all, if that is known."""
+        self._even: EvenSamples | None = None
         self._check_fits(list(plugins.tasks().values()))
 
     def _check_fits(self, tasks: Sequence[Task]) -> None:
@@ -263,7 +265,7 @@ class Accumulator:
         """Return the state to add to; IncompatibleStatisticsError if earlier batches were of another task."""
         if self._state is None:
             self._check_fits([task])
-            return State(task, self.settings, self._place)
+            return State(task, self.settings, self._place, self._even)
         if self._state.is_union:
             raise SettingsError(
                 "this accumulator has held the samples of all processes since all_reduce(); reset() it before "
@@ -304,9 +306,10 @@ class Accumulator:
             )
         return data
 
-    def place(self, start: int, samples: int) -> None:
-        """Say where the samples that follow begin among so many, of which others count the rest."""
+    def place(self, start: int, samples: int, origin: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        """Say where the samples that follow begin among so many of an array, of which others count the rest."""
         self._place = (block_length(samples), start)
+        self._even = EvenSamples(samples, start, origin, shape)
 
     def count_nothing(self, task: Task, counts: Mapping[str, int]) -> None:
         """Count a batch without remaining samples, which keeps no maps: the samples left out."""
@@ -544,6 +547,7 @@ class Accumulator:
             digest=state.fingerprint.digest,
             about=about,
             asked=asked,
+            samples=None if state.blocks is None else state.even.samples(),
             blocks=None if state.blocks is None else state.blocks.finished(),
         )
         if tables is not None and plan.options.intervals is not False:

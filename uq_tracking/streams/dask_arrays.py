@@ -177,7 +177,7 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
     da: Any = import_module("dask.array")
 
     if value is None or value is False:
-        return None
+        return value
     if isinstance(value, str):
         if value == BY_CHUNK and name == "groups":
             return BY_CHUNK
@@ -199,7 +199,9 @@ def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Count
     # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
     blocks = {name: array.to_delayed(optimize_graph=False) for name, array in cut.items()}
     strata = {
-        name: label if label is None or isinstance(label, str) else label.to_delayed(optimize_graph=False)
+        name: label
+        if label is None or isinstance(label, str | bool)
+        else label.to_delayed(optimize_graph=False)
         for name, label in labels.items()
     }
     offsets = [np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist() for sizes in truth.chunks]
@@ -208,7 +210,7 @@ def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Count
         own = {name: block[(*place, *(0,) * (block.ndim - len(place)))] for name, block in blocks.items()}
         own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
-        parts.append(count(counting, own, start, (before, truth.size)))
+        parts.append(count(counting, own, (before, truth.size, start, truth.shape)))
         before += math.prod(sizes[k] for sizes, k in zip(truth.chunks, place, strict=True))
     return parts
 
@@ -219,22 +221,26 @@ def _chunks(array: Any, truth: Any) -> tuple[Any, ...]:
 
 
 def _label_of(label: Any, place: tuple[int, ...]) -> Any:
+    if isinstance(label, bool):
+        return label
     if isinstance(label, str):
         return ".".join(map(str, place))
     return label[tuple(k if size > 1 else 0 for k, size in zip(place, label.shape, strict=False))]
 
 
 def _count_block(
-    counting: Counting, arrays: Mapping[str, Any], start: tuple[int, ...], samples: tuple[int, int]
+    counting: Counting,
+    arrays: Mapping[str, Any],
+    place: tuple[int, int, tuple[int, ...], tuple[int, ...]],
 ) -> Accumulator:
-    """Count one chunk, with so many of all ``samples`` before it, on a worker."""
+    """Count one chunk on a worker; ``place`` is samples before it and of all, its first index and the whole shape."""
     piece = dict(arrays)
     if isinstance(piece.get("groups"), str):
         piece["groups"] = np.full(len(piece["y_true"]), piece["groups"])
     try:
-        return counting.count([piece], samples)
+        return counting.count([piece], place)
     except InvalidValueError as error:
-        raise InvalidValueError(f"in the block starting at {start}: {error}") from error
+        raise InvalidValueError(f"in the block starting at {place[2]}: {error}") from error
 
 
 def _read_block(make: Make, options: Mapping[str, Any], block: Mapping[str, Any]) -> Predictions:

@@ -55,8 +55,8 @@ class Counting:
     read: Callable[[Any], Any]
     options: Mapping[str, Any]
 
-    def count(self, pieces: Iterable[Any], start: Sequence[int] = ()) -> Accumulator:
-        """Count pieces, the first of which begins at the sample ``start[0]`` of ``start[1]`` if that is known."""
+    def count(self, pieces: Iterable[Any], start: Sequence[Any] = ()) -> Accumulator:
+        """Count pieces; ``start`` is what ``Accumulator.place`` takes, if that is known."""
         counted = Accumulator(**self.options)
         if start:
             counted.place(*start)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
+from uq_tracking.inference.samples import EvenSamples
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import Arrays, prefixed, under
@@ -40,10 +41,20 @@ class State:
         The accumulator's.
     place : (int, int), optional
         Where the first sample is among all, as for `BlockCounter`.
+    even : EvenSamples, optional
+        The same for samples that are kept.
     """
 
-    def __init__(self, kind: Task, settings: Mapping[str, Any], place: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        kind: Task,
+        settings: Mapping[str, Any],
+        place: tuple[int, int] | None = None,
+        even: EvenSamples | None = None,
+    ) -> None:
         self.kind, self.settings = kind, settings
+        self.even = EvenSamples() if even is None else even
+        """Some of the samples; of others, such as those counted on a device, nothing is known."""
         self.is_union = False
         """Whether these are the samples of all processes."""
         self.collector: SketchCollector | RowCollector | None = None
@@ -90,8 +101,10 @@ class State:
         check_image_count(data.shape, images)
         chosen = self.maps.choose(data.shape)
         collector = self._open(data.facts)
-        codes = {name: data.label_codes(name) for name in LABELS if getattr(data, name) is not None}
-        for rows in data.row_blocks():
+        codes: dict[str, Any] = {
+            name: data.label_codes(name) for name in LABELS if getattr(data, name) is not None
+        }
+        for rows in self.even.passing(data, codes):
             collector.add(rows)
             if self.blocks is not None:
                 self.blocks.add(rows)
@@ -210,6 +223,7 @@ class State:
                 self.blocks.merge(other.blocks)
             else:
                 self.blocks = None
+        self.even.merge(other.even)
         self.maps.merge(other.maps)
         self.about = other.about or self.about
         self.batches += other.batches
@@ -234,6 +248,7 @@ class State:
         }
         if self.collector is not None:
             arrays |= prefixed("collector", self.collector.to_arrays())
+            arrays |= prefixed("even", self.even.to_arrays())
         if self.blocks is not None:
             arrays |= prefixed("blocks", self.blocks.to_arrays())
         if self.classes is not None:
@@ -254,6 +269,7 @@ class State:
         self.maps.load(under("maps", arrays))
         if (facts := state["facts"]) is not None:
             self._open(facts).load(under("collector", arrays))
+            self.even.load(under("even", arrays))
             blocks, sums = under("blocks", arrays), under("classes", arrays)
             self.classes = ClassSums.from_arrays(sums) if sums else None
             if self.blocks is not None and blocks:
