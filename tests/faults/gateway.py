@@ -3,7 +3,8 @@
 ``python -m tests.faults.gateway PORT TARGET_PORT FOLDER``: serves ``PORT`` and passes requests on. The file
 ``FOLDER/mode`` says what happens to requests other than ``/health``, which is always well: ``pass``, a status
 (``500``), ``slow SECONDS``, ``garbage``, ``half``, ``hang``, ``status 503 /path`` for the paths that hold a text,
-``forbid TEXT`` for the requests that hold one, ``later`` (429 for a day), ``empty`` (200 and ``{}``; with a word, for
+``forbid TEXT`` for the requests that hold one, ``once MODE`` for the next
+request only, ``later`` (429 for a day), ``empty`` (200 and ``{}``; with a word, for
 the paths that end in it), ``redirect URL``, or answers without an end: ``drip``, ``endless``, ``bomb`` (3 MB that
 unpack to 3 GB).
 """
@@ -66,6 +67,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _handle(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         mode = ["pass"] if self.path.startswith("/health") else self.server.mode()
+        if mode[0] == "once":
+            (self.server.folder / "mode").write_text("pass")
+            mode = mode[1:]
         if mode[0] == "status":
             mode = [mode[1]] if mode[2] in self.path else ["pass"]
         if mode[0] == "forbid":

@@ -64,6 +64,7 @@ def main(arguments: dict[str, Any]) -> None:
     found.run = run if isinstance(run, str) else run.id if arguments.get("sdk") == "wandb" else run.logdir
     (folder / "run").write_text(found.run)
     options = {"run": run, "method": "m", "split": arguments.get("split")}
+    beside = opened({**arguments, "experiment": arguments["beside"]}) if "beside" in arguments else None
     for step in range(arguments["steps"]):
         pause(f"step{step}")
         if step == 3 and arguments.get("clock"):
@@ -71,6 +72,10 @@ def main(arguments: dict[str, Any]) -> None:
         _log(uq, step, found, {**options, "step": step})
         with (folder / "done").open("a") as done:
             done.write(f"{step}\n")
+        if beside is not None:  # a run that nothing disturbs
+            _log(
+                uq, step, Found(raised=found.raised), {**options, "run": beside, "step": step, "strict": True}
+            )
         if step == 2 and arguments.get("workers"):
             work_together(run, found, *arguments["workers"])
         time.sleep(arguments.get("every", 0.0))

@@ -127,6 +127,8 @@ def run_fault(store: Store, folder: Path, fault: Fault) -> Row:
     row = _run(store, folder / "job", fault, store.deadline)
     found = store.content(fault.instead((folder / "job" / "run").read_text()))
     row.differing = differences(fault.compare(store.calm[options]), fault.compare(found))
+    if len(told := [text for text in row.warned if not text.startswith("finish: ")]) > 1:
+        row.differing.append(f"{len(told)} warnings")
     if (more := row.memory - store.calm_memory[options]) > MEMORY:
         row.differing.append(f"the job needed {more:.0f} MB more")
     return row

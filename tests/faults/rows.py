@@ -33,6 +33,7 @@ ANSWERS = (
     ("403", "403"),
     ("404 from a proxy", "404"),
     ("garbage instead of JSON", "garbage"),
+    ("garbage to one request", "once garbage"),
     ("truncated responses", "half"),
     ("never responds", "hang"),
     ("each request takes 0.3 s", "slow 0.3"),
@@ -60,6 +61,16 @@ def on_mlflow_server(folder: Path) -> Rows:
                 well,
                 "exit",
                 syncs=2,
+            ),
+        )
+        beside = store.new()["experiment"]
+        yield (
+            store,
+            Fault(
+                "403 to one run; strict calls to another are taken",
+                lambda: http.mode(f"forbid {newest_run(store, beside)}")(),
+                well,
+                job={"beside": beside},
             ),
         )
         refused = http.mode("status 503 mlflow-artifacts")
@@ -95,10 +106,7 @@ def deleted_run(store: Store, folder: Path) -> Fault:
     uri = store.arguments["tracking_uri"]
 
     def delete() -> None:
-        client = mlflow.MlflowClient(uri)
-        experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-        newest = client.search_runs(experiments, order_by=["attributes.start_time DESC"], max_results=1)[0]
-        client.delete_run(newest.info.run_id)
+        mlflow.MlflowClient(uri).delete_run(newest_run(store))
 
     return Fault(
         "the run is deleted",
@@ -108,6 +116,17 @@ def deleted_run(store: Store, folder: Path) -> Fault:
         compare=lambda content: since(2, {**content, "run": {}, "tags": without_origin(content["tags"])}),
         loses="equal from the deletion on, in a new run that names it",
     )
+
+
+def newest_run(store: Store, *others: str) -> str:
+    """Return the id of the run that was made last, in none of these other experiments."""
+    import mlflow
+
+    client = mlflow.MlflowClient(store.arguments["tracking_uri"])
+    experiments = {experiment.experiment_id for experiment in client.search_experiments()}.difference(others)
+    order = ["attributes.start_time DESC"]
+    found: str = client.search_runs(sorted(experiments), order_by=order, max_results=1)[0].info.run_id
+    return found
 
 
 def without_origin(tags: dict[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import zip_longest
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
@@ -84,7 +85,7 @@ class _Laid:
     pieces: tuple[Piece, ...]
     right: bool
 
-    @property
+    @cached_property
     def width(self) -> int:
         texts = (*self.heading, *(part for text, _ in self.pieces for part in text.split("\n")))
         return max(map(cell_len, texts))
