@@ -42,8 +42,8 @@ LEGEND = """
   when it ended, more than were spooled if the tracker's own writer does not recover within the program. At exit it
   keeps trying for the deadline at most (**exit**: how long the interpreter took to exit, W&B's own shutdown
   included); `sync` sends the rest.
-- **after `sync`**: "equal" also says that the job warned once at most and, for an MLflow server, that it needed at most
-  100 MB more memory than the undisturbed one.
+- **after `sync`**: "equal" also says that the job warned once at most and, for an MLflow server, that it needed at
+  most 100 MB more memory than the undisturbed one.
 """
 
 

@@ -304,7 +304,7 @@ def fallback_target(method: str | None, split: str | None, step: int | None) -> 
     here = vars(_of_process(os.getpid()))
     stamp = here.setdefault("stamp", f"{datetime.now():%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}")
     known: dict[Any, list[tuple[FolderRun, set[str | None]]]] = here.setdefault("runs", {})
-    runs = known.setdefault((method or "run", next(places(), None)), [])
+    runs = known.setdefault((method or "run", next(iter(places()), None)), [])
     is_new = not runs or not runs[-1][0].path.is_dir() or (step is None and split in runs[-1][1])
     if is_new:
         name = f"{stamp}-{slug(method or 'run')}" + (f"+{len(runs) + 1}" if runs else "")

@@ -27,18 +27,20 @@ ROOMY = 512 * 2**20
 """Free space, in bytes, that is enough for the files of any call."""
 
 
-def places() -> Iterator[Path]:
+def places() -> list[Path]:
     """Folders for reports that no tracker has, in the order they are tried.
 
     ``./uq_runs``, the user's state directory, and the user's own folder in the temporary directory. None of them has
     to exist or be writable.
     """
+    found = []  # no generator: an interruption while one is closed is lost
     with suppress(OSError):  # the working directory may have been deleted
-        yield Path.cwd() / FOLDER
+        found.append(Path.cwd() / FOLDER)
     with suppress(OSError, RuntimeError):  # no home
-        yield Path(platformdirs.user_state_dir("uq_tracking", appauthor=False)).absolute() / FOLDER
+        found.append(Path(platformdirs.user_state_dir("uq_tracking", appauthor=False)).absolute() / FOLDER)
     with suppress(OSError):  # no temporary directory
-        yield Path(tempfile.gettempdir()).absolute() / f"uq_tracking-{_USER}" / FOLDER
+        found.append(Path(tempfile.gettempdir()).absolute() / f"uq_tracking-{_USER}" / FOLDER)
+    return found
 
 
 def in_first_place(use: Callable[[Path], T]) -> T:
