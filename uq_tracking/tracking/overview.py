@@ -236,7 +236,8 @@ def description(report: Report, split: str | None = None) -> Description:
     shown = tuple(named[key] for key in COLUMNS if key in named)
     plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
     of_split = f"**{markdown_escaped(split)}:** " if split else ""
-    title = f"{table.title}; {scored_as(report)}; *by chance*: what a calibrated forecast would score on the same amount of data."
+    by_chance = "*by chance*: what a calibrated forecast would score on the same amount of data."
+    title = f"{table.title}; {scored_as(report)}; {by_chance}"
     figures = {
         figure_name(spec.name, split): spec.name.replace("_", " ")
         for spec in plugins.figures(report.task).values()
