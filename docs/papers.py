@@ -142,7 +142,7 @@ def compressed(path: Path) -> str:
         plain = picture.convert("RGB")
         if plain.width > WIDTH:
             plain = plain.resize((WIDTH, round(plain.height * WIDTH / plain.width)), Image.Resampling.LANCZOS)
-        plain.save(PICTURES / path.name, optimize=True)
+        plain.quantize(256, dither=Image.Dither.NONE).save(PICTURES / path.name, optimize=True)
     return path.name
 
 

@@ -342,6 +342,8 @@ class Study:
         stem = "-".join(re.findall(r"\w+", f"{self.paper} {item}"))
         number = sum(drawing.item == item for drawing in self._drawings)
         file = f"{stem}-{number + 1}.png" if number else f"{stem}.png"
+        if self.size == "test":
+            figure.set_layout_engine("none")  # which takes most of the time
         figure.savefig(place / file, dpi=self.pick("figure", "figure", 50))
         self._drawings.append(Drawing(item, f"figures/{file}", caption))
 

@@ -213,9 +213,10 @@ def trained(study: Study, data: Conditional) -> dict[str, npt.ArrayLike]:
     fit(networks, x[..., None], y, gaussian_loss, effort, watch)
     fine = np.linspace(*data.domain, 2001)
     means, stds = moments(networks.predict(fine[:, None]))
+    two_modes = len(data.components(x[0])[0]) > 1  # their ridges take longer to find
     hidden, energy_effort = study.pick(
-        ((48,) * 3, Effort(20, 32, 40, 4e-3)),
-        ((48,) * 3, Effort(16, 32, 32, 5e-3)),
+        ((48,) * 3, Effort(40 if two_modes else 20, 32, 48 if two_modes else 40, 4e-3)),
+        ((48,) * 3, Effort(32 if two_modes else 16, 32, 40 if two_modes else 32, 5e-3)),
         ((32,) * 2, Effort(10, 128, 32, 1e-2)),
     )
     model = Energy(float(y.min()) - ROOM, float(y.max()) + ROOM, hidden, first, len(seeds))
