@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import finite
-from uq_tracking.tracking.folder import FolderRun, FolderStore
+from uq_tracking.tracking.folder import KeptRun
 from uq_tracking.tracking.journal import csv_of
 from uq_tracking_tensorboard.events import EventWriter, Writer
 
@@ -24,11 +23,8 @@ if TYPE_CHECKING:
 
     from uq_tracking.curves import Curve
 
-KEPT = "uq"
-"""The subfolder of a run's folder for what event files cannot hold."""
 
-
-class TensorBoardRun(FolderRun):
+class TensorBoardRun(KeptRun):
     """The run in the folder ``path``.
 
     Parameters
@@ -41,16 +37,9 @@ class TensorBoardRun(FolderRun):
     """
 
     def __init__(self, path: Path, writer: Writer | None = None) -> None:
-        self.folder = path.absolute()
-        super().__init__(self.folder / KEPT)
-        self.uri = f"tensorboard:{self.folder}"
+        super().__init__(path, "tensorboard")
         self._given = writer
         self._own: EventWriter | None = None
-
-    @property
-    def place(self) -> str:
-        """The folder that contains the run's folder; see `Run`."""
-        return str(self.folder.parent)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Draw the numbers that are new; without a step, at each one's last step; see `Run`."""
@@ -109,11 +98,6 @@ class TensorBoardRun(FolderRun):
         if self._own is not None:
             self._own.close()
             self._own = None
-
-    def _check_exists(self) -> None:
-        if not self.folder.is_dir():
-            raise RunNotFoundError(f"{self.folder} holds no run; was it moved or deleted?")
-        FolderStore(self.folder).open(KEPT, self.folder.name)
 
     def _draw(self, name: str, figure: Figure) -> None:
         """Add an image, unless it is the one that is kept."""

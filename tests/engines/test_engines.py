@@ -163,7 +163,10 @@ def test_the_lines_of_the_page_run(spark, ray, tmp_path, monkeypatch):
     for block in blocks:
         script = f"import numpy as np\nimport uq_tracking as uq\npaths = {paths}\n{block}"
         names = {"__name__": "page"}
-        exec(compile(script.replace("ProcessPool", "ThreadPool"), "scale.md", "exec"), names)
+        here = script.replace("ProcessPool", "ThreadPool").replace(
+            "forecasts.parquet", str(tmp_path / "forecasts.parquet")
+        )
+        exec(compile(here, "scale.md", "exec"), names)
         reports.append(names["report"])
     assert [report.counts["n"] for report in reports] == [N, N, 2 * N]
     assert reports[0].provenance["digest"] == reports[1].provenance["digest"]

@@ -36,6 +36,8 @@ class Directory:
         yield run
         shutil.move(elsewhere, run.path)
 
+    refusal = outage
+
 
 class TestRun(Directory, RunContract):
     pass

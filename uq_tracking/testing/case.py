@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from uq_tracking.curves import Curve
+from uq_tracking.errors import PermissionDeniedError
 from uq_tracking.inputs import Predictions
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.health import forget_health
@@ -70,6 +71,25 @@ class BackendCase:
     def outage(self, store: RunStore, run: Run) -> AbstractContextManager[Run]:
         """Make the tracker fail; yield the run that then sees the failure."""
         raise NotImplementedError("make the tracker fail")
+
+    @contextmanager
+    def refusal(self, store: RunStore, run: Run) -> Iterator[Run]:
+        """Make the tracker refuse this run and no other; yield the run that sees it.
+
+        By default every write raises what a run that may not be written raises; override it with the tracker's own
+        refusal, for example by deleting the run.
+        """
+
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionDeniedError("this run may not be written")
+
+        writes = ("log_scalars", "log_file", "set_tags", "seal", "log_curve", "log_figure", "log_map")
+        vars(run).update(dict.fromkeys(writes, refuse))
+        try:
+            yield run
+        finally:
+            for name in writes:
+                del vars(run)[name]
 
     def fill(self, store: RunStore, count: int) -> None:
         """Create many runs, named ``run 0``, ``run 1`` ...; override if the tracker has a faster way."""

@@ -14,7 +14,13 @@ import pytest
 
 from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.report import Report
-from uq_tracking.testing.case import BackendCase, sample_curve, sample_figure, sample_predictions
+from uq_tracking.testing.case import (
+    BackendCase,
+    run_id_of,
+    sample_curve,
+    sample_figure,
+    sample_predictions,
+)
 from uq_tracking.tracking.backend import Run, RunStore
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.deadline import Budget
@@ -260,6 +266,25 @@ class RunContract(BackendCase):
         if self.capabilities.files:
             read = Report.from_json(store.fetch(run_id, "uq/report.json", tmp_path / "fetched"))
             assert read == report
+
+    def test_a_run_that_is_refused_does_not_hold_back_another_of_the_same_place(
+        self, store: RunStore, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        quick: dict[str, Any] = {
+            "method": "m",
+            "figures": False,
+            "maps": False,
+            "deadline": self.capabilities.patience,
+        }
+        with self.writing(store, name="other") as other:
+            with self.writing(store, run_id) as run, self.refusal(store, run) as refused:
+                assert refused.place == other.place
+                with pytest.warns(TrackingWarning, match="Everything is kept in"):
+                    log(sample_predictions(), run=refused, **quick)
+                report = log(sample_predictions(), run=other, strict=True, **quick)
+            other_id = run_id_of(other)
+        assert logged_scores(report).items() <= self.stored(store, other_id).scalars.items()
 
     def _content(self, store: RunStore, run_id: str, name: str, tmp_path: Path) -> bytes:
         return store.fetch(run_id, name, tmp_path / "fetched").read_bytes()

@@ -10,6 +10,8 @@
         uq/...            report, statistics, predictions
 
 Files are replaced whole and lines appended whole, so concurrent writers need no lock.
+
+For backends of others: `KeptRun` and `KeptStore` are the base of those whose tracker keeps each run in a folder.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ import re
 import shutil
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from uq_tracking._version import __version__
-from uq_tracking.errors import BackendError, RunNotFoundError, printable, warn
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, name_parts
 from uq_tracking.tracking.journal import Journal, JournalRun, Line, journal_at, moment
@@ -72,7 +76,7 @@ class FolderRun(JournalRun):
         self._check_exists()
         target = _stored_path(self.path, name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(target, content)
+        write_whole(target, content)
         return name
 
     def link(self) -> str | None:
@@ -149,7 +153,7 @@ class FolderStore(RunStore):
         if not (folder / RUN_FILE).is_file():
             folder.mkdir(parents=True, exist_ok=True)
             head = {"id": run_id, "name": name, "status": "finished", "created": moment()}
-            _write_whole(
+            write_whole(
                 folder / RUN_FILE, (json.dumps(head | {"tags": dict(tags or {})}, indent=1) + "\n").encode()
             )
         return FolderRun(folder)
@@ -163,6 +167,191 @@ class FolderStore(RunStore):
         if not (folder / RUN_FILE).is_file():
             raise RunNotFoundError(f"{self.path} has no run {run_id!r}; list them with `ls {self.path}`")
         return folder
+
+
+KEPT = "uq"
+"""The subfolder of a tracker's run for what the tracker does not hold."""
+
+
+class KeptRun(FolderRun):
+    """A run of a tracker that keeps each run in a folder: what the tracker does not hold is kept in its ``uq``.
+
+    A subclass draws in the tracker what is new, then calls the method of this class, which keeps it.
+
+    Parameters
+    ----------
+    folder : Path
+        The tracker's folder of the run, which has to exist.
+    scheme : str
+        Scheme of the tracker's addresses.
+    """
+
+    def __init__(self, folder: Path, scheme: str) -> None:
+        self.folder = folder.absolute()
+        super().__init__(self.folder / KEPT)
+        self.uri = f"{scheme}:{self.folder}"
+
+    @property
+    def place(self) -> str:
+        """The folder that contains the run's folder; see `Run`."""
+        return str(self.folder.parent)
+
+    def start(self) -> None:
+        """Write what the tracker recognizes a new run by."""
+
+    def close(self) -> None:
+        """Release what is open for writing."""
+
+    def _check_exists(self) -> None:
+        if not self.folder.is_dir():
+            raise RunNotFoundError(f"{self.folder} holds no run; was it moved or deleted?")
+        FolderStore(self.folder).open(KEPT, self.folder.name)
+
+
+class KeptStore(RunStore):
+    """The runs below ``path`` of a tracker that keeps each in a folder; a run's id is its path relative to it.
+
+    Attributes
+    ----------
+    scheme, tracker : str
+        Scheme of the tracker's addresses, and its name in messages.
+    evidence : str
+        What a folder of a run holds, in messages.
+    """
+
+    scheme: ClassVar[str]
+    tracker: ClassVar[str]
+    evidence: ClassVar[str]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    @abstractmethod
+    def is_run(self, folder: Path) -> bool:
+        """Whether a folder is a run of the tracker."""
+
+    @abstractmethod
+    def folders(self) -> Iterable[Path]:
+        """Find the folders of all runs below ``path``."""
+
+    @abstractmethod
+    def started(self, folder: Path) -> float:
+        """Return when a run began, in seconds; FileFormatError if it is damaged, which leaves it out."""
+
+    @abstractmethod
+    def last_scalars(self, folder: Path) -> dict[str, float]:
+        """Read the last value of every number that the tracker itself holds."""
+
+    @abstractmethod
+    def opened(self, folder: Path) -> KeptRun:
+        """Open a run for writing."""
+
+    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
+        """List the runs by their beginning; the tracker has no filter expressions; see `RunStore`."""
+        if where is not None:
+            raise BackendError(
+                f"{self.tracker} has no filters; omit {where!r}, or name a run with {self.scheme}:FOLDER/RUN"
+            )
+        return self._listed()
+
+    def _listed(self) -> Iterator[StoredRun]:
+        """Readable runs; one damaged run does not hide the others."""
+        begun: dict[Path, float] = {}
+        for folder in self.folders():
+            try:
+                begun[folder] = self.started(folder)
+            except FileFormatError as error:
+                _leave_out(error)
+        for folder in sorted(begun, key=lambda folder: (begun[folder], folder)):
+            try:
+                yield self._stored(folder, begun[folder])
+            except FileFormatError as error:
+                _leave_out(error)
+
+    def _stored(self, folder: Path, started: float) -> StoredRun:
+        run_id, kept = folder.relative_to(self.path).as_posix(), _kept(folder)
+        scalars = {
+            name: value
+            for name, value in self.last_scalars(folder).items()
+            if not (folder / KEPT / f"{name}.csv").is_file()  # a curve, whose axis is not a training step
+        }
+        return StoredRun(
+            uri=f"{self.scheme}:{folder}",
+            run_id=run_id,
+            name=run_id if kept is None else kept.name,
+            status="unknown",  # folders do not say whether more will come
+            tags={} if kept is None else kept.tags,
+            scalars=scalars if kept is None else {**scalars, **kept.scalars},
+            created=datetime.fromtimestamp(started, timezone.utc).isoformat(),
+        )
+
+    def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
+        """Last values, and those this package wrote at every step; see `RunStore`."""
+        folder = self._folder(run.run_id)
+        ours = {} if (kept := _kept(folder)) is None else FolderStore(folder).series(kept)
+        names = {name for _, name in ours}
+        return ours | {key: value for key, value in super().series(run).items() if key[1] not in names}
+
+    def files(self, run_id: str) -> list[str]:
+        """List the files kept beside the tracker's; see `RunStore`."""
+        folder = self._folder(run_id)
+        return [] if _kept(folder) is None else FolderStore(folder).files(KEPT)
+
+    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
+        """Copy one kept file; see `RunStore`."""
+        run_folder = self._folder(run_id)
+        if _kept(run_folder) is None:
+            raise FileNotFoundError(f"run {run_id} in {self.path} keeps no files, so no {name!r}")
+        return FolderStore(run_folder).fetch(KEPT, name, folder)
+
+    def lines(self, run_id: str) -> Sequence[Line]:
+        """Return what is kept besides scalars and tags; see `RunStore`."""
+        folder = self._folder(run_id)
+        return () if _kept(folder) is None else FolderStore(folder).lines(KEPT)
+
+    def size(self, run_id: str, name: str) -> int | None:
+        """Size of a kept file in bytes; None if there is none."""
+        folder = self._folder(run_id)
+        return None if _kept(folder) is None else FolderStore(folder).size(KEPT, name)
+
+    def reopen(self, run_id: str) -> KeptRun:
+        """Open the run with this id; see `RunStore`."""
+        return self.opened(self._folder(run_id))
+
+    def create(self, name: str, tags: Mapping[str, str] | None = None) -> KeptRun:
+        """Create a run in a new folder of that name, with a number appended if needed."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        for number in count(1):
+            folder = self.path / (slug(name) if number == 1 else f"{slug(name)}-{number}")
+            try:
+                folder.mkdir()
+                break
+            except FileExistsError:
+                continue
+        FolderStore(folder).open(KEPT, name, tags)
+        run = self.opened(folder)
+        run.start()
+        return run
+
+    def close_run(self, run: Run) -> None:
+        """Close what the run has open."""
+        if isinstance(run, KeptRun):
+            run.close()
+
+    def _folder(self, run_id: str) -> Path:
+        folder = self.path if run_id == "." else self.path.joinpath(*name_parts(run_id))
+        if not self.is_run(folder):
+            raise RunNotFoundError(f"{self.path} has no run {run_id!r}: there are no {self.evidence}")
+        return folder
+
+
+def _leave_out(error: FileFormatError) -> None:
+    warn(f"run skipped: {printable(str(error))}")
+
+
+def _kept(folder: Path) -> StoredRun | None:
+    """Return what this package keeps beside the tracker's files, if it has written to the run."""
+    return next((run for run in FolderStore(folder).runs() if run.run_id == KEPT), None)
 
 
 class FolderBackend(Backend):
@@ -220,8 +409,8 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return False
 
 
-def _write_whole(path: Path, content: bytes | Path) -> None:
-    """Put a file in place, or a copy of one; readers see the old one or the new one, never a part."""
+def write_whole(path: Path, content: bytes | Path) -> None:
+    """Put content, or a copy of a file, in place; readers see the old file or the new one, never a part."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         if isinstance(content, bytes):

@@ -34,6 +34,8 @@ class TensorBoard:
         yield TensorBoardRun(run.folder)
         shutil.move(elsewhere, run.folder)
 
+    refusal = outage
+
 
 class Adopted(TensorBoard):
     """Runs that are written to through a writer which is open on them."""
