@@ -35,9 +35,9 @@ statistics            3350    2350      16    13
 streams               1250     760       8     7
 tables                 710     430       4     4
 tasks                  405     360       4     2
-testing                595     420       6     5
-tracking              2935    1950      17    17
-total                32660   20540     200   164
+testing                631     420       6     5
+tracking              3048    1950      17    17
+total                32809   20540     200   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
