@@ -73,6 +73,8 @@ Raised for comparison, top and tracking by colors that methods have everywhere, 
 views.
 Raised for inference by a file and 270 lines, for streams and runs by a few: samples that streams keep, so that they
 are judged as arrays are; copies of rows, truth filled with predictions, and stds made of errors are recognized.
+Raised for inputs, streams, by a file, and top: tables and batches read in pieces, on Spark, Ray, dask and databases.
+Raised for tracking by a base for trackers that keep folders (their plugins shrink), for testing by a refused run.
 """
 
 TOP, TOTAL = "top", "total"
