@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError, RunNotFoundError, redact
-from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
+from uq_tracking.tracking.backend import Run, RunStore, StoredRun, finite, name_parts
 from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking_mlflow import view
 from uq_tracking_mlflow.connection import Connection, StoredArtifacts, experiment_link, read_run
@@ -184,6 +184,6 @@ def _stored_run(run: StoredEntity) -> StoredRun:
         name=info.run_name or "",
         status=info.status.lower(),
         tags=dict(run.data.tags),
-        scalars=dict(run.data.metrics),
+        scalars=finite(run.data.metrics),
         color=run.data.tags.get(COLOR_TAG),
     )

@@ -188,9 +188,19 @@ class MLflowRun(Run):
         return place_of(self._client)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Write the numbers that are new; without a step, at each one's last step; see `Run`."""
+        """Write the numbers that are new; without a step, at each one's last step; see `Run`.
+
+        NaN hides a number that the run has, which MLflow cannot delete.
+        """
+        hidden = {
+            name: value
+            for name, value in scalars.items()
+            if math.isnan(value) and math.isfinite(self._known.data.metrics.get(name, math.nan))
+        }
         with self.batch():
-            self._waiting.scalars.update({(step, name): value for name, value in finite(scalars).items()})
+            self._waiting.scalars.update(
+                {(step, name): value for name, value in {**finite(scalars), **hidden}.items()}
+            )
 
     def log_curve(self, name: str, curve: Curve) -> None:
         """Write the curve as a metric over integer steps, which the charts overlay run by run.
@@ -411,7 +421,8 @@ class MLflowRun(Run):
             self._call("logging", lambda: self._log_batches(at_once))
             self._is_fresh = False
         self._tagged.update(batch.tags)
-        self._final.update({key: value for (step, key), value in batch.scalars.items() if step is None})
+        sent = {key: value for (step, key), value in batch.scalars.items() if step is None}
+        self._final.update(finite(sent))
         series.sent(batch, latest)
 
     def unconfirmed(self) -> Mapping[int, Mapping[str, float]]:

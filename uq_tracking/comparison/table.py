@@ -160,7 +160,7 @@ def _method_cell(facts: Facts, name: str, metric: Metric) -> Cell:
         of=len(runs),
         interval=runs[0].report.intervals.get(metric.key)
         if len(runs) == 1
-        else _over_runs(values, facts.level),
+        else _over_runs(values, facts.level, metric),
         rank=rank,
         worst_rank=None if rank is None else last,
         mark=_mark(rank, last, name in facts.tied_with_best.get(metric.key, ())),
@@ -170,12 +170,12 @@ def _method_cell(facts: Facts, name: str, metric: Metric) -> Cell:
     )
 
 
-def _over_runs(values: Sequence[float], level: float) -> tuple[float, float] | None:
-    """Return Student's interval of the mean over runs; None of fewer than three."""
+def _over_runs(values: Sequence[float], level: float, metric: Metric) -> tuple[float, float] | None:
+    """Return Student's interval of the mean over runs, within the metric's bounds; None of fewer than three."""
     if len(values) < MANY_RUNS or not math.isfinite(fmean(values)):
         return None
     half = float(special.stdtrit(len(values) - 1, (1 + level) / 2)) * stdev(values) / math.sqrt(len(values))
-    return fmean(values) - half, fmean(values) + half
+    return max(fmean(values) - half, metric.bounds[0]), min(fmean(values) + half, metric.bounds[1])
 
 
 def _mark(rank: int | None, last: int | None, is_tied: bool) -> Mark | None:

@@ -42,6 +42,7 @@ from uq_tracking.tracking.names import (
     figure_name,
     file_name,
     map_name,
+    scalar_name,
     tag_name,
     worst_name,
 )
@@ -185,6 +186,8 @@ def _scores(content: Content) -> Write:
     report, split = content.report, content.split
     scores = logged_scores(report, split, content.options.scores, content.shown)
     scalars = finite({**scores, **recalibrated_scores(content)})
+    if content.seal:  # the run may show scores that are undefined now: a tracker that can hide numbers does
+        scalars |= {scalar_name(key, split, report.task): math.nan for key in report.undefined}
     tags = {SCHEMA_TAG: str(report.provenance["schema"]), VERSION_TAG: str(report.provenance["version"])}
     if content.options.method is not None:
         tags[METHOD_TAG] = content.options.method

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import mlflow
+import numpy as np
 import pytest
 
+import uq_tracking as uq
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.resolve import open_store
 
@@ -113,3 +115,23 @@ def test_downloads_are_quiet(run_id, experiment_name, tmp_path, capfd):
     capfd.readouterr()
     assert store.fetch(run_id, "uq/report.json", tmp_path / "new").read_text() == "{}"
     assert capfd.readouterr().err == ""
+
+
+def test_a_score_that_rescoring_leaves_undefined_is_hidden(in_experiment, experiment, experiment_name):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=200)
+    with mlflow.start_run() as run:
+        uq.log(truth, 3 * rng.normal(size=200), np.ones(200), figures=False, strict=True, deadline=120)
+
+    def shown():
+        return mlflow.MlflowClient().get_run(run.info.run_id).data.metrics["uq/nll"]
+
+    before = shown()
+    uq.rescore(f"mlflow:{experiment_name}", family="uniform").raise_failures()
+    assert np.isfinite(before)
+    assert np.isnan(shown())
+    (stored,) = open_store(f"mlflow:{experiment_name}")[0].runs()
+    assert "uq/nll" not in stored.scalars
+    assert "uniform" in stored.tags["uq.settings"]
+    uq.rescore(f"mlflow:{experiment_name}", family="gaussian").raise_failures()
+    assert shown() == before
