@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
-from uq_tracking.checks import as_names, check_choice, check_flag
+from uq_tracking.checks import as_names, check_choice, check_flag, value_text
 from uq_tracking.errors import SettingsError
 
 Family = Literal["gaussian", "laplace", "uniform", "logistic", "student_t"]
@@ -33,6 +33,16 @@ def check_level(level: float) -> None:
     require_number("level", level)
     if not 0 < level < 1:
         raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
+
+
+LONGEST_UNIT = 100
+"""Characters of a unit, which stands at every score and on every axis."""
+
+
+def check_unit(unit: object) -> None:
+    """Raise SettingsError for an invalid unit of the target."""
+    if unit is not None and not (isinstance(unit, str) and len(unit) <= LONGEST_UNIT):
+        raise SettingsError(f"unit is {value_text(unit)}; pass text such as 'm', or None")
 
 
 MOST_BINS = 500
@@ -69,8 +79,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("alpha", "n_bins", "dof"):
             require_number(name, getattr(self, name))
-        if self.unit is not None and not isinstance(self.unit, str):
-            raise SettingsError(f"unit is {self.unit!r}; pass text such as 'm', or None")
+        check_unit(self.unit)
         if not 0 < self.alpha <= 1:
             raise SettingsError(f"alpha is {self.alpha}; pass a share of the samples, in (0, 1]")
         if not 1 <= self.n_bins <= MOST_BINS or int(self.n_bins) != self.n_bins:

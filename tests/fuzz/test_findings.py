@@ -39,6 +39,7 @@ def with_value(content, path, value):
         ("report.json", ("verdict", "enough_data"), "yes"),
         ("report.json", ("curves", "calibration", "steps"), [10**30]),
         ("report.json", ("task",), 5),
+        ("report.json", ("settings", "unit"), "m" * 101),
         ("report.json", ("recalibration", "methods", "std_scaling"), None),
         ("recalibration.json", ("methods", "std_scaling"), None),
         ("comparison.json", ("headline",), ["no such metric"]),

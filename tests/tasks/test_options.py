@@ -24,9 +24,10 @@ def test_a_whole_float_is_a_number_of_bins():
     assert uq.evaluate(*DATA, n_bins=3.0).scores == uq.evaluate(*DATA, n_bins=np.int64(3)).scores
 
 
-def test_a_unit_is_a_text():
-    with pytest.raises(SettingsError, match="unit is 3; pass text"):
-        uq.evaluate(*DATA, unit=3)
+@pytest.mark.parametrize(("unit", "said"), [(3, "3"), ("m" * 101, "a value of type str")])
+def test_a_unit_is_a_short_text(unit, said):
+    with pytest.raises(SettingsError, match=f"unit is {said}; pass text"):
+        uq.evaluate(*DATA, unit=unit)
 
 
 def test_a_metric_is_named_by_its_key():
