@@ -13,7 +13,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError
+from uq_tracking.errors import (
+    EmptyInputError,
+    InputTypeError,
+    InvalidValueError,
+    MissingPackageError,
+    SettingsError,
+)
+from uq_tracking.streams import engines
 
 from .made import counted, predictions
 
@@ -199,3 +206,23 @@ def test_a_pattern_names_the_columns_of_the_classes():
     lists = pd.DataFrame({"label": [0, 1], "p": [[0.8, 0.2], [0.4, 0.6]]})
     named = uq.Predictions.from_frame(lists, "label", probs="p", classes=["no", "yes"])
     assert uq.evaluate(named).scores == uq.evaluate([0, 1], probs=[[0.8, 0.2], [0.4, 0.6]]).scores
+
+
+def test_workers_that_run_another_python_are_told_apart_from_failing_ones(monkeypatch):
+    def fail(*_):
+        raise RuntimeError(words)
+
+    monkeypatch.setitem(engines.ON_WORKERS, "Spark", fail)
+    monkeypatch.setattr(engines, "engine_of", lambda _: "Spark")
+    data = uq.Predictions.from_frame(pl.from_pandas(table()).lazy(), **COLUMNS)
+    words = "ModuleNotFoundError: No module named 'uq_tracking'"
+    with pytest.raises(
+        MissingPackageError, match=r"lacks uq_tracking; set PYSPARK_PYTHON to one .* here .*python"
+    ):
+        uq.evaluate(data)
+    words = "[PYTHON_VERSION_MISMATCH] Python in worker has different version"
+    with pytest.raises(MissingPackageError, match="lacks the version of this one; set PYSPARK_PYTHON"):
+        uq.evaluate(data)
+    words = "the disk is full"
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        uq.evaluate(data)

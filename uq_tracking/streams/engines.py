@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -143,7 +144,8 @@ def count_pieces(
     except UQTrackingError:
         raise
     except Exception as error:
-        if not any(sign in str(error) for sign in OTHER_PYTHON):
+        found = OTHER_PYTHON.search(str(error))
+        if found is None:
             raise
         cure = (
             f"set PYSPARK_PYTHON to one that has it, here {sys.executable}, before the session starts"
@@ -151,13 +153,13 @@ def count_pieces(
             else "pass the packages it needs as runtime_env"
         )
         raise MissingPackageError(
-            f"{engine}'s workers run a Python that lacks uq_tracking, or another version of Python; {cure}, or "
-            "install uq_tracking where they run"
+            f"{engine}'s workers run a Python that lacks {found[1] or 'the version of this one'}; {cure}, or install "
+            "uq_tracking where they run"
         ) from error
 
 
-OTHER_PYTHON = ("No module named 'uq_tracking", "PYTHON_VERSION_MISMATCH")
-"""Words in an engine's error if its workers run another Python."""
+OTHER_PYTHON = re.compile("No module named '([^']+)'|PYTHON_VERSION_MISMATCH")
+"""What an engine's error says if its workers run another Python."""
 
 
 def _in_spark(table: Any, columns: Sequence[str], counting: Counting) -> Accumulator:
