@@ -32,12 +32,12 @@ metrics               2539    1400      13     9
 recalibration         1407     920       8     8
 runs                  1535    1000       9     8
 statistics            3350    2350      16    13
-streams               1250     760       8     7
+streams               1252     760       8     7
 tables                 710     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
 tracking              3051    1950      17    17
-total                32816   20540     200   164
+total                32818   20540     200   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
