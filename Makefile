@@ -11,12 +11,13 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-engines simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
+.PHONY: help demo test test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
 	@echo "make test-engines    test Spark and Ray, and trackers that are too heavy for make test; needs Java 17"
+	@echo "make test-frameworks    test the recipes of docs/recipes.md: Hugging Face, Keras, Optuna, Hydra ..."
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make simulate    count how often verdicts, floors and intervals are wrong, and write the tables of docs/intervals.md;"
@@ -47,8 +48,8 @@ demo: $(VENV)/.demo
 
 # Three workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
 # even where the environment says otherwise: hundreds of tests start a process.
-test test-engines simulate: export OMP_NUM_THREADS = 1
-test test-engines simulate: export PYTHONDONTWRITEBYTECODE =
+test test-engines test-frameworks simulate: export OMP_NUM_THREADS = 1
+test test-engines test-frameworks simulate: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 3 --dist worksteal
@@ -57,6 +58,10 @@ test-engines: $(VENV)/.test
 	@java -version 2>/dev/null || { echo "Spark needs Java: apt-get install -y openjdk-17-jre-headless"; exit 1; }
 	$(BIN)/python -m pip install --quiet --editable '.[engines]'
 	$(BIN)/python -m pytest -m engines tests
+
+test-frameworks: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[frameworks]'
+	$(BIN)/python -m pytest -m frameworks tests
 
 simulate: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m simulation tests

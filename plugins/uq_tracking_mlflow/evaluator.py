@@ -1,12 +1,12 @@
 """Evaluator for ``mlflow.models.evaluate``: scores the uncertainty of predictions, functions and models.
 
 MLflow finds it by the entry point ``mlflow.model_evaluator`` and loads it when ``evaluate`` is first called. It takes
-part only if its configuration names the column of standard deviations.
+part only if it is configured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ LABELS = {
 
 OPTIONS = (
     *("scores", "method", "split", "tags", "figures", "predictions", "strict", "std_floor", "on_invalid"),
+    *("classes", "event", "logits", "ignore_label"),
     *(field.name for field in fields(ScoreOptions) if field.name != "reference"),
 )
 """Configuration keys that ``uq_tracking.log`` accepts under the same name."""
@@ -48,14 +49,14 @@ _ARTIFACTS: dict[str, Any] = {".png": ImageEvaluationArtifact, ".json": JsonEval
 
 
 class UncertaintyEvaluator(ModelEvaluator):
-    """Scores predictive means and standard deviations, and logs to the evaluation's run."""
+    """Scores means and standard deviations, or class probabilities, and logs to the evaluation's run."""
 
     name = "uq"
 
     @classmethod
     def can_evaluate(cls, *, model_type: str | None, evaluator_config: Mapping[str, Any], **_: Any) -> bool:
-        """Return whether the configuration names ``std_col``; MLflow tries every evaluator it finds."""
-        return "std_col" in (evaluator_config or {})
+        """Return whether there is a configuration for it; MLflow tries every evaluator it finds."""
+        return bool(evaluator_config)
 
     def evaluate(
         self,
@@ -73,16 +74,17 @@ class UncertaintyEvaluator(ModelEvaluator):
         Parameters
         ----------
         model_type
-            Not used.
+            "classifier" for class probabilities; anything else is not used.
         dataset
             Targets, and features or predictions.
         run_id
             Run of the evaluation.
         evaluator_config
-            ``std_col``, ``mean_col``, further columns (`LABELS`) and options (`OPTIONS`).
+            ``std_col``, ``mean_col``, ``probs_col``, further columns (`LABELS`) and options (`OPTIONS`).
         model
-            Model whose ``predict`` returns mean and standard deviation: a DataFrame or dict with both columns, a list
-            of such dicts, or a tuple (mean, std). None for data that already hold predictions.
+            With ``std_col``: model whose ``predict`` returns mean and standard deviation, a DataFrame or dict with
+            both columns, a list of such dicts, or a tuple (mean, std). Without: a logged scikit-learn estimator that
+            knows its std, or a classifier with ``predict_proba``. None for data that already hold predictions.
         predictions
             Column of the mean in the model's output.
 
@@ -99,16 +101,28 @@ class UncertaintyEvaluator(ModelEvaluator):
             The values cannot be scored.
         """
         _check(evaluator_config, dataset)
-        if model is None:
-            table, mean = _of_data(dataset, evaluator_config.get("mean_col"))
+        options = {name: value for name, value in evaluator_config.items() if name in OPTIONS}
+        if "std_col" in evaluator_config:
+            if model is None:
+                table, mean = _of_data(dataset, evaluator_config.get("mean_col"))
+            else:
+                table, mean = _of_model(model, dataset, evaluator_config, predictions)
+            std = _pick(table, evaluator_config["std_col"], "std_col")
+            forecast = {
+                "y_true": dataset.labels_data,
+                "y_pred": _pick(table, mean, "the predictive mean"),
+                "y_std": std,
+            }
+        elif "probs_col" in evaluator_config:
+            table = _features(dataset)
+            forecast = _of_columns(table, dataset.labels_data, evaluator_config["probs_col"])
         else:
-            table, mean = _of_model(model, dataset, evaluator_config, predictions)
+            table = _features(dataset)
+            forecast, options = _of_estimator(model, dataset, model_type, options)
         digest = getattr(dataset, "digest", None)  # since MLflow 3
         run = _RecordedRun(run_id, (dataset.name, digest) if digest else None)
         uq.log(
-            dataset.labels_data,
-            _pick(table, mean, "the predictive mean"),
-            _pick(table, evaluator_config["std_col"], "std_col"),
+            **forecast,
             run=run,
             maps=False,
             **{
@@ -116,7 +130,7 @@ class UncertaintyEvaluator(ModelEvaluator):
                 for key, name in LABELS.items()
                 if key in evaluator_config
             },
-            **{name: value for name, value in evaluator_config.items() if name in OPTIONS},
+            **options,
         )
         return EvaluationResult(run.scalars, run.artifacts, run_id)  # type: ignore[no-untyped-call]
 
@@ -145,7 +159,7 @@ class _RecordedRun(MLflowRun):
 
 
 def _check(config: Mapping[str, Any], dataset: EvaluationDataset) -> None:
-    known = ("std_col", "mean_col", *LABELS, *OPTIONS)
+    known = ("std_col", "mean_col", "probs_col", *LABELS, *OPTIONS)
     unknown = [key for key in config if key not in known]
     if unknown:
         raise SettingsError(
@@ -180,6 +194,37 @@ def _of_model(
         rest = [column for column in output if column != std]
         name = rest[0] if len(rest) == 1 else "mean"
     return {**_features(dataset), **output}, name
+
+
+def _of_estimator(
+    model: Any, dataset: EvaluationDataset, model_type: str | None, options: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The forecast of a logged scikit-learn estimator that knows its uncertainty, and options with its name."""
+    what = "probs_col" if model_type == "classifier" else "std_col"
+    estimator = getattr(model, "get_raw_model", lambda: None)()
+    if estimator is None or not hasattr(estimator, "get_params"):
+        raise SettingsError(
+            f"evaluator_config of 'uq' names no {what}; name it, or evaluate a logged scikit-learn estimator that "
+            "predicts its uncertainty"
+        )
+    from uq_tracking.frameworks.sklearn import forecast_of
+
+    features = dataset.features_data
+    if isinstance(features, pd.DataFrame) and hasattr(estimator, "feature_names_in_"):
+        features = features[list(estimator.feature_names_in_)]  # others may hold groups or weights
+    forecast = forecast_of(estimator, features, dataset.labels_data)
+    return forecast, {"method": type(estimator).__name__, **options}
+
+
+def _of_columns(table: Table, labels: Any, columns: str | Sequence[str]) -> dict[str, Any]:
+    """Labels, and probabilities of classes from one column each, or from one that holds them all."""
+    if isinstance(columns, str):
+        values = _pick(table, columns, "probs_col")
+        return {"y_true": labels, "probs": np.stack(values) if values.dtype == object else values}
+    return {
+        "y_true": labels,
+        "probs": pd.DataFrame({name: _pick(table, name, "probs_col") for name in columns}),
+    }
 
 
 def _read_output(output: Any, mean: str, std: str) -> Table:

@@ -15,8 +15,8 @@ import torch
 from .preludes import PRELUDES
 
 DOCS = Path(__file__).parents[2] / "docs"
-NOT_SCRIPTS = {"architecture", "frameworks", "write-a-backend"}
-"""Pages of sketches, of pieces of a plugin that its own tests run, and one that tests of frameworks run."""
+NOT_SCRIPTS = {"architecture", "frameworks", "recipes", "write-a-backend"}
+"""Pages of sketches, of pieces of a plugin that its own tests run, and two that tests of frameworks run."""
 
 
 def blocks(page):

@@ -57,7 +57,7 @@ def test_the_sklearn_example(run, tmp_path, capsys):
 
 def test_the_code_of_the_page_runs_in_order(run, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/frameworks.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks).replace("sqlite:///mlflow.db", uri))

@@ -152,7 +152,7 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     Report
         With ``outputs``, `Reports`: one per output.
     """
-    found: Report | Reports = evaluate(**{**_forecast(estimator, X, y), **options})
+    found: Report | Reports = evaluate(**{**forecast_of(estimator, X, y), **options})
     return found
 
 
@@ -188,7 +188,7 @@ def log_estimator(
     Report
         With ``outputs``, `Reports`: one per output.
     """
-    forecast = _forecast(estimator, X, y)
+    forecast = forecast_of(estimator, X, y)
     name = type(_final(estimator)).__name__ if method is None else method
     found: Report | Reports = log(**{**forecast, **options}, method=name)
     return found
@@ -322,11 +322,11 @@ def _forecast_of_fold(estimator: Any, X: Any, y: Any, train: Any, test: Any) -> 
     fitted = clone(estimator)
     for one in fitted if isinstance(fitted, tuple | list) else [fitted]:
         one.fit(_safe_indexing(X, train), _safe_indexing(y, train))
-    forecast = _forecast(fitted, _safe_indexing(X, test), _safe_indexing(y, test))
+    forecast = forecast_of(fitted, _safe_indexing(X, test), _safe_indexing(y, test))
     return {name: value if name == "classes" else np.asarray(value) for name, value in forecast.items()}
 
 
-def _forecast(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
+def forecast_of(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """The arguments of `evaluate`: truth and what the estimator predicts."""
     _require_estimator(estimator)
     if _classifies(estimator):

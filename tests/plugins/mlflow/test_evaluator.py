@@ -10,7 +10,10 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+from mlflow.models import MetricThreshold
 from mlflow.models.evaluation import EvaluationResult
+from mlflow.models.evaluation.validation import ModelValidationFailedException
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
 
 import uq_tracking as uq
 from uq_tracking.errors import (
@@ -55,6 +58,7 @@ def tracking_uri(sqlite_uri):
 def evaluate(experiment):
     def call(data=FRAME, *, model=None, config=None, evaluators=("uq",), **options):
         config = {"std_col": "std", "figures": False, "strict": True} | (config or {})
+        config = {key: value for key, value in config.items() if value is not None}
         options = {"targets": "y", "model_type": "regressor"} | options
         return mlflow.models.evaluate(
             model, data, evaluators=list(evaluators), evaluator_config={"uq": config}, **options
@@ -146,6 +150,65 @@ def test_a_logged_model_is_scored_and_its_metrics_belong_to_it_and_name_the_data
     }
 
 
+@pytest.fixture
+def logged_estimator(experiment):
+    """Log a fitted scikit-learn estimator, and return its address."""
+
+    def log(estimator):
+        with warnings.catch_warnings(record=True):
+            return mlflow.sklearn.log_model(estimator, name="model", pip_requirements=[]).model_uri
+
+    yield log
+    mlflow.clear_active_model()  # logging a model makes it the active one
+
+
+def test_a_logged_estimator_that_knows_its_std_is_asked_for_it(evaluate, logged_estimator):
+    estimator = BayesianRidge().fit(FRAME[["x"]], FRAME["y"])
+    uri = logged_estimator(estimator)
+    result = evaluate(FRAME[["x", "y", "scene"]], model=uri, config={"std_col": None, "groups_col": "scene"})
+    expected = uq.evaluate(FRAME["y"].to_numpy(), *estimator.predict(FRAME[["x"]], return_std=True))
+    assert result.metrics == pytest.approx(logged_scores(expected), rel=1e-9)
+    run = stored()
+    assert run.data.tags["uq.method"] == "BayesianRidge"
+    with pytest.raises(SettingsError, match="LinearRegression predicts no uncertainty"):
+        evaluate(
+            FEATURES,
+            model=logged_estimator(LinearRegression().fit(FRAME[["x"]], FRAME["y"])),
+            config={"std_col": None},
+        )
+
+
+def test_a_classifier_is_scored_by_its_probabilities(evaluate, logged_estimator):
+    labels = np.where(FRAME["y"] > 0, "up", "down")
+    estimator = LogisticRegression().fit(FRAME[["x"]], labels)
+    probs = estimator.predict_proba(FRAME[["x"]])
+    expected = logged_scores(uq.evaluate(labels, probs=probs, classes=["down", "up"]))
+    data, options = FRAME[["x"]].assign(label=labels), {"targets": "label", "model_type": "classifier"}
+    config = {"std_col": None, "method": "logistic"}
+    found = evaluate(data, model=logged_estimator(estimator), config=config, **options)
+    assert found.metrics == pytest.approx(expected, rel=1e-9)
+    columns = data.assign(down=probs[:, 0], up=probs[:, 1], predicted="up", both=list(probs))
+    static = {**options, "predictions": "predicted"}
+    for given in ({"probs_col": ["down", "up"]}, {"probs_col": "both", "classes": ["down", "up"]}):
+        found = evaluate(columns, config={"std_col": None, **given}, **static)
+        assert found.metrics == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(SettingsError, match="names no probs_col; name it, or evaluate a logged scikit-learn"):
+        evaluate(columns, config=config, **static)
+    with pytest.raises(SettingsError, match="probs_col: there is no column 'p'"):
+        evaluate(columns, config={"std_col": None, "probs_col": "p"}, **static)
+
+
+def test_scores_are_a_gate(evaluate):
+    result = evaluate(predictions="mean")
+    better, worse = (
+        {"uq/crps": MetricThreshold(threshold=SCORES["uq/crps"] * factor, greater_is_better=False)}
+        for factor in (1.1, 0.9)
+    )
+    mlflow.validate_evaluation_results(validation_thresholds=better, candidate_result=result)
+    with pytest.raises(ModelValidationFailedException, match="uq/crps"):
+        mlflow.validate_evaluation_results(validation_thresholds=worse, candidate_result=result)
+
+
 def test_options_reach_the_scores_and_the_names(evaluate):
     config = {"split": "test", "alpha": 0.8, "n_bins": 5, "calibration": True, "recalibration": "std_scaling"}
     result = evaluate(predictions="mean", config=config)
@@ -226,7 +289,7 @@ def test_asked_for_without_a_configuration_it_cannot_evaluate(experiment):
 
 def test_every_option_of_evaluate_can_be_configured():
     elsewhere = {"reference", "y_true", "samples", "quantiles", "interval"}  # arrays and other forms
-    elsewhere |= {"class_axis", "classes", "event", "ignore_label", "logits", "members_axis"}
+    elsewhere |= {"class_axis", "members_axis"}
     known = {*OPTIONS, *LABELS.values()}
     assert set(EvaluateOptions.__annotations__) - elsewhere <= known
 
