@@ -235,20 +235,43 @@ class MLflowRun(Run):
 
     def use_dataset(self, dataset: Dataset) -> None:
         """Name the truth as the run's data set, if it has none of its own; see `Run`."""
-        from mlflow.entities import Dataset as Entity
-        from mlflow.entities import DatasetInput, InputTag
-
         inputs = getattr(self._known.inputs, "dataset_inputs", None) or []
         known = {(item.dataset.name, item.dataset.digest) for item in inputs}
         is_ours = {item.dataset.source_type for item in inputs} <= {_SOURCE}
-        if not is_ours or (dataset.name, dataset.digest) in known:
+        if self._dataset is not None or not is_ours or (dataset.name, dataset.digest) in known:
             return
         about = json.dumps({"num_rows": dataset.n})
-        entity = Entity(
-            dataset.name, dataset.digest, _SOURCE, json.dumps({"scored_by": _SOURCE}), profile=about
-        )
+        self._use(dataset.name, dataset.digest, _SOURCE, json.dumps({"scored_by": _SOURCE}), profile=about)
+
+    def _use(
+        self,
+        name: str,
+        digest: str,
+        source_type: str,
+        source: str,
+        *,
+        schema: str | None = None,
+        profile: str | None = None,
+    ) -> None:
+        """Add a data set to the run's inputs."""
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        entity = Dataset(name, digest, source_type, source, schema, profile)
         used = DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
+
+    def relate(self, model_id: str | None, dataset: Mapping[str, str] | None) -> None:
+        """Name a logged model and a data set in the scores that follow, and the data set in the run; see `Run`."""
+        self._model = model_id or self._model
+        if dataset is not None:
+            self._dataset = (dataset["name"], dataset["digest"])
+            self._use(
+                *self._dataset,
+                dataset.get("source_type", _SOURCE),
+                dataset.get("source", "{}"),
+                schema=dataset.get("schema"),
+                profile=dataset.get("profile"),
+            )
 
     def show(self, names: Collection[str]) -> str | None:
         """Update the experiment's view, and return its address, or the command that opens it.

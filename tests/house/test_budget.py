@@ -36,8 +36,8 @@ streams               1252     760       8     7
 tables                 710     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
-tracking              3051    1950      17    17
-total                32818   20540     200   164
+tracking              3073    1950      17    17
+total                32840   20540     200   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -75,6 +75,8 @@ Raised for inference by a file and 270 lines, for streams and runs by a few: sam
 are judged as arrays are; copies of rows, truth filled with predictions, and stds made of errors are recognized.
 Raised for inputs, streams, by a file, and top: tables and batches read in pieces, on Spark, Ray, dask and databases.
 Raised for tracking by a base for trackers that keep folders (their plugins shrink), for testing by a refused run.
+torchmetrics; by scorers and folds of scikit-learn; and for tracking by the run that ended last, and by the model and
+data set that scores belong to.
 """
 
 TOP, TOTAL = "top", "total"

@@ -156,6 +156,12 @@ class Run(ABC):
     def use_dataset(self, dataset: Dataset) -> None:  # noqa: B027  (a tracker without data sets)
         """Record which truth was scored, unless the run already names its data."""
 
+    def relate(self, model_id: str | None, dataset: Mapping[str, str] | None) -> None:  # noqa: B027
+        """Name the logged model and the data set that scores written next belong to, if the tracker has such.
+
+        The data set has a ``name``, a ``digest`` and what else its tracker stores of it.
+        """
+
     def show(self, names: Collection[str]) -> str | None:
         """Update the tracker's page of all runs with what was logged, where the tracker lets a program do so.
 

@@ -68,6 +68,10 @@ class LogOptions:
         Whether to store the predictions; "auto" stores up to 256 MB.
     tags : mapping, optional
         Further tags.
+    model_id : str, optional
+        The logged model that the scores belong to, on whose page MLflow lists them; by default the active model.
+    dataset : optional
+        The data set that was scored, such as ``mlflow.data.from_pandas(frame)``; MLflow shows it with the scores.
     strict : bool
         Raise instead of warning if a tracker fails, after trying everything; what it refuses is not sent later.
     every_rank : bool
@@ -92,6 +96,8 @@ class LogOptions:
     maps: Maps = "auto"
     predictions: Literal["auto"] | bool = "auto"
     tags: Mapping[str, str] | None = None
+    model_id: str | None = None
+    dataset: Any = None
     strict: bool = False
     every_rank: bool = False
     deadline: float | None = None
@@ -99,6 +105,7 @@ class LogOptions:
     def __post_init__(self) -> None:
         check_choice("scores", self.scores, SCORES)
         check_text("method", self.method, "'deep ensemble'")
+        check_text("model_id", self.model_id, "'m-4f1a'")
         if self.method is not None and len(self.method) > LONGEST_METHOD:
             raise SettingsError(
                 f"method has {len(self.method)} characters; a name has at most {LONGEST_METHOD}"
@@ -118,9 +125,20 @@ class LogOptions:
             "step": _checked_step(self.step),
             "figures": bool(self.figures),
             "maps": checked_maps(self.maps),
+            "dataset": None if self.dataset is None else _checked_dataset(self.dataset),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
+
+
+def _checked_dataset(dataset: Any) -> dict[str, str]:
+    """Return what a tracker says of its data set, as text."""
+    about = dataset if isinstance(dataset, Mapping) else getattr(dataset, "to_dict", dict)()
+    if not {"name", "digest"} <= about.keys():
+        raise SettingsError(
+            f"dataset is {value_text(dataset)}; pass a tracker's data set, such as mlflow.data.from_pandas(frame)"
+        )
+    return {str(name): str(value) for name, value in about.items() if value is not None}
 
 
 def _checked_step(step: Any) -> int | None:

@@ -63,6 +63,7 @@ KINDS = (
     "file",
     "description",
     "dataset",
+    "relation",
     "view",
 )
 PAGES = ("description", "dataset", "view")
@@ -125,6 +126,10 @@ class JournalRun(Run):
         """Note which truth was scored; see `Run`."""
         self._note("dataset", values=asdict(dataset))
 
+    def relate(self, model_id: str | None, dataset: Mapping[str, str] | None) -> None:
+        """Note what the scores belong to; see `Run`."""
+        self._note("relation", model_id=model_id, dataset=dataset)
+
     def show(self, names: Collection[str]) -> str | None:
         """Note what the page of all runs should show; see `Run`."""
         self._note("view", names=sorted(names))
@@ -171,6 +176,8 @@ def write_of(line: Line, file: Callable[[str], Path]) -> Write:
         case {"kind": "dataset", "values": dict(values)}:
             dataset = record(Dataset, values)
             return lambda run: run.use_dataset(dataset)
+        case {"kind": "relation", "model_id": None | str() as model, "dataset": None | dict() as related}:
+            return lambda run: run.relate(model, related)
         case {"kind": "view", "names": list(names)}:
             return lambda run: run.show([str(name) for name in names])
         case _:

@@ -49,6 +49,8 @@ class LogKeywords(EvaluateOptions, total=False):
     maps: Maps
     predictions: Literal["auto"] | bool
     tags: Mapping[str, str] | None
+    model_id: str | None
+    dataset: Any
     strict: bool
     every_rank: bool
     deadline: float | None

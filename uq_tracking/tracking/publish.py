@@ -202,7 +202,11 @@ def _scores(content: Content) -> Write:
         if content.curves is None or name in content.curves
     }
 
+    model_id, related = content.options.model_id, content.options.dataset
+
     def write(run: Run) -> None:
+        if model_id is not None or related is not None:
+            run.relate(model_id, related)
         with run.batch():
             run.set_tags(tags)
             run.log_scalars(scalars, step=content.options.step)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import mlflow
 import numpy as np
+import pandas as pd
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
+from uq_tracking.errors import BackendError, RunNotFoundError, SettingsError, TrackingWarning
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
 from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.content import logged_scores
@@ -154,6 +155,29 @@ def test_a_run_that_ended_is_not_followed_when_another_is_open(client, tmp_path)
     thread.join()
     assert not client.get_run(ended.info.run_id).data.metrics
     assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
+
+
+def test_scores_belong_to_a_named_model_and_data_set(client, experiment):
+    frame = pd.DataFrame({"y": TRUTH})
+    data = mlflow.data.from_pandas(frame, name="depths", targets="y")
+    model = client.create_logged_model(experiment)
+    with mlflow.start_run() as run:
+        uq.log(TRUTH, MEAN, STD, model_id=model.model_id, dataset=data, **QUICK)
+    (used,) = client.get_run(run.info.run_id).inputs.dataset_inputs
+    assert (used.dataset.name, used.dataset.digest) == ("depths", data.digest)
+    metrics = {metric.key: metric for metric in client.get_logged_model(model.model_id).metrics}
+    assert metrics["uq/crps"].dataset_name == "depths"
+    assert mlflow.get_active_model_id() is None
+    with mlflow.start_run() as other:
+        uq.log(TRUTH, MEAN, STD, **QUICK)
+    assert client.get_run(other.info.run_id).inputs.dataset_inputs[0].dataset.name == "truth"
+
+
+def test_what_is_no_data_set_is_refused():
+    with pytest.raises(SettingsError, match="pass a tracker's data set, such as mlflow"):
+        uq.log(TRUTH, MEAN, STD, dataset="depths")
+    with pytest.raises(SettingsError, match="model_id is 5"):
+        uq.log(TRUTH, MEAN, STD, model_id=5)
 
 
 def test_the_run_of_the_environment_is_used_without_starting_it(client, monkeypatch, experiment):
