@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -112,3 +114,38 @@ def test_an_interruption_while_its_run_is_being_made_makes_no_second_one(tmp_pat
     uq.sync()
     (stored,) = FolderStore(tmp_path).runs()
     assert "uq/report.json" in FolderStore(tmp_path).files(stored.run_id)
+
+
+WAITING = """
+import os, pathlib, signal, threading, warnings
+import uq_tracking as uq
+from uq_tracking.tracking.folder import FolderRun, FolderStore
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+warnings.simplefilter("ignore")
+run = FolderStore(pathlib.Path.cwd()).create("job")
+
+asked = []
+
+def fails(*_, **__):
+    asked.append(1)
+    if len(asked) > 1:
+        threading.Event().wait(60)
+    raise ConnectionError("down")
+
+FolderRun.log_scalars = fails
+uq.log([1.0, 2.0, 4.0], [1.5, 2.0, 3.0], [1.0, 0.5, 1.0], run=run, step=0, deadline=60)
+timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+timer.daemon = True
+timer.start()
+"""
+
+
+def test_an_interruption_at_exit_ends_the_waiting_and_says_what_is_left(tmp_path):
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", WAITING], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert time.monotonic() - start < 40
+    assert "has not taken 1 call, kept in" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -431,4 +431,8 @@ def _finish(known: dict[tuple[str, str], Health], pid: int) -> None:
     trackers = [health for health in list(known.values()) if health.waiting()]
     end = time.monotonic() + max((health.deadline for health in trackers), default=0.0)
     for health in trackers:
-        health.finish(end)
+        try:
+            health.finish(end)
+        except KeyboardInterrupt:  # the user does not want to wait
+            end = 0.0
+            health.finish(end)
