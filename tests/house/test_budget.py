@@ -36,8 +36,8 @@ streams               1252     760       8     7
 tables                 710     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
-tracking              3073    1950      17    17
-total                32840   20540     200   164
+tracking              3077    1950      17    17
+total                32844   20540     200   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
