@@ -215,7 +215,7 @@ def toy_samples(study: Study, toy: Toy, method: str) -> dict[str, npt.ArrayLike]
     """Outputs (seeds, M, m, outputs) of a method's samples."""
     seed = int(study.rng(toy.name, method).integers(2**31))
     watch = partial(study.progress, what=f"{method}, {toy.name}")
-    epochs, rate = study.pick(150, 80, 20), study.pick(1e-3, 2e-3, 5e-3)
+    epochs, rate = study.pick(150, 80, 10), study.pick(1e-3, 2e-3, 5e-3)
     seeds = study.seeds
 
     def bundle(count: int, **options: Any) -> Bundle:
@@ -246,7 +246,7 @@ def figure_2(study: Study, toy: Toy, ensembles: Outputs) -> None:
     """
     study.item("figure 2", figure_2, note="with the authors' points and HMC")
     networks = Bundle(study.seeds, 1, HIDDEN, 1, seed=int(study.rng("direct").integers(2**31)))
-    effort = Training(study.pick(150, 80, 20), 32, study.pick(1e-3, 2e-3, 5e-3))
+    effort = Training(study.pick(150, 80, 10), 32, study.pick(1e-3, 2e-3, 5e-3))
     direct = fit(networks, toy.x, toy.y, squared_loss, effort).predict(toy.at)[..., 0].astype(float)
     x = toy.at[:, 0]
     true_mean, true_std = (part[0] for part in sine.components(x))

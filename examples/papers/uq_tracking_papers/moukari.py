@@ -79,8 +79,8 @@ def ensembles(study: Study, seed: int, sets: int, at: FloatArray) -> list[Ensemb
     y = np.stack([one.y for one in drawn])
     centre, scale = y.mean(1, keepdims=True), y.std(1, keepdims=True)
     targets, where = (y - centre) / scale, at[:, None] / HALF_WIDTH
-    members = study.pick(MEMBERS, MEMBERS, 10)
-    training = Training(study.pick(EPOCHS, EPOCHS, 300), y.shape[1], RATE)
+    members = study.pick(MEMBERS, MEMBERS, 6)
+    training = Training(study.pick(EPOCHS, EPOCHS, 150), y.shape[1], RATE)
 
     def bundle(each: int) -> Bundle:
         first = int(rng.integers(2**31))
@@ -137,7 +137,7 @@ def _toy(study: Study, seed: int) -> Arrays:
         for number, half in enumerate(RANGES.values())
     ]
     at = np.concatenate([test.x for test in tests])
-    trained = ensembles(study, seed, study.pick(5, 5, 3), at)
+    trained = ensembles(study, seed, study.pick(5, 5, 2), at)
     rows, sweeps = [], []
     for number, test in enumerate(tests):
         part = slice(number * TESTED, (number + 1) * TESTED)

@@ -510,7 +510,7 @@ def figure_4(study: Study, models: Models) -> None:
     uq_tracking.iid_stability makes it. The ensemble is a function of one input and is interpolated between 2001
     values of it. The last column is the p-value that scipy.stats.spearmanr returns beside the correlation.
     """
-    largest, repeats = study.pick((16, 30), (13, 20), (11, 30))
+    largest, repeats = study.pick((16, 30), (13, 20), (11, 16))
     growing_sizes = [2**k for k in range(3, largest + 1)]
     sizes = [2**k for k in range(3, min(13, largest) + 1)]
     study.item("figure 4", figure_4, note="(b) up to 2^13 samples", most=growing_sizes[-1], repeats=repeats)
@@ -638,7 +638,7 @@ def stability_findings(study: Study, found: Sequence[Columns]) -> None:
         "standard deviation there: " + "; ".join(f"{key} {over_seeds(of)}" for key, of in spread.items()),
     )
     bias = {key: np.abs(at(key, "mean", UNBIASED) - at(key, "mean", sizes[-1])) for key in rest}
-    chance = {key: 3 * at(key, "spread", UNBIASED) / np.sqrt(study.pick(30, 20, 30)) for key in rest}
+    chance = {key: 3 * at(key, "spread", UNBIASED) / np.sqrt(study.pick(30, 20, 16)) for key in rest}
     study.finding(
         f"No metric has a meaningful bias beyond {UNBIASED} samples (0.02, or three standard errors of the "
         "mean)",
