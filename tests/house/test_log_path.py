@@ -26,6 +26,7 @@ Raised by eighteen functions: this call logs the second run of a method, which h
 grouped; the third one passes over them.
 Raised by one function and one file: the samples that a verdict looks at, of which streams keep some.
 Raised by two functions: the data set of a run may be named by the caller.
+Raised by two functions: a unit is checked to be short, and one more that changes made side by side had not counted.
 """
 
 
