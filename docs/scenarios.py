@@ -13,8 +13,8 @@ from tests.scenarios import classification, regression
 from tests.scenarios.regression import Scenario
 from tests.scenarios.test_scenarios import SCENARIOS, count, most_wrong
 
-SETS = 40
-"""Sets of a scenario."""
+SETS, FEW = 40, 10
+"""Sets of a scenario, and of a slow one."""
 
 HEAD = f"""# What the verdict says of known truths
 
@@ -23,8 +23,8 @@ changes a word of the sentence changes it there, and the tests run it.
 
 Every row is a way to make data whose truth is known. *Right words* are the values of `verdict.calibration` that are right for
 it; "too few" is "not enough data", where the data cannot tell. A text in quotes must stand in the sentence. The next columns
-count in how many of {SETS} sets each statement was right: the word, the ranking, the bias, and the texts (a wrong word brings
-wrong texts, which count once). Each may be wrong in 5 % of sets. `make test` counts 40 sets, and lets at most
+count in how many sets each statement was right: the word, the ranking, the bias, and the texts (a wrong word brings wrong
+texts, which count once). Each may be wrong in 5 % of sets. `make test` counts 40 sets, and lets at most
 {most_wrong(40)} be wrong, which a statement that is wrong in exactly 5 % exceeds once in twenty times; if more are, 400 sets
 decide, of which at most {most_wrong(400)} may be wrong. `make simulate` begins with 400 and goes on to 2000
 ({most_wrong(2000)}). The last column is what is said of the first set.
@@ -77,6 +77,7 @@ def right_words(scenario: Scenario) -> str:
 def _judge(name: str) -> tuple[list[str], str]:
     """How many sets each statement is right in, and what is said of the first."""
     scenario = SCENARIOS[name]
-    wrong = count(scenario, range(SETS))
-    right = [str(SETS - wrong[statement]) for statement in STATEMENTS]
+    sets = FEW if scenario.slow else SETS
+    wrong = count(scenario, range(sets))
+    right = [f"{sets - wrong[statement]}/{sets}" for statement in STATEMENTS]
     return right, scenario.verdict(0).text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def too_large(rng):
     return y, mu, 2 * s
 
 
-@scenario("3 % too small: too little to matter much", OVER, USEFUL, says=("Slightly",))
+@scenario("3 % too small: too little to matter much", OVER, USEFUL, says=("Slightly",), slow=True)
 def slightly_too_small(rng):
     y, mu, s = calibrated(rng, 50_000)
     return y, mu, s / 1.035
@@ -196,7 +197,9 @@ def heavy_tails(rng):
     return calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
 
 
-@scenario("heavy tails, 4 times too large", UNDER, USEFUL)
+@scenario(
+    "heavy tails, 4 times too large", UNDER, USEFUL, bias=None
+)  # the errors of heavy_tails: judged there
 def heavy_tails_too_large(rng):
     y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
     return y, mu, 4 * s
@@ -358,13 +361,13 @@ def negligibly_biased(rng):
 # ---- samples that are not independent ----
 
 
-@scenario("20 calibrated images, neighbors alike, nobody said so", (*FINE, *UNKNOWN))
+@scenario("20 calibrated images, neighbors alike, nobody said so", (*FINE, *UNKNOWN), slow=True)
 def images(rng):
     s, mu = spread_stds(rng, (20, 32, 32), 0.3), field(rng, 20, 32, 4)
     return mu + s * field(rng, 20, 32, 3), mu, s
 
 
-@scenario("20 images, 1.5 times too small", OVER)
+@scenario("20 images, 1.5 times too small", OVER, slow=True)
 def images_too_small(rng):
     s, mu = spread_stds(rng, (20, 32, 32), 0.3), field(rng, 20, 32, 4)
     return mu + 1.5 * s * field(rng, 20, 32, 3), mu, s
@@ -388,7 +391,7 @@ def autocorrelated(rng):
     return mu + s * series(rng, 5000, 0.9), mu, s
 
 
-@scenario("a series, 2 times too small", OVER)
+@scenario("a series, 2 times too small", OVER, slow=True)
 def autocorrelated_too_small(rng):
     s, mu = spread_stds(rng, 5000, 0.3), series(rng, 5000, 0.5)
     return mu + 2 * s * series(rng, 5000, 0.5), mu, s
@@ -401,7 +404,7 @@ def sorted_rows(rng):
     return y[place], mu[place], s[place]
 
 
-@scenario("40 groups that share a tenth of the variance", (*FINE, *UNKNOWN), (*USEFUL, *FLAT))
+@scenario("40 groups that share a tenth of the variance", (*FINE, *UNKNOWN), (*USEFUL, *FLAT), slow=True)
 def groups(rng):
     group = np.repeat(np.arange(40), 50)
     s, mu = spread_stds(rng, 2000, 0.4), rng.normal(size=2000)
@@ -483,6 +486,206 @@ def zeros(rng):
     return np.maximum(mu - 1 + rng.normal(size=2000), 0), np.maximum(mu - 1, 0), np.ones(2000)
 
 
+# ---- streams ----
+
+
+def streamed(*arrays: np.ndarray, batch: int, **labels: np.ndarray) -> uq.Report:
+    """Count batches, and score them."""
+    stream = uq.Accumulator()
+    for start in range(0, len(arrays[0]), batch):
+        part = slice(start, start + batch)
+        own = {name: label[part] for name, label in labels.items()}
+        stream.update(*(array[part] for array in arrays), **own)
+    return stream.compute()
+
+
+@scenario(
+    "32 calibrated images in batches, neighbors alike; half of the pixels are kept",
+    (*FINE, *UNKNOWN),
+    slow=True,
+)
+def stream_of_images(rng):
+    s, mu = spread_stds(rng, (32, 48, 48), 0.3), field(rng, 32, 48, 4)
+    return (mu + s * field(rng, 32, 48, 3), mu, s), {"evaluate": partial(streamed, batch=8)}
+
+
+@scenario("32 images in batches, 1.5 times too small; half of the pixels are kept", OVER, slow=True)
+def stream_of_images_too_small(rng):
+    s, mu = spread_stds(rng, (32, 48, 48), 0.3), field(rng, 32, 48, 4)
+    return (mu + 1.5 * s * field(rng, 32, 48, 3), mu, s), {"evaluate": partial(streamed, batch=8)}
+
+
+@scenario("batches of a calibrated series, neighbors alike", (*FINE, *UNKNOWN), slow=True)
+def stream_of_a_series(rng):
+    return (*autocorrelated(rng),), {"evaluate": partial(streamed, batch=100)}
+
+
+@scenario(
+    "batches; std too small where small, too large where large",
+    PLACES,
+    USEFUL,
+    says=("vary too much",),
+    slow=True,
+)
+def stream_varies_too_much(rng):
+    return (*varies_too_much(rng),), {"evaluate": partial(streamed, batch=100)}
+
+
+@scenario(
+    "batches; one site of twelve 1.8 times too small", PLACES, USEFUL,
+    says=("Stratum '3' is", "times overconfident"), slow=True)  # fmt: skip
+def stream_of_sites(rng):
+    arrays, labels = one_site_too_small(rng)
+    return arrays, {"evaluate": partial(streamed, batch=1000), **labels}
+
+
+@scenario("three large calibrated maps, one by one: how alike pixels are is not known", UNKNOWN, slow=True)
+def stream_of_few_maps(rng):
+    s, mu = spread_stds(rng, (3, 160, 160), 0.3), field(rng, 3, 160, 6)
+    return (mu + s * field(rng, 3, 160, 3), mu, s), {"evaluate": partial(streamed, batch=1)}
+
+
+# ---- unusual data ----
+
+
+@scenario(
+    "heavy tails, half of the right size", (*OVER, "overconfident, most in the tails"), USEFUL,
+    never=("Do not widen",),
+)  # fmt: skip
+def heavy_tails_too_small(rng):
+    y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(4, n) / np.sqrt(2))
+    return y, mu, s / 2
+
+
+@scenario("calibrated; stds differ by half a percent", FINE, FLAT, never=("knows where",))
+def nearly_constant(rng):
+    mu, s = rng.normal(size=2000), 0.7 * (1 + 0.005 * rng.normal(size=2000))
+    return mu + 0.7 * rng.normal(size=2000), mu, s
+
+
+@scenario(
+    "500 calibrated rows, each four times, shuffled",
+    FINE,
+    USEFUL,
+    says=("are 500 different ones",),
+    slow=True,
+)
+def copies(rng):
+    row = rng.permutation(np.repeat(np.arange(500), 4))
+    return tuple(column[row] for column in calibrated(rng, 500))
+
+
+@scenario("calibrated; 30 samples cannot show it", (*FINE, *UNKNOWN))
+def calibrated_30(rng):
+    return calibrated(rng, 30)
+
+
+@scenario("2 times too small, 30 samples", (*OVER, *UNKNOWN), never=("Calibrated", "Consistent"))
+def too_small_30(rng):
+    y, mu, s = calibrated(rng, 30)
+    return y, mu, s / 2
+
+
+@scenario(
+    "a million samples, bias of 0.02 std by the sign of the prediction: negligible", FINE, USEFUL, slow=True
+)
+def negligible_million(rng):
+    y, mu, s = calibrated(rng, 1_000_000)
+    return y + 0.02 * s * np.sign(mu), mu, s
+
+
+@scenario("calibrated, exponential weights", FINE, USEFUL)
+def weighted(rng):
+    return calibrated(rng, 1000), {"weights": rng.exponential(size=1000)}
+
+
+@scenario("2 times too small where the weights are", OVER)
+def weighted_too_small(rng):
+    y, mu, s = calibrated(rng, 2000)
+    large = s > np.quantile(s, 0.9)
+    weight = np.where(large, 20.0, 0.1)
+    return (mu + (y - mu) * np.where(large, 2, 1), mu, s), {"weights": weight}
+
+
+@scenario("counts, with the right mean and std", (*FINE, *SHAPE), USEFUL)
+def counts(rng):
+    mu = rng.gamma(4, 2, 2000)
+    return rng.poisson(mu).astype(float), mu, np.sqrt(mu)
+
+
+@scenario(
+    "truth cut at 0, predictions not", PLACES, bias=True, says=("Predictions vary too much", "too low"),
+    never=("removes",),
+)  # fmt: skip
+def cut_at_zero(rng):
+    mu = rng.normal(0.5, 1, 2000)
+    return np.maximum(0, mu + 0.8 * rng.normal(size=2000)), mu, np.full(2000, 0.8)
+
+
+@scenario("noisy quantiles that cross", (*OVER, *FINE), bias=None, says=("Quantiles cross in",))
+def crossing_quantiles(rng):
+    (y, mu, s), levels = calibrated(rng, 1000), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    noisy = stats.norm.ppf(levels) + 0.25 * rng.normal(size=(1000, 5))
+    return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * noisy, levels),)
+
+
+@scenario("5 draws, 1.5 times too close together", OVER)
+def few_narrow_draws(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return (uq.Predictions.from_samples(y, mu + s / 1.5 * rng.normal(size=(5, 1000))),)
+
+
+@scenario("normal errors, declared as a Student t", (*OVER, *SHAPE), USEFUL, never=("removes",))
+def wrong_family(rng):
+    return calibrated(rng, 2000), {"family": "student_t", "dof": 4.0}
+
+
+@scenario("a calibrated series, neighbors alike, its order given", (*FINE, *UNKNOWN), slow=True)
+def ordered(rng):
+    s, mu = spread_stds(rng, 1000, 0.3), series(rng, 1000, 0.9)
+    return (mu + s * series(rng, 1000, 0.8), mu, s), {"order": np.arange(1000)}
+
+
+@scenario("40 small groups and one as large as all of them", (*FINE, *UNKNOWN), bias=None, slow=True)
+def huge_group(rng):
+    group = np.concatenate([np.zeros(1000, dtype=int), np.repeat(np.arange(1, 41), 25)])
+    s, mu = spread_stds(rng, 2000, 0.4), rng.normal(size=2000)
+    error = np.sqrt(0.2) * rng.normal(size=41)[group] + np.sqrt(0.8) * rng.normal(size=2000)
+    return (mu + s * error, mu, s), {"groups": group}
+
+
+@scenario("stds that were computed from the errors", ANY, bias=None, says=("computed from the errors",))
+def leaked_stds(rng):
+    y, mu, _ = calibrated(rng, 1000)
+    return y, mu, np.abs(y - mu) + 1e-6
+
+
+@scenario("truth filled with predictions in 30 %", ANY, says=("errors are exactly 0",), never=("removes",))
+def filled_truth(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return np.where(rng.random(1000) < 0.3, mu, y), mu, s
+
+
+@scenario("half of the stds in another unit", (*OVER, *PLACES), says=("vary too much",))
+def two_units(rng):
+    y, mu, s = calibrated(rng, 2000)
+    return y, mu, np.where(rng.random(2000) < 0.5, s, s / 100)
+
+
+@scenario(
+    "half of the errors half, the others 1.32 times the stated size, by something unknown",
+    (*SHAPE, *TAILS, "too wide for most, too narrow for a few"), USEFUL,
+)  # fmt: skip
+def unknown_covariate(rng):
+    y, mu, s = calibrated(rng, 3000)
+    return mu + (y - mu) * np.where(rng.random(3000) < 0.5, 0.5, 1.32), mu, s
+
+
+@scenario("uniform errors of the right size", SHAPE, USEFUL)
+def uniform_errors(rng):
+    return calibrated(rng, 2000, lambda n: np.sqrt(3) * rng.uniform(-1, 1, n))
+
+
 # ---- other forms ----
 
 
@@ -538,7 +741,7 @@ def spread_of_means(rng):
     return (uq.Predictions.from_ensemble(mu + s * rng.normal(size=1000) + rng.normal(size=1000), members),)
 
 
-@scenario("a right mixture of two modes", FINE)
+@scenario("a right mixture of two modes", FINE, slow=True)
 def mixture(rng):
     side = np.where(rng.random(1000) < 0.5, 1.0, -1.0)
     means, stds = np.stack([np.full(1000, -1.0), np.full(1000, 1.0)]), np.full((2, 1000), 0.3)

@@ -25,6 +25,7 @@ from uq_tracking.inference.places import SLIGHT_FACTOR, Grade, Places, grade, gr
 from uq_tracking.inference.verdict import Calibration, Estimate
 
 SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL, RANKING_LEVEL = 0.98, 0.99, 0.95, 0.975
+BIAS_LEVEL_OF_TILES = 0.97
 ONE = 0.6827
 """Share of normal errors within one standard deviation."""
 SHARES = (0.5, ONE, 0.9, 0.95, 0.99)

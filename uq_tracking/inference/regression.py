@@ -21,6 +21,7 @@ from uq_tracking.inference.enough import heavy_tails
 from uq_tracking.inference.findings import (
     BEYOND_DEPENDENCE,
     BIAS_LEVEL,
+    BIAS_LEVEL_OF_TILES,
     CENTRED_SHAPE,
     FEWEST_OUTSIDE,
     ONE,
@@ -91,9 +92,15 @@ class RegressionTests(Tests):
         found = std_scale(self.statistics, family_of(self.settings), self.at(SCALE_LEVEL))
         return replace(found, dominance=math.inf) if heavy_tails(self.statistics) else found
 
+    @property
+    def bias_level(self) -> float:
+        """Level of the limits of the bias: tiles of a map are not quite independent, and reject 7 % at 95 %."""
+        tiles = self.dependence is not None and self.dependence.kind == "tiles"
+        return self.at(BIAS_LEVEL_OF_TILES if tiles else BIAS_LEVEL)
+
     @override
     def bias(self) -> Estimated:
-        return mean_bias(self.statistics, self.at(BIAS_LEVEL))
+        return mean_bias(self.statistics, self.bias_level)
 
     @override
     def sparsification(self) -> Sparsification:
@@ -225,7 +232,7 @@ class RegressionTests(Tests):
     def _bias_in_std(self) -> Estimated:
         """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
         if not is_distribution(self.statistics):
-            return mean_bias(self.statistics, self.at(BIAS_LEVEL), "z")
+            return mean_bias(self.statistics, self.bias_level, "z")
         found, size = self.bias(), sharpness(self.statistics, self.settings)
         return Estimated(found.value / size, found.low / size, found.high / size, found.dominance)
 
@@ -234,7 +241,7 @@ class RegressionTests(Tests):
             found = find()
         except Undefined:
             return None
-        return Estimate(found.value, found.low, found.high, self.at(BIAS_LEVEL))
+        return Estimate(found.value, found.low, found.high, self.bias_level)
 
     def _scale(self) -> tuple[Estimate | None, bool, str]:
         scale, dominated, untested = super()._scale()
@@ -342,8 +349,8 @@ class RegressionTests(Tests):
         below, upto = _up_to(statistics, HIGH, [0.5]), _up_to(statistics, LOW, [0.5 - 1e-9])
         at = np.maximum(upto - below, 0)
         total = statistics.n if statistics.groups is None else groups.total(statistics)
-        low = _limits(statistics, below[0], self.at(BIAS_LEVEL))[0]
-        high = _limits(statistics, (below + at)[0], self.at(BIAS_LEVEL))[1]
+        low = _limits(statistics, below[0], self.bias_level)[0]
+        high = _limits(statistics, (below + at)[0], self.bias_level)[1]
         return Share(0.5, float((below + at / 2).sum() / total), low, high)
 
     def _too_alike(self, dependence: Dependence, suspicions: tuple[Suspicion, ...]) -> Verdict:
