@@ -20,7 +20,7 @@ from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError
 from uq_tracking.formatting import encodable
 from uq_tracking.metrics.registry import Later, LaterScores
 from uq_tracking.npz import read_arrays, write_arrays
-from uq_tracking.settings import Settings, check_unit
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.store import statistics_from_arrays
 from uq_tracking.typed import DAMAGE
@@ -301,7 +301,7 @@ class Report:
         """Inverse of ``to_dict``; FileFormatError for anything else."""
         check_schema(values)
         try:
-            check_unit(values["settings"].get("unit"))
+            Settings(unit=values["settings"].get("unit"))  # which refuses a text that is none
             return cls(
                 task=_text("task", values["task"]),
                 scores={key: finite_score(key, value) for key, value in values["scores"].items()},

@@ -38,13 +38,6 @@ def check_level(level: float) -> None:
 LONGEST_UNIT = 100
 """Characters of a unit, which stands at every score and on every axis."""
 
-
-def check_unit(unit: object) -> None:
-    """Raise SettingsError for an invalid unit of the target."""
-    if unit is not None and not (isinstance(unit, str) and len(unit) <= LONGEST_UNIT):
-        raise SettingsError(f"unit is {value_text(unit)}; pass text such as 'm', or None")
-
-
 MOST_BINS = 500
 """Most bins: with them, floors and bands of two thousand simulated forecasts take less than 100 MB."""
 
@@ -79,7 +72,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("alpha", "n_bins", "dof"):
             require_number(name, getattr(self, name))
-        check_unit(self.unit)
+        if self.unit is not None and not (isinstance(self.unit, str) and len(self.unit) <= LONGEST_UNIT):
+            raise SettingsError(f"unit is {value_text(self.unit)}; pass text such as 'm', or None")
         if not 0 < self.alpha <= 1:
             raise SettingsError(f"alpha is {self.alpha}; pass a share of the samples, in (0, 1]")
         if not 1 <= self.n_bins <= MOST_BINS or int(self.n_bins) != self.n_bins:
