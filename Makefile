@@ -20,7 +20,7 @@ help:
 	@echo "make test-frameworks    test the recipes of docs/recipes.md: Hugging Face, Keras, Optuna, Hydra ..."
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
-	@echo "make simulate    count how often verdicts, floors and intervals are wrong, and write the tables of docs/intervals.md;"
+	@echo "make simulate    count how often verdicts, floors and intervals are wrong, and write the tables of docs/evidence.md;"
 	@echo "                 with SHORT=1 only what must hold, in a minute"
 	@echo "make bench   measure speed and memory beside other libraries, in ten minutes"
 	@echo "make bench-full    the largest sizes too"

@@ -2,7 +2,7 @@
 
     python benchmarks/intervals.py [REPEATS] [PART ...]
 
-writes the tables of docs/intervals.md, between its markers: all, or those of the parts named (verdicts, tests,
+writes the tables of docs/evidence.md, between its markers: all, or those of the parts named (verdicts, tests,
 regression, uneven, weights, floors, classification, series, losses). The truth is the score of two million samples.
 Tests, which are quick, are repeated five times as often.
 """
@@ -34,7 +34,7 @@ from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.regression import REGRESSION
 
-PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 TRUTH_GROUPS = 40_000
 LEVEL = 0.95
 SHOWN = {

@@ -2,7 +2,7 @@
 
     python benchmarks/verdicts.py [CASE ...] [--sets K]
 
-writes the rows of the tables of docs/intervals.md, between the markers "type one" and "power": all, or those whose
+writes the rows of the tables of docs/evidence.md, between the markers "type one" and "power": all, or those whose
 first cell contains one of the words, so that it can run in pieces. All take about ten minutes on one core.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 
 import uq_tracking as uq
 
-PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 RIGHT = ("calibrated", "consistent with calibrated", "not enough data")
 SHARED = 0.2
 """Share of the variance of the errors that the samples of a group have in common."""
