@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from classes import classes_page
 from draws import draws_page
 from everyday import everyday_page
 from everyday import measure as measure_everyday
@@ -177,7 +178,7 @@ def main(full: bool) -> None:
     plot(found, DOCS / "images" / "benchmarks.png")
     sections = [
         HEAD + table(found) + "\n", streamed(found["stream"]), everyday_page(numbers["everyday"]),
-        draws_page(), scaling_page(), parts_page(),
+        draws_page(), classes_page(full=full), scaling_page(), parts_page(),
     ]  # fmt: skip
     (DOCS / "benchmarks.md").write_text("\n".join(sections), encoding="utf-8")
     for line in slower(numbers, last) if last else []:

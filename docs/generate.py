@@ -4,6 +4,7 @@ python docs/generate.py            # all
 python docs/generate.py catalogue  # the catalogue alone, which needs no other library
 python docs/generate.py concepts   # pictures of the concept pages
 python docs/generate.py lessons    # scores and pictures of the pages on choosing and reading
+python docs/generate.py classes    # the pictures of the page on classification
 python docs/generate.py scenarios  # what the verdict says of known truths, in some minutes
 """
 
@@ -36,6 +37,10 @@ def main(pages: list[str]) -> None:
         import concepts
 
         concepts.draw()
+    if not pages or "classes" in pages:
+        import classes
+
+        classes.draw()
     if not pages or "scenarios" in pages:
         from scenarios import scenarios
 

@@ -43,6 +43,8 @@ class FigureSpec:
         Whether it is drawn by default.
     needs_places : bool
         Whether it draws the parts of the samples in which the verdict looked for errors.
+    needs_classes : bool
+        Whether it draws the probability of each of more than two classes.
     """
 
     name: str
@@ -51,6 +53,7 @@ class FigureSpec:
     task: TaskName = "regression"
     default: bool = True
     needs_places: bool = False
+    needs_classes: bool = False
 
     def draw(self, report: Any, ax: Axes | None = None) -> Figure:
         """Draw the figure of a report, on the given axes if it accepts them.
@@ -81,6 +84,12 @@ class FigureSpec:
             return (
                 f"{self.name!r} draws parts of the samples, and the verdict looked at none; it needs 40 independent "
                 "samples in memory, not a stream, with a mean and a std that differ between them"
+            )
+        table = report.class_table if self.needs_classes else None
+        if self.needs_classes and (table is None or not table.bins or len(table) < 3):
+            return (
+                f"{self.name!r} draws the probabilities of 3 to 100 classes, and the report has no sums of them; "
+                "evaluate labels and probs"
             )
         return ""
 
@@ -170,6 +179,7 @@ def uq_figures() -> list[FigureSpec]:
             for task in plugins.tasks()
         ),
         FigureSpec("where", "uq_tracking.figures.where.where", needs_places=True),
+        FigureSpec("by_class", f"{small}.by_class", task="classification", needs_classes=True),
         FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
         FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
         *(

@@ -193,3 +193,28 @@ def test_curves_on_demand_are_drawn_as_those_of_a_regression(name):
         key.removeprefix(f"{name}_") for key in report.curves if key.startswith(f"{name}_")
     ]
     assert "nll" in labels_drawn
+
+
+def test_the_probabilities_of_each_class_are_drawn_with_the_worst_first():
+    labels, z = samples(4000, 4, factor=1.0)
+    probs = softmax(z + np.asarray([0, 0, 0.8, 0]))
+    report = uq.evaluate(labels, probs=probs, groups=np.arange(4000) // 200, classes=["a", "b", "c", "d"])
+    spec = plugins.figures("classification")["by_class"]
+    assert spec.lacks(report) == ""
+    figure = spec.draw(report)
+    titles = [ax.get_title("left") for ax in figure.axes]
+    assert titles[0].startswith("c: ")
+    assert len(titles) == 4
+    table = report.class_table.bins
+    heights = [bar.get_height() for bar in figure.axes[0].containers[0]]
+    np.testing.assert_array_equal(heights, table["observed"][2][table["count"][2] > 0])
+    inside = (probs[:, 2] >= 0.3) & (probs[:, 2] < 0.4)
+    assert table["count"][2, 3] == inside.sum()
+    np.testing.assert_allclose(table["stated"][2, 3], probs[inside, 2].mean())
+    np.testing.assert_allclose(table["observed"][2, 3], (labels[inside] == 2).mean())
+
+
+def test_two_classes_have_no_figure_by_class():
+    labels, z = samples(500, 2)
+    report = uq.evaluate(labels, probs=softmax(z))
+    assert "3 to 100 classes" in plugins.figures("classification")["by_class"].lacks(report)

@@ -12,7 +12,7 @@ from scipy import special
 
 from .regression import ANY_RANKING, FINE, OVER, SHAPE, UNDER, UNKNOWN, USEFUL, Scenario, into
 
-HIGH, LOW = ("too high",), ("too low",)
+HIGH, LOW, CLASSES = ("too high",), ("too low",), ("miscalibrated in classes",)
 SCENARIOS: dict[str, Scenario] = {}
 scenario = into(SCENARIOS)
 Made = tuple[tuple[Any, ...], dict[str, Any]]
@@ -283,3 +283,134 @@ def segmentation_extreme(rng):
     (labels,), options = labelled(rng, 12 * 256, 5, 2.0)
     shape = (12, 16, 16)
     return (labels.reshape(shape),), {"probs": options["probs"].reshape(*shape, 5), "groups": np.arange(12)}
+
+
+def drawn(rng: np.random.Generator, truth: np.ndarray, probs: np.ndarray, **options: Any) -> Made:
+    """Return classes drawn from ``truth``, stated as ``probs``."""
+    labels = (truth.cumsum(axis=-1) > rng.random((*truth.shape[:-1], 1)) * 0.999999).argmax(axis=-1)
+    return (labels,), {"probs": probs, **options}
+
+
+def shifted(probs: np.ndarray, place: int, factor: float) -> np.ndarray:
+    """Return probabilities in which the odds of one class are ``factor`` times as high."""
+    made = probs.copy()
+    made[..., place] *= factor
+    return np.asarray(made / made.sum(axis=-1, keepdims=True))
+
+
+@scenario(
+    "4 classes, the odds of one stated 1.8 times too high",
+    CLASSES,
+    bias=None,
+    says=("class 2 is stated",),
+)
+def one_class_too_high(rng):
+    truth = special.softmax(1.5 * rng.normal(size=(3000, 4)), axis=1)
+    return drawn(rng, truth, shifted(truth, 2, 1.8))
+
+
+@scenario(
+    "4 classes with names, the odds of one stated at a third",
+    (*CLASSES, *UNDER, *OVER),
+    bias=None,
+    says=("lass liver occurs",),
+)
+def named_class_too_low(rng):
+    truth = special.softmax(1.5 * rng.normal(size=(4000, 4)) + [1.0, 0.0, 0.0, -1.0], axis=1)
+    names = ["air", "bone", "fat", "liver"]
+    return drawn(rng, truth, shifted(truth, 3, 1 / 3), classes=names)
+
+
+@scenario(
+    "10 classes, a rare one stated four times too often",
+    CLASSES,
+    bias=None,
+    says=("class 9 is stated",),
+)
+def rare_class_too_high(rng):
+    truth = special.softmax(1.5 * rng.normal(size=(20_000, 10)) - 4 * np.eye(10)[9], axis=1)
+    return drawn(rng, truth, shifted(truth, 9, 4))
+
+
+@scenario(
+    "3 classes that are stated at .45, .45 and .10, and occur at .38, .52 and .10",
+    CLASSES,
+    bias=None,
+    says=("of 3 classes are off",),
+)
+def two_classes_exchanged(rng):
+    truth = np.tile([0.38, 0.52, 0.10], (5000, 1))
+    return drawn(rng, truth, np.tile([0.45, 0.45, 0.10], (5000, 1)))
+
+
+@scenario("calibrated, 100 classes of which most are rare", (*FINE, *UNKNOWN), bias=None)
+def hundred_rare_classes(rng):
+    return labelled_with(
+        rng, special.softmax(2 * rng.normal(size=(1500, 100)) - 4 * np.linspace(0, 1, 100), axis=1)
+    )
+
+
+def labelled_with(rng: np.random.Generator, truth: np.ndarray, **options: Any) -> Made:
+    """Return classes drawn from probabilities that are stated as they are."""
+    return drawn(rng, truth, truth, **options)
+
+
+@scenario("calibrated, 3 classes, 60 samples", (*FINE, *UNKNOWN), bias=None)
+def three_classes_of_sixty(rng):
+    return labelled(rng, 60, 3)
+
+
+@scenario(
+    "calibrated, 5 classes, 200,000 samples: proven",
+    ("calibrated",),
+    USEFUL,
+    bias=None,
+    says=("Calibrated: ",),
+)
+def five_classes_proven(rng):
+    return labelled(rng, 200_000, 5)
+
+
+@scenario("calibrated, 5 classes, exponential weights", (*FINE, *UNKNOWN), bias=None)
+def five_classes_weighted(rng):
+    (labels,), options = labelled(rng, 1500, 5)
+    return (labels,), {**options, "weights": rng.exponential(size=1500) + 0.01}
+
+
+@scenario("every class stated at 1/5, and so they occur", (*FINE, *UNKNOWN), bias=None)
+def five_classes_constant(rng):
+    return labelled_with(rng, np.full((2000, 5), 0.2))
+
+
+@scenario("3 classes, hardly an error is implied, one in twenty is wrong", OVER, bias=None)
+def three_classes_near_certain(rng):
+    place = rng.integers(0, 3, 400)
+    probs = np.full((400, 3), 0.0005)
+    probs[np.arange(400), place] = 0.999
+    return drawn(rng, 0.925 * np.eye(3)[place] + 0.025, probs)
+
+
+@scenario("calibrated, nearly certain, 3 classes", (*FINE, *UNKNOWN), bias=None)
+def three_classes_certain(rng):
+    return labelled(rng, 1000, 3, spread=12.0)
+
+
+@scenario("calibrated, 5 classes of 30 patients whose labels are alike", (*FINE, *UNKNOWN), bias=None)
+def five_classes_of_patients(rng):
+    code = np.repeat(np.arange(30), 50)
+    base = special.softmax(1.5 * rng.normal(size=(1500, 5)), axis=1)
+    shared = special.ndtr(0.45 * rng.normal(size=30)[code] + np.sqrt(1 - 0.45**2) * rng.normal(size=1500))
+    labels = (base.cumsum(axis=1) > shared[:, None] * 0.999999).argmax(axis=1)
+    return (labels,), {"probs": base, "groups": code}
+
+
+@scenario(
+    "maps of 5 organs of 12 patients, the odds of one stated 3 times too high",
+    (*CLASSES, *OVER, *UNDER),
+    bias=None,
+    says=("lass spleen is stated",),
+)
+def segmentation_of_one_organ(rng):
+    truth = special.softmax(1.5 * rng.normal(size=(12, 16, 16, 5)), axis=-1)
+    names = ["air", "bone", "fat", "liver", "spleen"]
+    return drawn(rng, truth, shifted(truth, 4, 3), groups=np.arange(12), classes=names)

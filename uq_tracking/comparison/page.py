@@ -104,6 +104,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             by_chance=any(line.chance is not None for line in lines),
             half=any(run.of_half for run in facts.runs),
             class_tables=_classes(facts),
+            class_lines=_class_lines(facts),
             skipped=skipped_by_reason(facts.skipped),
         )
     )
@@ -171,6 +172,24 @@ def _classes(facts: Facts) -> dict[str, Table]:
         table = next((table for table in tables if table is not None), None)
         if table is not None:
             found[name] = table
+    return found
+
+
+def _class_lines(facts: Facts) -> dict[str, dict[str, str]]:
+    """Return, by method and class, the points of its reliability in a square of 40, for the runs of `_classes`."""
+    found: dict[str, dict[str, str]] = {}
+    for name, runs in facts.groups.items():
+        tables = (run.report.class_table for run in runs)
+        table = next((table for table in tables if table is not None), None)
+        if table is None or not table.bins:
+            continue
+        found[name] = {}
+        for place, label in enumerate(table.labels):
+            count, stated, observed = (table.bins[key][place] for key in ("count", "stated", "observed"))
+            known = zip(
+                (40 * stated[count > 0]).tolist(), (40 - 40 * observed[count > 0]).tolist(), strict=True
+            )
+            found[name][one_line(label)] = " ".join(f"{x:.1f},{y:.1f}" for x, y in known)
     return found
 
 

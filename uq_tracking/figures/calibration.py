@@ -215,7 +215,7 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> N
     of Modern Neural Networks", 2017, fig. 1, and Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning
     Methods for Robust Computer Vision", 2020, fig. 9.
     """
-    _accuracies(ax, bins, of_event=report.settings.get("event") is not None)
+    accuracies(ax, bins, of_event=report.settings.get("event") is not None)
     ax.set_xticks(QUARTERS)
     if not alone:
         return
@@ -239,7 +239,7 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> N
         below.text(0.02, 0.95, text, fontsize=style.SMALL, va="top", transform=below.transAxes)
 
 
-def _accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
+def accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
     """Draw the bars of the accuracy, and their gaps to the confidence; of two classes those of the event."""
     high, low = ("too high", "too low") if of_event else ("overconfident", "underconfident")
     left, accuracy, confidence = bins["confidence_low"], bins["accuracy"], bins["confidence"]
@@ -338,7 +338,7 @@ def class_before_after(report: Report) -> Figure:
     for ax, bins, each, look in zip(figure.subplots(1, 2), tables, reports, STYLES, strict=True):
         style_axes(ax, curve.x_label, curve.y_label)
         ax.xaxis.label.set_fontsize(style.SMALL)
-        _accuracies(ax, bins, of_event=report.settings.get("event") is not None)
+        accuracies(ax, bins, of_event=report.settings.get("event") is not None)
         ax.set_xticks(QUARTERS)
         ax.set_box_aspect(1)
         scores = [score_text(each, "ece", "ECE"), score_text(each, "nll", "NLL")]

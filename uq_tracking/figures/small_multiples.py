@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedFormatter, MaxNLocator
 
 from uq_tracking import plugins
 from uq_tracking.figures import style
+from uq_tracking.figures.calibration import accuracies
 from uq_tracking.figures.curves import Columns, NothingToDrawError, columns, undefined_figure
 from uq_tracking.figures.header import family_text, report_header
 from uq_tracking.figures.style import PALE, cut, legend, line, new_figure, readable, reference
@@ -288,3 +289,49 @@ def _mean_and_band(ax: Axes, panel: Panel) -> None:
         color = style.QUIET if said == "large enough" else style.OVERCONFIDENT
         look: dict[str, Any] = {"fontsize": style.SMALL - 1, "color": color, "ha": "right", "va": "top"}
         ax.text(0.97, 0.95, f"{said} at {x.max():,.0f}", transform=ax.transAxes, zorder=4, **look)
+
+
+def by_class(report: Report) -> Figure:
+    """Draw the reliability of each class against the rest, the worst nine first.
+
+    Bars show how often a class occurs where it is stated with a probability in this bin; the gap to the mean stated
+    probability is orange where the class is stated too often and blue where too rarely.
+    """
+    table = report.class_table
+    if table is None or not table.bins:
+        return undefined_figure(report, "By class", "the report holds no probabilities of classes")
+    worst = table.worst_first()[:MOST_PANELS]
+    wide = min(IN_A_ROW, len(worst))
+    high = -(-len(worst) // wide)
+    figure = new_figure((max(WIDTH * wide, 4.4), HEIGHT * high + HEAD))
+    width = 1 / table.bins["count"].shape[1]
+    for place, k in enumerate(worst.tolist()):
+        ax = style.style_axes(
+            figure.add_subplot(high, wide, place + 1),
+            "Stated probability" if place >= len(worst) - wide else "",
+            "Observed share" if place % wide == 0 else "",
+        )
+        count, stated, observed = (table.bins[name][k] for name in ("count", "stated", "observed"))
+        filled = count > 0
+        low = np.arange(len(count)) * width
+        bars = Columns(
+            {
+                "confidence_low": low[filled],
+                "confidence_high": low[filled] + width,
+                "confidence": stated[filled],
+                "accuracy": observed[filled],
+            }
+        )
+        accuracies(ax, bars, of_event=True)
+        ax.set_xticks(style.QUARTERS)
+        if (own := ax.get_legend()) is not None:
+            own.remove()
+        rate, share = float(table.values["stated"][k]), float(table.values["observed"][k])
+        name = cut(one_line(table.labels[k]), style.SMALL, LONGEST_NAME)
+        text = f"{name}: {readable(100 * rate, 2)} % stated, {readable(100 * share, 2)} % true"
+        ax.set_title(text, fontsize=style.SMALL, loc="left")
+    figure.set_layout_engine("compressed", w_pad=0.1, h_pad=0.06)
+    notes = ["orange: stated too often", "blue: too rarely"]
+    if len(table) > len(worst):
+        notes.append(f"the {len(worst)} worst of {len(table)} classes")
+    return report_header(figure, report, "By class, worst first", notes)

@@ -18,7 +18,9 @@ from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
 LEVEL = 0.95
-ECE_BINS = 10
+N_BINS = 10
+MOST_DRAWN = 100
+"""Of more classes than this, no bins are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +38,15 @@ class ClassTable:
         NaN where a class does not occur, is never predicted, or has too few informative samples.
     limits : dict of array, shape (C, 2)
         Confidence limits over groups of the columns that have any; NaN where a class has none.
+    bins : dict of array, shape (C, 10)
+        ``count`` of samples, ``stated`` (mean probability) and ``observed`` (share of the class) in ten bins of each
+        class's probability; empty without probabilities, or for more than 100 classes.
     """
 
     labels: tuple[str, ...]
     values: Mapping[str, FloatArray]
     limits: Mapping[str, FloatArray] = field(default_factory=dict)
+    bins: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -71,7 +77,9 @@ class ClassTable:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; None where there is no number."""
         columns = {name: _plain(values) for name, values in self.columns().items()}
-        return {"labels": list(self.labels), "columns": columns}
+        made = {"labels": list(self.labels), "columns": columns}
+        bins = {name: values.tolist() for name, values in self.bins.items()}
+        return {**made, "bins": bins} if bins else made
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ClassTable:
@@ -85,7 +93,10 @@ class ClassTable:
             for name in tuple(columns)
             if f"{name}_low" in columns
         }
-        return cls(labels, columns, limits)
+        bins = {name: np.asarray(held, dtype=np.float64) for name, held in values.get("bins", {}).items()}
+        if any(held.shape != (len(labels), N_BINS) for held in bins.values()):
+            raise ValueError("the bins of the classes have another shape")
+        return cls(labels, columns, limits, bins)
 
 
 def _plain(values: FloatArray) -> list[float | None]:
@@ -114,9 +125,13 @@ def _with_stated(table: ClassTable, statistics: Any) -> ClassTable:
     """
     sums: ClassSums = statistics.classes
     values = {**table.values, "stated": sums.stated, "gap": sums.stated - sums.observed}
-    bins = sums.joined(ECE_BINS)
+    bins = sums.joined(N_BINS)
     if bins is not None:
         values["ece"] = np.abs(bins[3] - bins[1]).sum(axis=1) / sums.total
+        if len(table) <= MOST_DRAWN:
+            held = np.maximum(bins[0], 1e-300)
+            drawn = {"count": bins[0], "stated": bins[1] / held, "observed": bins[3] / held}
+            table = replace(table, bins=drawn)
     if (tests := tests_of_classes(statistics, 1 - LEVEL)) is not None:
         values["slope"] = np.asarray([_slope(each) for each in tests])
         values["level_p"] = levels_of(tests)[1]
@@ -135,9 +150,8 @@ def _with_stated(table: ClassTable, statistics: Any) -> ClassTable:
             (limits[1], stated[:, k] - observed[:, k], values["gap"][k]),
         ):
             row[k] = Influence.left_out(estimates, freedom).limits(float(value), LEVEL)
-    return ClassTable(
-        table.labels, values, {**table.limits, "stated": np.clip(limits[0], 0, 1), "gap": limits[1]}
-    )
+    stated_and_gap = {"stated": np.clip(limits[0], 0, 1), "gap": limits[1]}
+    return replace(table, values=values, limits={**table.limits, **stated_and_gap})
 
 
 def _slope(tests: EventTests) -> float:

@@ -30,6 +30,8 @@ from uq_tracking.typed import record
 
 PART = 0.0125
 """Level of each of the four parts."""
+LEAST_VARIANCE = 1e-9
+"""Variance of the log probability below which all outcomes are stated to be equally likely, apart from rounding."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,9 @@ def _sharpness(statistics: Any, top: EventTests) -> tuple[float | None, float | 
         return None, None
     if top.by_group is not None:
         return p_of_sums(sums.of_groups[:, 1], top.freedom) if sums.labels else (None, None)
-    variance = sums.sharp[1] / (statistics.n_effective / sums.total)
+    variance = float(sums.sharp[1]) / (statistics.n_effective / sums.total)
+    if variance < LEAST_VARIANCE * sums.total:
+        return None, None
     z = float(sums.sharp[0]) / math.sqrt(max(variance, 1e-300))
     return z, float(2 * special.ndtr(-abs(z)))
 
@@ -200,16 +204,18 @@ def _named(names: Sequence[str] | None, place: int) -> str:
 def _worst_level(
     tests: Sequence[EventTests], names: Sequence[str] | None, part: float, strength: dict[str, float]
 ) -> OffClass | None:
-    """Return the class whose level deviates most, and how many are off by Holm (1979)."""
+    """Return the class that is off by the largest factor, of those that are off by Holm (1979)."""
     z, p = levels_of(tests)
     order = np.lexsort((-np.abs(z), p))
     is_small = p[order] <= part / np.arange(len(p), 0, -1)
     off = len(p) if is_small.all() else int(np.argmin(is_small))
     if not off:
         return None
-    worst = int(order[0])
-    strength["level"] = _log(float(p[worst]), float(z[worst])) + math.log(len(p) / part)
-    return OffClass(_named(names, worst), off, len(p), _event_of(tests[worst]), "level")
+    first = int(order[0])
+    strength["level"] = _log(float(p[first]), float(z[first])) + math.log(len(p) / part)
+    events = {int(place): _event_of(tests[place]) for place in order[:off]}
+    worst = max(events, key=lambda place: events[place].distance)
+    return OffClass(_named(names, worst), off, len(p), events[worst], "level")
 
 
 def _event_of(test: EventTests) -> Event:

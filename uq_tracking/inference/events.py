@@ -87,6 +87,16 @@ class Event:
         return self.stated / self.observed if self.observed > 0 else math.inf
 
     @property
+    def distance(self) -> float:
+        """Log of the ratio, without its sign."""
+        return abs(math.log(self.ratio)) if 0 < self.ratio < math.inf else math.inf
+
+    @property
+    def limits_agree(self) -> bool:
+        """Return whether the limits exclude what is stated."""
+        return not self.low <= self.stated <= self.high
+
+    @property
     def is_level_slight(self) -> bool:
         """Return whether the level is off by too little to matter."""
         return abs(self.stated - self.observed) < SLIGHT_GAP and 1 / SLIGHT_RATIO < self.ratio < SLIGHT_RATIO

@@ -129,8 +129,7 @@ def of_level(event: Event) -> str:
     word = f"Slightly {word.lower()}" if event.is_level_slight else word
     if min(event.stated, event.observed) >= RARE:
         digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
-        excludes = not event.low <= event.stated <= event.high
-        within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if excludes else ""
+        within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
         return (
             f"{word}: the event is stated at {event.stated:.{digits}f} on average, but occurs in "
             f"{event.observed:.{digits}f} of cases{within}."
@@ -269,18 +268,18 @@ def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tu
             return f"{degree}: {value} times as many errors as its probabilities imply ({low} to {high})."
         degree = _degree("Underconfident", 1 / max(scale.value, 1e-9))
         return f"{degree}: only {value} times the errors that its probabilities imply ({low} to {high})."
+    ratio = math.inf if scale is None or scale.value <= 0 else scale.value
+    word = _degree(calibration.capitalize(), max(ratio, 1 / ratio))
     how = f"too {'extreme' if is_extreme else 'timid'}"
     if "sharpness" in found.strength and math.isfinite(losses[0]):
         gap = abs(losses[0] - losses[1])
         digits = min(max(2, 1 - math.floor(math.log10(gap))), 6) if gap else 2
         found_and_implied = f"log loss {losses[0]:.{digits}f}, they imply {losses[1]:.{digits}f}"
-        return f"{calibration.capitalize()}: probabilities are {how}: {found_and_implied}."
+        return f"{word}: probabilities are {how}: {found_and_implied}."
     slope = found.top_event.slope
     if "top slope" in found.strength and slope is not None:
-        return (
-            f"{calibration.capitalize()}: confidences are {how} (calibration slope {slope:.2f}; 1 is right)."
-        )
-    return f"{calibration.capitalize()}: probabilities are {how}."
+        return f"{word}: confidences are {how} (calibration slope {slope:.2f}; 1 is right)."
+    return f"{word}: probabilities are {how}."
 
 
 def _of_class(off: OffClass | None, lead: str) -> list[str]:
@@ -297,10 +296,8 @@ def _of_class(off: OffClass | None, lead: str) -> list[str]:
         how = "has probabilities that are too high at some levels and too low at others"
     elif min(event.stated, event.observed) >= RARE:
         digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
-        how = (
-            f"is stated at {event.stated:.{digits}f} on average, but occurs in {event.observed:.{digits}f} of cases "
-            f"({event.low:.{digits}f} to {event.high:.{digits}f})"
-        )
+        how = f"is stated at {event.stated:.{digits}f} on average, but occurs in {event.observed:.{digits}f} of cases"
+        how += f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
     else:
         rates = f"{percent(event.stated)} stated, {percent(event.observed)} observed"
         ratio, how = event.ratio, f"does not occur at all: {rates}"
@@ -308,7 +305,7 @@ def _of_class(off: OffClass | None, lead: str) -> list[str]:
             how = f"is stated {_times(ratio)} times as often as it occurs: {rates}"
         elif ratio <= 1:
             how = f"occurs {_times(1 / max(ratio, 1e-300))} times as often as stated: {rates}"
-        how += f" ({percent(event.low)} to {percent(event.high)})"
+        how += f" ({percent(event.low)} to {percent(event.high)})" if event.limits_agree else ""
     return [f"{lead}{name} {how}{count}."]
 
 

@@ -28,15 +28,16 @@ MOST_CLASSES = 10
 CLASS_COLUMNS = {
     "support": "samples",
     "dice": "Dice",
-    "iou": "IoU",
-    "recall": "recall",
-    "precision": "precision",
     "observed": "occurs",
     "stated": "stated",
+    "slope": "slope",
+    "level_p": "p",
 }
 """Headings of the columns of the table of classes."""
 PROBABILITY = "its probability is"
 """Heading of the words on a class."""
+UNSEEN = 1.005
+"""Factors below this are not mentioned."""
 WITH_LIMITS = ("dice",)
 """Columns that are shown with their limits."""
 BEFORE = "before"
@@ -161,6 +162,8 @@ def classes_table(report: Report, most: int = MOST_CLASSES) -> Table | None:
             cells[PROBABILITY] = Cell(words=_stated_how(table, place))
         rows.append(Row(one_line(table.labels[place]), cells, "score"))
     notes = ["limits at 95 %, from the spread of the groups"] if table.limits else []
+    if "level_p" in table.values:
+        notes.append("slope below 1: too extreme; p: of the difference between stated and occurs")
     if len(table) > most:
         notes.append(f"the {most} worst of {len(table)} classes; report.classes holds all")
     columns = tuple(Column(CLASS_COLUMNS[name]) for name in names)
@@ -176,6 +179,8 @@ def _stated_how(table: ClassTable, place: int) -> str:
         return ""
     stated, occurs = float(table.values["stated"][place]), float(table.values["observed"][place])
     more, less = max(stated, occurs), min(stated, occurs)
+    if more < UNSEEN * less:
+        return ""
     times = f"{more / less:.2f} times " if less else ""
     return f"{times}too {'high' if low > 0 else 'low'}"
 
@@ -187,6 +192,8 @@ def _class_cell(table: ClassTable, name: str, place: int) -> Cell:
         return Cell()
     if name == "support":
         return Cell(words=f"{value:,.0f}")
+    if name == "level_p":
+        return Cell(words="< 0.001" if value < 0.001 else format_number(value, 2))
     low, high = table.limits[name][place] if name in WITH_LIMITS and name in table.limits else (math.nan,) * 2
     limits = f" ({low:.2f} to {high:.2f})" if math.isfinite(low) else ""
     return Cell(words=f"{value:.3f}{limits}")
