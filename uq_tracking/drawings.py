@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from uq_tracking.inputs.predictions import Case
     from uq_tracking.report import Report
 
+LARGEST_PICTURE = 750_000
+"""Bytes of a picture above which it gets 256 colors: only maps of noise, whose colors nobody can tell apart."""
 OVERVIEW = "overview"
 """Name of the figure that shows the most important ones on one sheet."""
 
@@ -147,7 +149,7 @@ def pictured(figure: Figure) -> Figure:
         return figure
     pixels = drawn(figure)
     height, width = pixels.shape[:2]
-    return Picture(begin(partial(packed, pixels, figure.get_dpi())), (width, height))
+    return Picture(begin(partial(packed, pixels, figure.get_dpi(), LARGEST_PICTURE)), (width, height))
 
 
 def png_of(figure: Figure) -> bytes:

@@ -263,9 +263,15 @@ class Report:
             counted_blocks=None,
         )
 
-    def labelled(self, *, method: str | None = None, split: str | None = None) -> Report:
-        """The same report, labelled with its method and split, as its figures are."""
-        given = {"method": method, "split": split}
+    def labelled(
+        self,
+        *,
+        method: str | None = None,
+        split: str | None = None,
+        not_stored: str | None = None,
+    ) -> Report:
+        """The same report, labelled with method and split, as its figures are, and with what its run lacks."""
+        given = {"method": method, "split": split, "not_stored": not_stored}
         known = {name: label for name, label in given.items() if label is not None}
         if not known:
             return self

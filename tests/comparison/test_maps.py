@@ -135,6 +135,22 @@ def test_a_method_without_predictions_is_named(store):
     assert found.warnings == ("No maps of bare: it stored no predictions.",)
 
 
+def test_predictions_that_were_too_large_are_compared_by_the_cases_that_were_drawn(store, caplog):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(3, 800, 700))
+    options = {"run": f"dir:{store.path}", "figures": False, "maps": [2]}
+    for method, dtype in (("large", "f8"), ("kept", "f4")):
+        target = truth.astype(dtype)
+        uq.log(
+            target, target + 1, np.ones_like(target), method=method, predictions=method == "kept", **options
+        )
+    found = uq.compare(f"dir:{store.path}")
+    assert [(case.name, len(case.panels)) for case in found.maps] == [("2", 2)]
+    other = uq.compare(f"dir:{store.path}", maps=[0])
+    assert [panel.method for panel in other.maps[0].panels] == ["kept"]
+    assert "No maps of large for 0: it stored only other cases." in other.warnings
+
+
 def test_damaged_predictions_cost_the_maps_only(store):
     rng = np.random.default_rng(0)
     for method in ("fine", "broken"):
@@ -165,7 +181,7 @@ def test_a_target_in_float32_is_that_in_float64(store, shape):
     truth = rng.normal(size=shape)
     for method, target in (("full", truth), ("narrow", truth.astype("f4")), ("other", truth * (1 + 1e-5))):
         arrays = (target, target + 1, np.ones_like(target))
-        uq.log(*arrays, run=f"dir:{store.path}", method=method, **QUICK)
+        uq.log(*arrays, run=f"dir:{store.path}", method=method, predictions=True, **QUICK)
     found = uq.compare(f"dir:{store.path}", maps=[0])
     assert [panel.method for panel in found.maps[0].panels] == ["full", "narrow"]
     assert any("No map of other, case 0: its target differs" in warning for warning in found.warnings)

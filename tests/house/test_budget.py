@@ -59,6 +59,7 @@ Raised for inference, tables, tracking, comparison and top by the table of class
 Raised for cli and testing by a command that tells which reading of a score's name a function follows.
 Raised for what is printed on terminals that lack letters, and for comparisons that notice altered reports.
 Raised for inputs and frameworks by names of classes as labels.
+Raised for tracking by the limit of what a run weighs, and the sentence on what that rules out.
 Raised for inputs by what libraries return: intervals at several levels, classes named by columns and categories,
 times with a zone, and messages for members and for uneven batches.
 Raised for statistics by a file, for inference by a file, and for metrics: sums by class, the tests of more than two

@@ -23,7 +23,6 @@ from uq_tracking.errors import (
 )
 from uq_tracking.runs import RescoreOptions
 from uq_tracking.testing import sample_predictions
-from uq_tracking.tracking import publish
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.spool import entries, read_entry
@@ -227,7 +226,7 @@ class TestWhat:
         assert [name for name in files if name.endswith(".png") or "predictions" in name] == []
 
     def test_large_predictions_are_left_out_with_a_word(self, in_folder, tmp_path, monkeypatch, caplog):
-        monkeypatch.setattr(publish, "PREDICTIONS_LIMIT", 1000)
+        monkeypatch.setattr("uq_tracking.tracking.content.PREDICTIONS_LIMIT", 10)
         for number, keep in enumerate(["auto", True]):
             uq.log(sample_predictions(), run=f"dir:{tmp_path}/{number}", predictions=keep, **QUICK)
         stored = [
@@ -235,7 +234,9 @@ class TestWhat:
             for name in ("0", "1")
         ]
         assert stored == [False, True]
-        assert "predictions=True" in caplog.text
+        (line,) = [record.message for record in caplog.records if "not stored" in record.message]
+        assert "rescore cannot apply std_floor=" in line
+        assert "predictions=True stores them" in line
 
     def test_options_reach_the_predictions_and_the_scores(self, in_folder, tmp_path):
         mask = [True, False, False, False]

@@ -8,6 +8,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
 from uq_tracking.runs import RescoreOptions
+from uq_tracking.runs.read import logged_runs
 from uq_tracking.streams.map_samples import case_arrays
 from uq_tracking.tracking.cases import DrawnCases
 
@@ -67,10 +68,10 @@ def test_a_run_without_maps_cannot_be_followed(tmp_path):
 
 def test_large_cases_are_thinned_out_in_the_file(tmp_path, monkeypatch):
     images = np.random.default_rng(0).random((*Y.shape, 3))
-    whole = drawn(log(tmp_path, maps=[1], images=images))
+    whole = drawn(log(tmp_path, maps=[1], images=images, predictions=False))
     size = sum(array.nbytes for array in case_arrays(whole.cases).values())
-    monkeypatch.setattr("uq_tracking.tracking.publish.LARGEST", size // 3)
-    found = drawn(log(tmp_path, maps=[1], images=images))
+    monkeypatch.setattr("uq_tracking.tracking.content.LARGEST", size // 3)
+    found = drawn(log(tmp_path, maps=[1], images=images, predictions=False))
     assert found.limits == whole.limits
     for name, array in whole.cases[1].arrays.items():
         assert np.array_equal(found.cases[1].arrays[name], array[::2, ::2])
@@ -91,3 +92,49 @@ def test_rescoring_draws_the_stored_cases_again(tmp_path):
         path.unlink()
     uq.rescore(f"dir:{tmp_path}", options=RescoreOptions(figures=True))
     assert pictures(run) == before
+
+
+def test_nothing_is_stored_twice(tmp_path):
+    images = np.random.default_rng(0).random((*Y.shape, 3))
+    kept, alone = (log(tmp_path, maps=[1, 3], images=images, predictions=choice) for choice in (True, False))
+    with np.load(kept / "uq/maps.npz") as arrays:
+        assert set(arrays) == {"about.json", "1/image", "3/image"}
+    assert not (alone / "uq/predictions.npz").exists()
+    found = [next(logged_runs(f"dir:{run}")).drawn() for run in (kept, alone)]
+    assert found[0].limits == found[1].limits
+    for one, other in zip(*(case_arrays(each.cases).items() for each in found), strict=True):
+        assert one[0] == other[0]
+        assert np.array_equal(one[1], other[1])
+    before = pictures(kept)
+    uq.rescore(f"dir:{kept}", options=RescoreOptions(figures=True))
+    assert pictures(kept) == before == pictures(alone)
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000), (4, 600, 600)])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_call_leaves_at_most_20_mb(tmp_path, shape, dtype, caplog):
+    rng = np.random.default_rng(0)
+    truth, mean, std = rng.normal(size=(3, *shape)).astype(dtype)
+    report = uq.log(truth, mean, abs(std) + 1, run=f"dir:{tmp_path}", strict=True, deadline=300)
+    (run,) = (path.parent for path in tmp_path.glob("*/run.json"))
+    assert sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) < 20e6
+    is_kept = (run / "uq/predictions.npz").exists()
+    assert is_kept == (dtype == "f4" and len(shape) == 2)
+    assert (
+        ("not_stored" in report.provenance)
+        == ("predictions=True stores them" in caplog.text)
+        == (not is_kept)
+    )
+
+
+def test_a_run_without_predictions_says_what_cannot_be_answered(tmp_path):
+    run = log(tmp_path, maps=[1, 3], predictions=False)
+    report = next(logged_runs(f"dir:{run}")).report()
+    text = "Predictions are not stored: rescore cannot apply std_floor= or compute adversarial_group_calibration; "
+    assert report.provenance["not_stored"] == text + "compare shows maps of cases 1, 3 only."
+    assert text in str(report)
+    (failed,) = uq.rescore(f"dir:{run}", std_floor=2.0).failed
+    assert failed.reason == "a std floor can only be applied to predictions, and the run stores none"
+    (done,) = uq.rescore(f"dir:{run}", alpha=0.9).done
+    assert done.source == "exact statistics"
+    assert next(logged_runs(f"dir:{run}")).report().provenance["not_stored"].startswith(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,10 +13,10 @@ import numpy.typing as npt
 from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place
+from uq_tracking.inputs.predictions import Case, case_count
+from uq_tracking.runs.read import LoggedRun
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose_cases
-from uq_tracking.tracking.names import MAPS_FILE, PREDICTIONS_FILE
 
 FloatArray = npt.NDArray[np.float64]
 AUTO_CASES = 2
@@ -177,7 +176,10 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
     problems += [
-        f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}."
+        f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}, or is stored "
+        "at another resolution."
+        if item.target.shape != first.target.shape
+        else f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}."
         for item in items
         if item not in same
     ]
@@ -228,9 +230,9 @@ def _is_same_target(one: _Seen, other: _Seen) -> bool:
 
 def _drawn(runs: Sequence[ScoredRun], problems: list[str]) -> dict[int, _Seen]:
     """Read the cases of the first run of a method that drew any."""
-    for run, drawn in _stored(runs, MAPS_FILE, DrawnCases.load, problems):
+    for run, drawn in _stored(runs, LoggedRun.drawn, problems):
         if drawn.cases:
-            return {number: _seen(run, case) for number, case in drawn.cases.items()}
+            return {number: _seen(run, case) for number, case in drawn.within().cases.items()}
     return {}
 
 
@@ -249,7 +251,7 @@ def _completed(
         if numbers is not None and set(numbers) <= seen[method].keys():
             continue
         known = len(problems)
-        stored = next(_stored(runs, PREDICTIONS_FILE, Predictions.load, problems), None)
+        stored = next(_stored(runs, LoggedRun.predictions, problems), None)
         if stored is None:
             if not seen[method] and len(problems) == known:
                 problems.append(f"No maps of {method}: it stored no predictions.")
@@ -263,8 +265,9 @@ def _completed(
             other = f", not {shape}" if shape else ""
             problems.append(f"No maps of {method}: its predictions have shape {data.shape}{other}.")
             continue
-        for number in set(numbers) - seen[method].keys():
-            seen[method][number] = _seen(run, data.case(case_place(number, data.shape)))
+        wanted = {number: Case({}) for number in set(numbers) - seen[method].keys()}
+        for number, case in DrawnCases(wanted).of(data).within().cases.items():
+            seen[method][number] = _seen(run, case)
     if numbers is not None:
         return numbers
     if isinstance(maps, Sequence) and not isinstance(maps, str):  # no predictions tell how many there are
@@ -273,13 +276,13 @@ def _completed(
 
 
 def _stored(
-    runs: Sequence[ScoredRun], file: str, load: Callable[[Path], T], problems: list[str]
+    runs: Sequence[ScoredRun], read: Callable[[LoggedRun], T], problems: list[str]
 ) -> Iterator[tuple[ScoredRun, T]]:
     """Read one file of each run that has it; a damaged one or a failing tracker costs only the maps."""
     for run in runs:
         try:
             if run.logged is not None:
-                yield run, run.logged.read(file, load)
+                yield run, read(run.logged)
         except FileNotFoundError:
             continue
         except Exception as error:

@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.header import HINTED, SPACING, put_header, title_lines
-from uq_tracking.figures.style import MARGIN, new_figure, readable
+from uq_tracking.figures.style import MARGIN, new_figure, readable, text_width
 from uq_tracking.formatting import one_line
 
 FloatArray = npt.NDArray[np.float64]
@@ -167,7 +167,7 @@ def shown_pixels(ratio: float) -> int:
 def layout_for(shape: tuple[int, ...], panels: Sequence[Panel], limits: Limits) -> Layout:
     """Arrange maps: in pairs if wide, in a row if tall, else in two rows; an image, the first, stands apart."""
     numbers = [readable(end) for panel in panels for end in limits[panel.scale]]
-    bar = BAR + max(style.text_width(number, style.TICKS - 1) for number in numbers) / 72
+    bar = BAR + max(text_width(number, style.TICKS - 1) for number in numbers) / 72
     ratio = min(max(shape[0] / shape[1], 1 / LONGEST), LONGEST)
     images = [panel for panel in panels if panel.scale == "image"]
     count = len(panels) - len(images)
@@ -178,8 +178,10 @@ def layout_for(shape: tuple[int, ...], panels: Sequence[Panel], limits: Limits) 
     else:
         width = SIDE / max(ratio, 1.0) ** 0.5
         height, across = width * ratio, -(-count // 2)
-    two_lines = any(_lines(panel.title, width) > 1 for panel in panels)
-    over = 0.45 if two_lines else 0.27
+    is_wide = any(
+        ", " in panel.title and text_width(panel.title, style.TICKS) > 72 * width for panel in panels
+    )
+    over = 0.45 if is_wide else 0.27  # titles that are broken at their comma
     pitch, rows = over + height + BETWEEN, -(-count // across)
     first = EDGE + bool(images and ratio >= 0.45) * (width + BETWEEN)  # left of all but the image
     above = bool(images and ratio < 0.45) * pitch
@@ -195,11 +197,6 @@ def layout_for(shape: tuple[int, ...], panels: Sequence[Panel], limits: Limits) 
     bottom = above + rows * pitch - BETWEEN + (SCALE_BELOW if ratio > 2.2 else EDGE)
     beside = [(EDGE, middle, width, height)] * len(images)
     return Layout((right, bottom), beside + places, "bottom" if ratio > 2.2 else "right", rows)
-
-
-def _lines(title: str, width: float) -> int:
-    """Return the number of lines of a panel's title, broken at its comma if it is wider than the panel."""
-    return 1 + (", " in title and style.text_width(title, style.TICKS) > 72 * width)
 
 
 def framed(layout: Layout, title: str | None, right: float = 0.0, below: float = 0.0) -> Figure:
@@ -252,7 +249,9 @@ def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin, a
     for axis in (ax.xaxis, ax.yaxis):  # so that they need not be measured
         axis.set_visible(False)
     ax.spines[:].set(visible=True, color=style.QUIET, linewidth=0.8)
-    name = panel.title.replace(", ", ",\n") if _lines(panel.title, across) > 1 else panel.title
+    name = panel.title
+    if text_width(name, style.TICKS) > 72 * across:
+        name = name.replace(", ", ",\n")
     ax.set_title(name, fontsize=style.TICKS, color="black", fontweight="normal", loc="center", y=1.0, pad=4)
     if missing.all():
         ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable
 from io import BytesIO
@@ -70,13 +71,19 @@ def picture(path: Path) -> Picture:
         return Picture(lambda: png, image.size)
 
 
-def packed(pixels: Pixels, dpi: float) -> bytes:
-    """Compress RGBA pixels to a PNG file, without alpha if all are opaque; equal pixels give equal bytes."""
-    drawn = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3] == 255).all() else pixels)
-    buffer = BytesIO()
-    # Run-length matches only: a third of the time of a full search; maps are no larger, curves by 20 kB.
-    drawn.save(buffer, "png", dpi=(dpi, dpi), compress_type=zlib.Z_RLE)
-    return buffer.getvalue()
+def packed(pixels: Pixels, dpi: float, most: float = math.inf) -> bytes:
+    """Compress RGBA pixels to a PNG file, without alpha if all are opaque; equal pixels give equal bytes.
+
+    A picture whose file would have more than ``most`` bytes gets 256 colors.
+    """
+    image = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3] == 255).all() else pixels)
+    while True:
+        buffer = BytesIO()
+        # Run-length matches only: a third of the time of a full search; maps are no larger, curves by 20 kB.
+        image.save(buffer, "png", dpi=(dpi, dpi), compress_type=zlib.Z_RLE)
+        if buffer.tell() <= most or image.mode != "RGB":
+            return buffer.getvalue()
+        image = image.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
 
 
 def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:

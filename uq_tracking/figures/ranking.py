@@ -127,7 +127,12 @@ def error_vs_std(ax: Axes, cells: Columns, report: Report, alone: bool) -> list[
     """
     count, top = cells["count"], float(cells["count"].max())
     x = _side(cells["std_low"], cells["std_high"])
-    y = _side(cells["error_low"], cells["error_high"], _lowest(cells["error_low"], count))
+    order = np.argsort(cells["error_low"], kind="stable")
+    edges, total = cells["error_low"][order], np.concatenate([[0.0], np.cumsum(count[order])])
+    zeros = total[np.searchsorted(edges, 0.0, side="right")]
+    below = total[np.searchsorted(edges, edges * (1 - ROUNDING))] - zeros
+    lowest = edges[(edges > 0) & (below <= HIDDEN * total[-1])].max(initial=0.0)  # what is below is cut off
+    y = _side(cells["error_low"], cells["error_high"], float(lowest))
     style.log_axes(ax, x=x.limits, y=y.limits)
     for axis, side, border in ((ax.xaxis, x, ax.axvline), (ax.yaxis, y, ax.axhline)):
         if side.zero is not None:  # a 0 replaces the ticks of the strip
@@ -153,15 +158,6 @@ def error_vs_std(ax: Axes, cells: Columns, report: Report, alone: bool) -> list[
 def _number_above(zero: float) -> Callable[[float], str]:
     """Return a format of numbers that writes those up to the strip's upper end as 0."""
     return lambda value: "0" if value <= zero else readable(value)
-
-
-def _lowest(low: FloatArray, count: FloatArray) -> float:
-    """Find the cell edge with at most ``HIDDEN`` of the samples below it; those are cut off."""
-    order = np.argsort(low, kind="stable")
-    low, total = low[order], np.concatenate([[0.0], np.cumsum(count[order])])
-    zeros = total[np.searchsorted(low, 0.0, side="right")]
-    below = total[np.searchsorted(low, low * (1 - ROUNDING))] - zeros
-    return float(low[(low > 0) & (below <= HIDDEN * total[-1])].max(initial=0.0))
 
 
 def _side(low: FloatArray, high: FloatArray, lowest: float = 0.0) -> _Side:

@@ -25,8 +25,10 @@ from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics
 from uq_tracking.tracking.backend import RunStore, StoredRun
+from uq_tracking.tracking.cases import DrawnCases
 from uq_tracking.tracking.content import scores_digest
 from uq_tracking.tracking.names import (
+    MAPS_FILE,
     METHOD_TAG,
     PAGE_FILE,
     PREDICTIONS_FILE,
@@ -130,6 +132,11 @@ class LoggedRun:
     def predictions(self) -> Any:
         """Read the stored predictions."""
         return self.read(PREDICTIONS_FILE, Predictions.load)
+
+    def drawn(self) -> DrawnCases:
+        """Read the cases that the run drew, with their arrays, which its predictions hold if it stores them."""
+        found = self.read(MAPS_FILE, DrawnCases.load)
+        return found if all(case.arrays for case in found.cases.values()) else found.of(self.predictions())
 
     def scored(self) -> Report:
         """Read the stored report together with its statistics, if stored."""

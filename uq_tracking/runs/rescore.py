@@ -233,7 +233,7 @@ def _maps(run: LoggedRun, request: Request, report: Report, shown: Report) -> Dr
     is_same = figures is not True and shown is not NO_REPORT and options(shown) == options(report)
     if figures is False or is_same or request.alters_floor(shown) or not run.has(MAPS_FILE):
         return DrawnCases()
-    return run.read(MAPS_FILE, DrawnCases.load)
+    return run.drawn()
 
 
 def _files(report: Report, shown: Report, source: Source) -> list[str]:

@@ -79,6 +79,7 @@ def new_report(run: LoggedRun, request: Request, old: Report) -> tuple[Report, S
     stored = source.digest or _stored_digest(old)
     about = {"from": source.name, **({"predictions": stored} if stored else {})}
     provenance = {name: value for name, value in report.provenance.items() if name != "asked"}
+    provenance |= {name: old.provenance[name] for name in ("not_stored",) if name in old.provenance}
     return replace(
         report, provenance={**provenance, **({"asked": asked} if asked else {}), "rescored": about}
     ), source

@@ -116,6 +116,7 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
                 if keys is None or key in keys
             ),
             *(f"{key}: {verdict}" for key, verdict in report.verdicts.items()),
+            *filter(None, [report.provenance.get("not_stored")]),
         ),
     )
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, SettingsError
-from uq_tracking.inputs.predictions import Case, case_count, case_place, looks_spatial
+from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place, looks_spatial
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.streams.map_samples import AUTO_CASES, case_arrays, cases_of, unknown_maps
 from uq_tracking.tasks import Task
@@ -21,8 +21,10 @@ from uq_tracking.tracking.names import MAPS_FILE, file_name
 from uq_tracking.tracking.resolve import open_store
 
 ABOUT = "about.json"
-LARGEST = 64 * 2**20
+LARGEST = 12 * 10**6
 """Most bytes of a file of cases, before compression; larger cases are thinned out."""
+SCREEN = 352**2
+"""Most pixels that are stored or compared of a case: about what a panel shows."""
 
 Limits = Mapping[str, tuple[float, float]]
 
@@ -35,11 +37,25 @@ class DrawnCases:
     notes: Mapping[int, str] = field(default_factory=dict)
     limits: Limits | None = None
 
-    def within(self, nbytes: int) -> DrawnCases:
-        """Return the cases, thinned to every k-th row and column if they are larger than this."""
-        size = sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
-        step = math.ceil(math.sqrt(size / nbytes))
-        if step <= 1:
+    def of(self, data: Predictions) -> DrawnCases:
+        """Return the cases with the arrays that these predictions hold."""
+        cases = {
+            number: data.case(case_place(number, data.shape), case.image)
+            for number, case in self.cases.items()
+        }
+        return replace(self, cases=cases)
+
+    def step(self, nbytes: float = math.inf) -> int:
+        """Return k if only every k-th row and column of the cases fits on a screen and into this many bytes."""
+        arrays = [np.asarray(array) for array in case_arrays(self.cases).values()]
+        size = sum(array.nbytes for array in arrays)
+        pixels = max((math.prod(array.shape[:2]) for array in arrays), default=0)
+        return max(1, math.ceil(math.sqrt(max(size / nbytes, pixels / SCREEN))))
+
+    def within(self, nbytes: float = math.inf) -> DrawnCases:
+        """Return the cases, thinned to every k-th row and column if they are larger than this or than a screen."""
+        step = self.step(nbytes)
+        if step == 1:
             return self
 
         def thinned(arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,20 +70,26 @@ class DrawnCases:
     def save(self, path: Path) -> None:
         """Write the file."""
         limits = None if self.limits is None else {name: list(pair) for name, pair in self.limits.items()}
-        about = {"notes": {str(number): note for number, note in self.notes.items()}, "limits": limits}
+        notes = {str(number): note for number, note in self.notes.items()}
+        about = {"notes": notes, "limits": limits, "cases": list(self.cases)}
         arrays = {ABOUT: np.asarray(json.dumps(about, allow_nan=False)), **case_arrays(self.cases)}
         write_arrays(path, arrays, compressed=True)
 
     @classmethod
     def load(cls, path: Path) -> DrawnCases:
-        """Read what ``save`` wrote; FileFormatError for anything else."""
+        """Read what ``save`` wrote; FileFormatError for anything else.
+
+        Cases of a run that stores its predictions have no arrays: `of` fills them in.
+        """
         arrays = read_arrays(path)
         try:
             about = json.loads(str(arrays.pop(ABOUT)))
             found = about["limits"]
             limits = None if found is None else {name: (float(a), float(b)) for name, (a, b) in found.items()}
             notes = {int(number): str(note) for number, note in about["notes"].items()}
-            return cls(cases_of(arrays), notes, limits)
+            cases = cases_of(arrays)
+            known = {int(number): cases.get(int(number), Case({})) for number in about["cases"]}
+            return cls(known, notes, limits)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"{path.name} holds no cases of maps ({error!r})") from error
 

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import operator
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.checks import check_choice, check_flag, check_text, value_text
+from uq_tracking.drawings import LARGEST_PICTURE
 from uq_tracking.errors import SettingsError, printable
 from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.metrics.registry import MetricInputs
 from uq_tracking.report import Report
 from uq_tracking.streams.map_samples import checked_maps
-from uq_tracking.tracking.cases import DrawnCases, Maps
+from uq_tracking.tasks import task_of
+from uq_tracking.tracking.cases import LARGEST, DrawnCases, Maps
 from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.names import check_split, parameter_name, recalibrated_name, scalar_name
 
 Scores = Literal["headline", "all"]
 SCORES: tuple[Scores, ...] = get_args(Scores)
+PREDICTIONS_LIMIT = 16 * 10**6
+"""Most bytes of predictions that ``predictions="auto"`` stores, and of the pictures of their maps."""
 LONGEST_METHOD = 250
 """Characters that every tracker accepts in a name."""
 LARGEST_STEP = 2**63 - 1
@@ -65,7 +71,8 @@ class LogOptions:
         ("extremes"); or the cases that another run drew, with its colors (``mlflow:EXPERIMENT/RUN_ID``,
         ``dir:PATH``).
     predictions : "auto" or bool
-        Whether to store the predictions; "auto" stores up to 256 MB.
+        Whether to store the predictions; "auto" stores them if the call then leaves at most 20 MB in the run:
+        up to 16 MB, less 0.75 MB for each drawn case.
     tags : mapping, optional
         Further tags.
     model_id : str, optional
@@ -131,6 +138,9 @@ class LogOptions:
             object.__setattr__(self, name, value)
 
 
+_log = logging.getLogger("uq_tracking")
+
+
 def _checked_dataset(dataset: Any) -> dict[str, str]:
     """Return what a tracker says of its data set, as text."""
     about = dataset if isinstance(dataset, Mapping) else getattr(dataset, "to_dict", dict)()
@@ -170,12 +180,80 @@ class Content:
     split: str | None = None
     """The split of the options, or that of one output below it."""
     predictions: Predictions | None = None
+    """What is stored, after `weighed`."""
     drawn: DrawnCases = field(default_factory=DrawnCases)
+    room: int = LARGEST
+    """Bytes for the arrays and images of the drawn cases."""
     shown: Collection[str] = ()
     figures: bool | Collection[str] = True
     curves: Collection[str] | None = None
     files: Collection[str] | None = None
     seal: Mapping[str, str] = field(default_factory=dict)
+
+
+def weighed(contents: Sequence[Content]) -> list[Content]:
+    """Return the content of a call as it is stored, by default in at most 20 MB; its reports say what is not.
+
+    So does a log line: a warning if predictions are left out that nobody asked to leave out.
+    """
+    choice = contents[0].options.predictions
+    total = sum(each.predictions.nbytes for each in contents if each.predictions is not None)
+    if not total or contents[0].options.step is not None:
+        return list(contents)
+    left = PREDICTIONS_LIMIT - total - LARGEST_PICTURE * sum(len(each.drawn.cases) for each in contents)
+    keeps = left >= 0 if choice == "auto" else bool(choice)
+    room = (min(max(left, LARGEST // 8), LARGEST) if keeps else LARGEST) // len(contents)
+    lost = "" if keeps else f"Predictions are not stored: {_unanswered(contents[0], room)}."
+    if lost and choice == "auto":
+        _log.warning("%s They have %.1f MB; predictions=True stores them", lost, total / 1e6)
+    else:
+        kept = f"Predictions of {total / 1e6:.1f} MB are stored: rescore and compare have all they need"
+        _log.info("%s", lost or kept)
+    return [
+        replace(
+            each,
+            report=each.report.labelled(not_stored=lost or None),
+            predictions=each.predictions if keeps else None,
+            room=room,
+        )
+        for each in contents
+    ]
+
+
+def _unanswered(content: Content, room: int) -> str:
+    """Say what rescore and compare cannot answer about a run that stores no predictions."""
+    report, task, data, cases = (
+        content.report,
+        task_of(content.report),
+        content.predictions,
+        content.drawn.cases,
+    )
+    known, needs = {*report.scores, *report.undefined}, frozenset[str]()
+    if data is not None:
+        needs = MetricInputs(None, data).given
+    keys = [
+        key
+        for key, metric in plugins.metrics(report.task).items()
+        if metric.needs and needs.issuperset(metric.needs) and key not in known
+    ]
+    is_sketch = report.provenance.get("statistics") == "sketch"
+    lost = [
+        *(["apply std_floor="] if "std_floor" in task.options else []),
+        *(
+            ["recalibrate"]
+            if task.needs_predictions
+            else ["cross-fit (calibration=True)"]
+            if is_sketch
+            else []
+        ),
+        *([f"compute {', '.join(keys)}"] if keys else []),
+    ]
+    found = [f"rescore cannot {' or '.join(lost)}"] if lost else []
+    if cases:
+        step, drawn = content.drawn.step(room), ", ".join(map(str, cases))
+        thinned = f", at 1/{step} of their resolution" if step > 1 else ""
+        found.append(f"compare shows maps of case{'s' if len(cases) > 1 else ''} {drawn} only{thinned}")
+    return "; ".join(found) or "rescore and compare have all they need"
 
 
 def chosen_scores(

@@ -20,7 +20,7 @@ from uq_tracking.streams.map_samples import case_image, check_image_count
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose
-from uq_tracking.tracking.content import Content, LogOptions, Scores
+from uq_tracking.tracking.content import Content, LogOptions, Scores, weighed
 from uq_tracking.tracking.deadline import Budget, checked_deadline
 from uq_tracking.tracking.folder import fallback_target
 from uq_tracking.tracking.health import health_of
@@ -177,6 +177,7 @@ def log(
         ]
     else:
         contents = [_scored(plan, forecast.predictions(**given), about, about.split)]
+    contents = weighed(contents)
     _send(contents, targets)
     reports = [item.report for item in contents]
     return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))

@@ -234,7 +234,8 @@ def description(report: Report, split: str | None = None) -> Description:
     table = report_table(report, headline_or_all(report.task, report.scores))
     named = {column.key: column for column in table.columns}
     shown = tuple(named[key] for key in COLUMNS if key in named)
-    plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
+    lost = filter(None, [report.provenance.get("not_stored")])
+    plain = replace(table, columns=shown, lead=(), notes=(), remarks=(*report.verdict.caveats, *lost))
     of_split = f"**{markdown_escaped(split)}:** " if split else ""
     by_chance = "*by chance*: what a calibrated forecast would score on the same amount of data."
     title = f"{table.title}; {scored_as(report)}; {by_chance}"

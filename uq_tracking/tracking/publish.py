@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -23,7 +22,7 @@ from uq_tracking.statistics.store import write_statistics
 from uq_tracking.tables.formats import rows_csv
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Cell, Run, finite
-from uq_tracking.tracking.cases import LARGEST, DrawnCases
+from uq_tracking.tracking.cases import DrawnCases
 from uq_tracking.tracking.content import Content, logged_scores, recalibrated_scores, scores_digest
 from uq_tracking.tracking.journal import Write
 from uq_tracking.tracking.names import (
@@ -53,14 +52,11 @@ from uq_tracking.tracking.writer import RunWriter
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PREDICTIONS_LIMIT = 256 * 2**20
-"""Predictions larger than this, in bytes, are not stored by ``predictions="auto"``."""
 MOST_ROWS = 100
 """Rows of a table of the worst strata."""
 
 Piece = tuple[str, Callable[[], Write]]
 """A name, and the function that makes the piece and returns how to write it to a run."""
-_log = logging.getLogger("uq_tracking")
 
 
 def publish(contents: Sequence[Content], writers: Sequence[RunWriter]) -> list[str]:
@@ -126,7 +122,8 @@ def _seal(
     contents: Sequence[Content], described: Sequence[Write], writers: Sequence[RunWriter], unmade: list[str]
 ) -> None:
     """Write the scores, the description and, if all else has arrived, the seal in one request."""
-    seal = {**_scores_tag(contents[0]), **contents[0].seal}
+    first = contents[0]
+    seal = {tag_name(SCORES_TAG, first.split): scores_digest(first.report), **first.seal}
     pieces = [("the scores", partial(_scores, each)) for each in contents]
     scores = [write for _, write in _made(pieces, unmade)]
 
@@ -194,7 +191,7 @@ def _scores(content: Content) -> Write:
     if content.options.step is None:
         tags[tag_name(VERDICT_TAG, split)] = report.verdict.short
         tags[tag_name(SETTINGS_TAG, split)] = scored_as(report)
-        tags |= {} if content.seal else _scores_tag(content)
+        tags |= {} if content.seal else {tag_name(SCORES_TAG, split): scores_digest(report)}
     tags |= {name: str(value) for name, value in (content.options.tags or {}).items()}
     curves = {
         curve_name(name, split, report.settings, report.task): curve
@@ -214,11 +211,6 @@ def _scores(content: Content) -> Write:
                 run.log_curve(name, curve)
 
     return write
-
-
-def _scores_tag(content: Content) -> dict[str, str]:
-    """Return the tag that says which report a run's scores belong to."""
-    return {tag_name(SCORES_TAG, content.split): scores_digest(content.report)}
 
 
 def _description(content: Content) -> Write:
@@ -258,14 +250,8 @@ def _files(content: Content, folder: Path) -> Iterator[Piece]:
     if report.recalibration:
         text = json.dumps(report.recalibration, indent=1, allow_nan=False)
         savers[RECALIBRATION_FILE] = lambda path: path.write_text(text, encoding="utf-8")
-    if data is not None and content.options.predictions:
-        if content.options.predictions != "auto" or data.nbytes <= PREDICTIONS_LIMIT:
-            savers[PREDICTIONS_FILE] = data.save
-        else:
-            _log.warning(
-                "predictions of %.0f MB are not stored, only their statistics; to store them, pass predictions=True",
-                data.nbytes / 2**20,
-            )
+    if data is not None:
+        savers[PREDICTIONS_FILE] = data.save
     for name, save in savers.items():
         if content.files is None or name in content.files:
             yield _file(content, folder / name, save)
@@ -331,12 +317,15 @@ def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
     usual = next((spec for spec in specs if spec.name == "uncertainty"), None)
     if usual is not None and content.files is None:
         path = folder / MAPS_FILE
-        tables.append(
-            (
-                MAPS_FILE,
-                lambda: _file(content, path, lambda path: colored(usual).within(LARGEST).save(path))[1](),
-            )
-        )
+
+        def save(path: Path) -> None:
+            found = colored(usual)
+            if content.predictions is not None:  # which hold the arrays
+                images = {number: Case({}, case.image) for number, case in found.cases.items()}
+                found = replace(found, cases=images)
+            found.within(content.room).save(path)
+
+        tables.append((MAPS_FILE, lambda: _file(content, path, save)[1]()))
     if cases:
         tables.append(("the table of cases", partial(_worst_cases, content, cases)))
     return panels, [*tables, *_classes(content), *_worst_strata(content)]
