@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from uq_tracking.formatting import COLORS, checksum, free_look
-from uq_tracking.tracking.names import METHOD_TAG, SCHEMA_TAG
+from uq_tracking.tracking.names import METHOD_TAG, SCHEMA_TAG, split_order
 from uq_tracking.tracking.overview import Card, Description, Overview, overview
 from uq_tracking_mlflow.connection import CLASSIC, LONG_TAGS, base_address, is_at_least
 
@@ -266,8 +266,15 @@ def with_part(text: str, description: Description, run_id: str, files: Collectio
     first, last = _marks(description.split)
     before, after = text, ""
     found = re.search(f"{re.escape(first)}.*?{re.escape(last)}", text, re.DOTALL)
+    later = [  # parts of splits that follow this one: the test split comes first
+        mark.start()
+        for mark in re.finditer(r"\[//\]: # \(uq_tracking(?: ([^)]*))?\)", text)
+        if split_order(mark[1]) > split_order(description.split)
+    ]
     if found:
         before, after = text[: found.start()], text[found.end() :]
+    elif later:
+        before, after = text[: later[0]], text[later[0] :]
     figures = [
         f"![{title}]({_CLASSIC.format(file=f'{name}.png', run_id=run_id)})"
         for name, title in (description.figures or {}).items()

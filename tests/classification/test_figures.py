@@ -72,9 +72,21 @@ def test_titles_state_the_scores(report):
     for name, label, key in (
         ("sparsification", "AUSE", "ause_brier"),
         ("risk_coverage", "AURC", "aurc"),
-        ("reliability", "MCE", "mce"),
+        ("reliability", "ECE", "ece"),
     ):
         assert f"{label} {report.scores[key]:#.3g}" in seen.texts(made.draw(name, report))
+
+
+def test_bins_of_few_samples_are_pale_and_out_of_the_mce_shown():
+    probs = np.repeat([0.1, 0.5, 0.9], [400, 20, 400])
+    labels = np.concatenate([np.arange(400) < 60, np.zeros(20), np.arange(400) < 360]).astype(int)
+    rare, full = (uq.evaluate(labels[keep], probs=probs[keep]) for keep in (slice(None), probs != 0.5))
+    assert rare.scores["mce"] == pytest.approx(0.5)
+    text = seen.texts(made.draw("reliability", rare)).replace("\n", " ")
+    assert "MCE 0.0500 in bins of 50 samples or more" in text
+    assert "pale: fewer than 50 samples" in text
+    assert "fewer than" not in seen.texts(made.draw("reliability", full))
+    assert "MCE 0.0500" in seen.texts(made.draw("reliability", full))
 
 
 def test_before_and_after(report):

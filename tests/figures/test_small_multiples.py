@@ -97,4 +97,4 @@ def test_axes_do_not_follow_groups_of_few_samples():
     assert ax.get_xlim()[1] < 1
     (mark,) = [line for line in ax.lines if line.get_marker() == ">"]
     assert mark.get_xdata()[0] == ax.get_xlim()[1]
-    assert "groups of fewer than 30 samples" in seen.texts(figure)
+    assert "groups of fewer than 50 samples" in seen.texts(figure)

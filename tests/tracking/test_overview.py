@@ -91,9 +91,12 @@ CASES = [f"uq_map/{number}" for number in range(8)]
 
 
 class TestDescription:
-    def test_the_verdict_comes_first_and_the_headline_has_floors(self):
+    def test_the_headline_and_the_verdict_come_first_and_the_table_has_floors(self):
         found = description(REPORT, "test")
-        assert found.lead.startswith("**test:** Overconfident: stated standard deviations are ")
+        numbers, _, verdict = found.lead.partition(". ")
+        assert verdict.startswith("Overconfident: stated standard deviations are ")
+        names = [part.split()[0] for part in numbers.removeprefix("**test:** ").split(", ")]
+        assert names == ["rmse", "nll", "coverage\\_95", "ause\\_rmse"]
         rows = [line for line in found.body.splitlines() if line.startswith("| ")]
         assert [row.split(" | ")[0] for row in rows[2:]][:2] == ["| rmse", "| nll"]
         assert len(rows) == 2 + len(logged_scores(REPORT))

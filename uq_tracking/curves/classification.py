@@ -43,7 +43,7 @@ of_classes = partial(curve, task="classification")
     reference="diagonal",
     recalibrated=True,
     settings=("n_bins",),
-    header={"ece": "ECE", "mce": "MCE"},
+    header={"ece": "ECE"},
     draw="uq_tracking.figures.calibration.class_reliability",
     figure="reliability",
     gap=CONFIDENCE,

@@ -77,6 +77,10 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     label = f"{len(counts)} bin{'s' * (len(counts) != 1)} of {each} samples"
     look = {"marker": "o", "markersize": 7, "markeredgecolor": "white", "clip_on": False}
     line(ax, x, bins["rmse"], **look, label=label)
+    rare = counts < style.FEW
+    if rare.any():
+        pale = {"color": style.PALE, "linestyle": "", "label": f"bin of fewer than {style.FEW}"}
+        line(ax, x[rare], bins["rmse"][rare], **look | pale)
     lines, faint = _lines_of(bins, "rmv", "rmse")
     if alone:
         legend_below(ax.figure.figure, ax)
@@ -204,7 +208,7 @@ def pit_histogram(ax: Axes, bars: Columns, report: Report, alone: bool) -> None:
     ax.set(xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(highest))), xticks=QUARTERS)
 
 
-def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
+def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> list[str]:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
     Of two classes they are the observed share and the stated probability of the event.
@@ -214,11 +218,19 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> N
     calibrated model's point lies in the grey bar on the diagonal in 95 % of cases. After Guo et al., "On Calibration
     of Modern Neural Networks", 2017, fig. 1, and Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning
     Methods for Robust Computer Vision", 2020, fig. 9.
+
+    Returns the MCE, without bins of fewer than 50 samples, which are pale: chance alone makes their gaps.
     """
+    many = bins["count"] >= style.FEW
+    largest = float(np.abs(bins["confidence"] - bins["accuracy"]).max(where=many, initial=0.0))
+    facts = [score_text(report, "mce", "MCE")]
+    if not many.all():
+        told = f"MCE {readable(largest, padded=True)} in bins of {style.FEW} samples or more"
+        facts = [told] if many.any() and "mce" in report.scores else []
     accuracies(ax, bins, of_event=report.settings.get("event") is not None)
     ax.set_xticks(QUARTERS)
     if not alone:
-        return
+        return facts
     x_label, counts = ax.get_xlabel(), bins["count"]
     grid = GridSpec(2, 1, height_ratios=(3.4, 1.0), figure=ax.figure.figure)
     ax.set_subplotspec(grid[0])
@@ -237,6 +249,7 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> N
     else:
         text = f"{counts.sum():,.0f} samples"
         below.text(0.02, 0.95, text, fontsize=style.SMALL, va="top", transform=below.transAxes)
+    return facts
 
 
 def accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
@@ -262,6 +275,12 @@ def accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
     reference(ax, [0, 1], [0, 1], zorder=2.5, label="calibrated")
     look = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgecolor": "white", "clip_on": False}
     line(ax, confidence, accuracy, **look)
+    rare = bins["count"] < style.FEW if "count" in bins else np.zeros(len(left), dtype=bool)
+    if rare.any():
+        height = np.maximum(accuracy, confidence)[rare]
+        ax.bar(left[rare], height, width[rare], align="edge", color="white", alpha=0.65, zorder=1.8)
+        line(ax, confidence[rare], accuracy[rare], **look | {"color": style.PALE})
+        handles.append(Patch(color=style.PALE, alpha=0.4, label=f"pale: fewer than {style.FEW} samples"))
     ax.set(xlim=(0, 1), ylim=(0, 1), yticks=QUARTERS)
     legend(ax, loc="upper left", handles=handles)
 

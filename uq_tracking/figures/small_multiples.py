@@ -31,8 +31,6 @@ WIDTH, HEIGHT, HEAD = 3.2, 2.55, 0.85
 IN_A_ROW, MOST_PANELS, MOST_NAMES = 3, 9, 16
 LONGEST_NAME = 86.0
 """Maximum width of a group's name, in points."""
-TINY = 30
-"""With fewer samples than this, a part says little: it is drawn pale, and does not affect the axis limits."""
 PRIORS = (
     ("_gaussian", "Gaussian", "-.", style.RANDOM),
     ("_laplace", "Laplace", "--", style.BEFORE),
@@ -63,7 +61,7 @@ class Panel:
     @property
     def tiny(self) -> npt.NDArray[np.bool_]:
         """Parts of few samples."""
-        return self.table["count"] < TINY
+        return self.table["count"] < style.FEW
 
 
 DrawPanel = Callable[[Axes, Panel], None]
@@ -88,7 +86,7 @@ def _grid(
         part = "intervals" if "target" in needed else "groups"
         notes = ["dashed: all samples"] + ["grey: where the samples are"] * (part == "intervals")
         if any(panel.tiny.any() for panel in panels):
-            notes.append(f"pale: {part} of fewer than {TINY} samples")
+            notes.append(f"pale: {part} of fewer than {style.FEW} samples")
     if "group" in needed:
         height = min(HEIGHT, 0.75 + 0.26 * max(len(panel.table["group"]) for panel in panels))
     more = len(panels) - MOST_PANELS
@@ -162,7 +160,7 @@ def _sweep_panel(ax: Axes, panel: Panel) -> None:
 def by_group(report: Report) -> Figure:
     """Draw metrics in each stratum of ``by``, with the score of all samples as a dashed line.
 
-    Strata of fewer than 30 samples are pale, and do not affect the axis limits.
+    Strata of fewer than 50 samples are pale, and do not affect the axis limits.
     """
     return _grid(report, "By group", _group_panel, "by_group_", ("group", "{}", "count"))
 
@@ -223,7 +221,7 @@ def _stepped(x: FloatArray, names: tuple[str, ...]) -> bool:
 def by_target(report: Report) -> Figure:
     """Draw metrics in intervals of the target; grey bars are the intervals' numbers of samples.
 
-    Intervals of fewer than 30 samples are pale, and do not affect the axis limits. After n-MeRCI, 2019, fig. 4 and 5.
+    Intervals of fewer than 50 samples are pale, and do not affect the axis limits. After n-MeRCI, 2019, fig. 4 and 5.
     """
     needed = ("target", "target_low", "target_high", "count", "{}")
     return _grid(report, "By target", _target_panel, "by_target_", needed)

@@ -60,6 +60,8 @@ MARGIN = 8.0
 """Points between texts and the borders of the figure."""
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Ticks of an axis of shares."""
+FEW = 50
+"""Parts and bins of fewer samples say little: they are drawn pale."""
 TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
 
 

@@ -45,16 +45,12 @@ class DrawnCases:
         }
         return replace(self, cases=cases)
 
-    def step(self, nbytes: float = math.inf) -> int:
-        """Return k if only every k-th row and column of the cases fits on a screen and into this many bytes."""
+    def within(self, nbytes: float = math.inf) -> DrawnCases:
+        """Return the cases, thinned to every k-th row and column if they are larger than this or than a screen."""
         arrays = [np.asarray(array) for array in case_arrays(self.cases).values()]
         size = sum(array.nbytes for array in arrays)
         pixels = max((math.prod(array.shape[:2]) for array in arrays), default=0)
-        return max(1, math.ceil(math.sqrt(max(size / nbytes, pixels / SCREEN))))
-
-    def within(self, nbytes: float = math.inf) -> DrawnCases:
-        """Return the cases, thinned to every k-th row and column if they are larger than this or than a screen."""
-        step = self.step(nbytes)
+        step = max(1, math.ceil(math.sqrt(max(size / nbytes, pixels / SCREEN))))
         if step == 1:
             return self
 

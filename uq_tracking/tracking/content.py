@@ -250,8 +250,8 @@ def _unanswered(content: Content, room: int) -> str:
     ]
     found = [f"rescore cannot {' or '.join(lost)}"] if lost else []
     if cases:
-        step, drawn = content.drawn.step(room), ", ".join(map(str, cases))
-        thinned = f", at 1/{step} of their resolution" if step > 1 else ""
+        drawn = ", ".join(map(str, cases))
+        thinned = "" if content.drawn.within(room) is content.drawn else ", thinned to what a screen shows"
         found.append(f"compare shows maps of case{'s' if len(cases) > 1 else ''} {drawn} only{thinned}")
     return "; ".join(found) or "rescore and compare have all they need"
 

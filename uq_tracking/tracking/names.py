@@ -191,13 +191,13 @@ def figure_name(name: str, split: str | None = None) -> str:
     return _joined("_", "uq", split and split.replace("/", "_"), name)
 
 
-def map_name(case: str, split: str | None = None) -> str:
+def map_name(case: str, split: str | None = None, panel: str = "uncertainty") -> str:
     """Name the map panel of a case.
 
-    >>> map_name("17", "test")
-    'uq_map/test/17'
+    >>> map_name("17", "test"), map_name("17", panel="bias")
+    ('uq_map/test/17', 'uq_map/17_bias')
     """
-    return _joined("/", MAPS, split, case)
+    return _joined("/", MAPS, split, case if panel == "uncertainty" else f"{case}_{panel}")
 
 
 def worst_name(name: str, split: str | None = None) -> str:

@@ -15,8 +15,10 @@ from typing import Literal
 
 from uq_tracking import plugins
 from uq_tracking.curves.spec import CurveSpec
+from uq_tracking.formatting import format_score
 from uq_tracking.metrics.registry import Metric, headline_or_all
 from uq_tracking.report import Report
+from uq_tracking.tables import unit_text
 from uq_tracking.tables.formats import markdown_escaped, table_markdown
 from uq_tracking.tables.report import report_table
 from uq_tracking.tracking.names import (
@@ -230,7 +232,7 @@ class Description:
 
 
 def description(report: Report, split: str | None = None) -> Description:
-    """Describe a report, verdict first: trackers show three lines until asked for more."""
+    """Describe a report: trackers show three lines until asked for more, so headline and verdict come first."""
     table = report_table(report, headline_or_all(report.task, report.scores))
     named = {column.key: column for column in table.columns}
     shown = tuple(named[key] for key in COLUMNS if key in named)
@@ -244,7 +246,15 @@ def description(report: Report, split: str | None = None) -> Description:
         for spec in plugins.figures(report.task).values()
         if spec.default and not spec.lacks(report)
     }
-    lead = f"{of_split}{markdown_escaped(report.verdict.text)}"
+    first: dict[str, str] = {}  # one score of each family, as in the table of runs
+    for key in headline_or_all(report.task, report.scores):
+        metric = plugins.metrics(report.task).get(key)
+        if metric is not None and key in report.scores:
+            unit = unit_text(metric.unit, report.settings.get("unit"))
+            first.setdefault(metric.family, f"{key} {format_score(report.shown(key)[0])} {unit}".rstrip())
+    lead = of_split + markdown_escaped(
+        ". ".join(filter(None, [", ".join(first.values()), report.verdict.text]))
+    )
     return Description(lead, f"{table_markdown(plain)}\n{title}", report.verdict.text, split, figures)
 
 

@@ -233,7 +233,7 @@ def _names_of(content: Content) -> set[str]:
         *recalibrated_scores(content),
         *(curve_name(name, split, report.settings, report.task) for name in curves),
         *(
-            _panel_name(number, spec, split)
+            map_name(f"{number}", split, spec.name)
             for number in content.drawn.cases
             for spec in plugins.maps(report.task).values()
         ),
@@ -311,7 +311,7 @@ def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
     panels: list[Piece] = []
     for number, case in cases.items():
         for spec in specs:
-            name = _panel_name(number, spec, split)
+            name = map_name(f"{number}", split, spec.name)
             panels.append((name, partial(_drawn, "log_map", name, partial(panel, spec, number, case))))
     tables: list[Piece] = []
     usual = next((spec for spec in specs if spec.name == "uncertainty"), None)
@@ -329,10 +329,6 @@ def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
     if cases:
         tables.append(("the table of cases", partial(_worst_cases, content, cases)))
     return panels, [*tables, *_classes(content), *_worst_strata(content)]
-
-
-def _panel_name(number: int, spec: MapSpec, split: str | None) -> str:
-    return map_name(f"{number}" if spec.name == "uncertainty" else f"{number}_{spec.name}", split)
 
 
 def _worst_cases(content: Content, cases: Mapping[int, Case]) -> Write:

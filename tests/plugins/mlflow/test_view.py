@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 
 import mlflow
@@ -230,6 +231,15 @@ class TestView:
 
 def keys(card):
     return [card.get("dataAccessKey"), card.get("metricKey")]
+
+
+def test_the_test_split_comes_first_in_a_description():
+    text = "Mine."
+    for split in ("val", "train", "test"):
+        text = str(view.with_part(text, Description(f"Of {split}.", "", "", split), "id", set()))
+    assert re.findall(r"Mine|Of \w+", text) == ["Mine", "Of test", "Of train", "Of val"]
+    again = str(view.with_part(text, Description("New val.", "", "", "val"), "id", set()))
+    assert re.findall(r"Mine|Of \w+|New", again) == ["Mine", "Of test", "Of train", "New"]
 
 
 def test_what_does_not_fit_is_shortened_to_the_verdict():
