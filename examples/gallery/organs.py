@@ -1,4 +1,9 @@
-"""Which organ is a segmentation too sure about? Five classes, twelve patients, three sets of probabilities.
+"""Which organ is stated too often?
+================================
+
+Five classes, twelve patients, three sets of probabilities.
+
+::
 
     python examples/gallery/organs.py
 
