@@ -176,7 +176,8 @@ class TestStreams:
         labels, probs = np.arange(90) % 3, np.random.default_rng(0).dirichlet(np.ones(3), 90)
         parts = ((labels[k : k + 30], probs[k : k + 30]) for k in range(0, 90, 30))
         acc = uq.Accumulator()
-        acc.update(labels, probs=probs)
+        for k in range(0, 90, 30):
+            acc.update(labels[k : k + 30], probs=probs[k : k + 30])
         assert uq.evaluate(parts) == acc.compute()
 
     def test_anything_to_iterate_over_is_a_stream(self):

@@ -86,9 +86,8 @@ def test_so_it_is_with_classes(tmp_path):
         found,
         expected,
     ):  # what is stated of each class needs another pass, which a step does without
-        part["classes"]["columns"] = {
-            key: part["classes"]["columns"][key] for key in ("support", "recall", "dice")
-        }
+        columns = part.pop("classes")["columns"]
+        part["counted"] = {key: columns[key] for key in ("support", "recall", "dice")}
         part["verdict"] = part["verdict"]["calibration"]
         for name in ("scores", "undefined", "noise"):
             part[name] = {key: v for key, v in part[name].items() if key not in ("cwece", "worst_class_gap")}

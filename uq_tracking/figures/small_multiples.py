@@ -305,10 +305,10 @@ def by_class(report: Report) -> Figure:
     width = 1 / table.bins["count"].shape[1]
     for place, k in enumerate(worst.tolist()):
         ax = style.style_axes(
-            figure.add_subplot(high, wide, place + 1),
-            "Stated probability" if place >= len(worst) - wide else "",
-            "Observed share" if place % wide == 0 else "",
+            figure.add_subplot(high, wide, place + 1), "Stated probability", "Observed share"
         )
+        ax.xaxis.label.set_fontsize(style.SMALL)
+        ax.yaxis.label.set_fontsize(style.SMALL)
         count, stated, observed = (table.bins[name][k] for name in ("count", "stated", "observed"))
         filled = count > 0
         low = np.arange(len(count)) * width

@@ -39,6 +39,8 @@ from uq_tracking.tracking.writer import RunWriter
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from uq_tracking.drawings import FigureSpec
+
 
 @named_options
 @listing(alpha=None, n_bins=None, family=None, dof=None, unit=None, std_floor=None)
@@ -213,17 +215,19 @@ def _figures(
         return request.options.figures
     known = plugins.metrics(report.task)
 
-    def is_stale(needs: Collection[str]) -> bool:
-        if shown is NO_REPORT or not needs:
+    def is_stale(spec: FigureSpec) -> bool:
+        if shown is not NO_REPORT and spec.needs_places:
+            return shown.verdict.places != report.verdict.places
+        if shown is NO_REPORT or not spec.needs:
             return shown.scores != report.scores
-        keys = {report.curves[name].score for name in needs if name in report.curves}
+        keys = {report.curves[name].score for name in spec.needs if name in report.curves}
         changed = {key for key in known if shown.scores.get(key) != report.scores.get(key)}
-        return bool(keys & changed or set(needs) & set(curves))
+        return bool(keys & changed or set(spec.needs) & set(curves))
 
     return [
         spec.name
         for spec in plugins.figures(report.task).values()
-        if f"{figure_name(spec.name, run.split)}.png" in run.files and is_stale(spec.needs)
+        if f"{figure_name(spec.name, run.split)}.png" in run.files and is_stale(spec)
     ]
 
 
