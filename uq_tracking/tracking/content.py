@@ -206,9 +206,8 @@ def weighed(contents: Sequence[Content]) -> list[Content]:
     lost = "" if keeps else f"Predictions are not stored: {_unanswered(contents[0], room)}."
     if lost and choice == "auto":
         _log.warning("%s They have %.1f MB; predictions=True stores them", lost, total / 1e6)
-    else:
-        kept = f"Predictions of {total / 1e6:.1f} MB are stored: rescore and compare have all they need"
-        _log.info("%s", lost or kept)
+    elif lost:
+        _log.info("%s", lost)
     return [
         replace(
             each,
