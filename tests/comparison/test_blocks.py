@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from dataclasses import replace
 
@@ -549,6 +550,13 @@ LAWS = {"independent": independent, "autoregressive": autoregressive, "images": 
 """Rejections of equal methods at 5 % with 1000 and 10,000 samples: .05 to .07 in each; 20 equal ones tied in 93 %."""
 
 
+IS_SHORT = bool(os.environ.get("SHORT"))
+SIZES = [1000] if IS_SHORT else [1000, 10_000]
+"""Samples of a set in `make simulate SHORT=1`, and in `make simulate`."""
+OF_TWENTY = ["autoregressive"] if IS_SHORT else list(LAWS)
+"""Laws under which twenty methods are simulated."""
+
+
 @pytest.mark.parametrize(("law", "pinned"), [("independent", 3), ("autoregressive", 1), ("images", 2)])
 def test_equal_methods_are_rarely_told_apart(law, pinned):
     assert round(40 * share(LAWS[law], 1000, 2, 40, 1)) == pinned
@@ -560,27 +568,27 @@ def test_equal_classifiers_are_rarely_told_apart(law, pinned):
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("n", [1000, 10_000])
+@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("law", LAWS)
 def test_two_equal_classifiers_are_told_apart_in_five_percent(law, n):
     assert share(LAWS[law], n, 2, 1000, 2, of=classes_of) <= 0.085
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", OF_TWENTY)
 def test_twenty_equal_classifiers_are_tied_in_93_percent(law):
     assert share(LAWS[law], 1000, 20, 300, 3, of=classes_of) <= 0.07 + 0.03
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("n", [1000, 10_000])
+@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("law", LAWS)
 def test_two_equal_methods_are_told_apart_in_five_percent(law, n):
     assert share(LAWS[law], n, 2, 1000, 2) <= 0.085
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", OF_TWENTY)
 def test_twenty_equal_methods_are_tied_in_93_percent(law):
     assert share(LAWS[law], 1000, 20, 300, 3) <= 0.07 + 0.03
 
