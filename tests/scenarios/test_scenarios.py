@@ -17,7 +17,7 @@ STAGES = (40, 400)
 """Sets of a scenario in every run of the tests; more only if more of the first are wrong than 5 % explain."""
 STAGES_OF_SLOW = (10, *STAGES)
 IS_SHORT = bool(os.environ.get("SHORT"))
-STAGES_OF_SIMULATION = STAGES if IS_SHORT else (400, 2000)
+STAGES_OF_SIMULATION = (40, 120) if IS_SHORT else (400, 2000)
 """Sets of a scenario in `make simulate`, or `make simulate SHORT=1`."""
 SIMULATED = {name: each for name, each in SCENARIOS.items() if each.slow or not IS_SHORT}
 """Scenarios of `make simulate`; in short, those of which every run of the tests counts fewer sets."""
