@@ -33,7 +33,9 @@ MLFLOW = {
 }
 """Scores that the MLflow runs of a recipe have at least, run by run."""
 FOLDERS = {
-    "accelerate": ("dir:runs", 1),
+    "accelerate": ("dir:uq_runs", 1),
+    "Ray Tune": ("dir:runs", 2),
+    "Ray Train": ("dir:runs", 1),
     "Hydra": ("dir:runs", 4),
     "W&B sweeps, offline": ("wandb-offline:wandb", 4),
     "MAPIE": ("dir:uq_runs", 1),
