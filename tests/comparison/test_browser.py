@@ -349,17 +349,20 @@ VALUES = [12345.678, 1.5e-7, 0.99996, 99999.5, 1e-4, 123456789.0, 0.5, 1000.0, 9
 
 
 def test_the_script_formats_numbers_as_the_package_does(browser, tmp_path):
-    methods = {f"m{k}": report_of({"rmse": value, "ause_rmse": -value}) for k, value in enumerate(VALUES)}
-    uq.compare(methods, metrics=["rmse", "ause_rmse"]).to_html(tmp_path / "page.html")
+    """Tips of differences to zero, each of which has a row of its own."""
+    scores = {"zero": 0.0, **{f"m{k}": value for k, value in enumerate(VALUES)}}
+    methods = {name: report_of({"rmse": value, "ause_rmse": -value}) for name, value in scores.items()}
+    uq.compare(methods, metrics=["rmse", "ause_rmse"], baseline="zero").to_html(tmp_path / "page.html")
     opened = browser.new_page()
     opened.goto((tmp_path / "page.html").as_uri())
-    for k, value in enumerate(VALUES):
-        opened.locator("#scatter circle").nth(sorted(VALUES).index(value)).dispatch_event("pointermove")
-        assert opened.locator("#tip").inner_text().split("\n") == [
-            f"m{k}",
-            f"rmse {typographic(format_score(value))}",
-            f"ause_rmse {typographic(format_score(-value))}",
-        ]
+    for key, sign in (("rmse", 1), ("ause_rmse", -1)):
+        rows = opened.locator(f'[data-difference="{key}"] [aria-label="y-axis tick label"] text')
+        assert rows.count() == len(VALUES)
+        for row in rows.all():
+            box, value = row.bounding_box(), scores[row.text_content()]
+            row.dispatch_event("pointermove", {"clientX": box["x"], "clientY": box["y"] + 6, "bubbles": True})
+            shown = opened.locator("#tip div").first.inner_text()
+            assert shown.split(" (")[0] == typographic(format_score(sign * value))
     opened.close()
 
 

@@ -8,6 +8,8 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,6 +92,19 @@ def test_the_policy_allows_this_script_and_this_style_alone(page):
         content = re.search(pattern, page, re.S)[1]
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert rules[f"{kind}-src"] == f"'sha256-{digest}'"
+
+
+def test_the_chart_library_is_the_pinned_one_with_its_licenses(page):
+    bundle = files("uq_tracking.comparison").joinpath("templates", "plot.min.js").read_text(encoding="utf-8")
+    charts = Path(__file__).parents[2] / "charts"
+    assert hashlib.sha256(bundle.encode()).hexdigest() == (charts / "plot.min.js.sha256").read_text().strip()
+    pinned = json.loads((charts / "package.json").read_text())["devDependencies"]["@observablehq/plot"]
+    licenses, _, program = bundle.partition("*/")
+    assert f"@observablehq/plot {pinned}" in licenses
+    assert "Copyright 2020-2025 Observable, Inc." in licenses
+    assert "Mike Bostock" in licenses
+    assert "</script" not in program  # it would end the element that holds it
+    assert bundle in page
 
 
 def test_no_element_has_a_style_or_a_handler_of_its_own(page, nasty):

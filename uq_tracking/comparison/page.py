@@ -53,7 +53,8 @@ DIGITS = 5
 
 def comparison_page(facts: Facts, table: Table, csv: str) -> str:
     """Return the whole page; browsers may run only its script, show its pictures, and load nothing."""
-    style, script = _resource("page.css") + _map_colors(facts), _resource("page.js")
+    style = _resource("page.css") + _map_colors(facts)
+    script = _resource("plot.min.js") + _resource("page.js")
     index, labels = {name: k for k, name in enumerate(facts.methods)}, _labels(facts, LETTERS)
     scatter = _scatter(facts, table)
     data = {

@@ -2,7 +2,6 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const tip = document.getElementById("tip");
-  const SVG = "http://www.w3.org/2000/svg";
   const COLORS = 8;
   const hiddenMethods = new Set();
   const hiddenRuns = new Set();
@@ -16,14 +15,6 @@
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     if (text !== null) made.textContent = text;
-    return made;
-  }
-
-  function draw(parent, name, attributes = {}, text = null) {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== null) made.textContent = text;
-    parent.appendChild(made);
     return made;
   }
 
@@ -42,22 +33,6 @@
     const rounded = Number(size.toPrecision(digits));
     const before = Math.floor(Math.log10(rounded) + 1e-12) + 1;
     return rounded.toLocaleString("en-US", { minimumFractionDigits: Math.max(0, digits - before), maximumFractionDigits: Math.max(0, digits - before) });
-  }
-
-  function ticks(low, high, wanted = 5) {
-    const span = high - low;
-    if (!(span > 0)) return [low];
-    const power = Math.pow(10, Math.floor(Math.log10(span / wanted)));
-    const step = [1, 2, 5, 10].map((k) => k * power).find((size) => span / size <= wanted + 0.5) || 10 * power;
-    const found = [];
-    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) found.push(k * step);
-    return found;
-  }
-
-  function tickText(value, step) {
-    const digits = Math.max(0, Math.min(8, -Math.floor(Math.log10(step) + 1e-9)));
-    const text = Math.abs(value) >= 1e5 ? value.toExponential(1) : value.toFixed(digits);
-    return (Number(text) === 0 ? "0" : text).replace("-", "\u2212");
   }
 
   const color = (method) => `c${data.looks[method] % COLORS}`;
@@ -204,174 +179,129 @@
 
   function emphasise(method) {
     for (const line of all(".run-line")) {
-      const own = Number(line.dataset.method) === method;
+      const own = line.classList.contains(`m${method}`);
       line.classList.toggle("strong", method !== null && own);
       line.classList.toggle("faint", method !== null && !own);
     }
   }
 
-  // ---------- curves ----------
+  // ---------- pictures: drawn by Observable Plot, colored by the style sheet ----------
 
-  const WIDTH = 420, HEIGHT = 280;
+  const WIDTH = 420;
   const MOST_NAMED = 8;
+  const EDGE = { marginLeft: 58, marginRight: 12, marginTop: 10, marginBottom: 42 };
+  const AXIS = { labelAnchor: "center", labelArrow: "none", ticks: 5, tickSize: 0, tickPadding: 6, grid: true, line: true };
+  const REFERENCE = { className: "reference", strokeDasharray: "5 4" };
   const shorten = (text, letters) => (text.length > letters ? `${text.slice(0, letters - 1)}\u2026` : text);
-  const EDGE = { left: 58, right: 12, top: 10, bottom: 42 };
 
-  function extent(values) {
-    let low = Infinity, high = -Infinity;
-    for (const value of values) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-    if (!(low <= high)) return [0, 1];
-    if (low === high) return [low - (0.1 * Math.abs(low) || 0.5), high + (0.1 * Math.abs(low) || 0.5)];
-    return [low, high];
-  }
-
-  function frame(svg, x, y, xLabel, yLabel, { width = WIDTH, height = HEIGHT, labels = [] } = {}) {
-    const [bottom, left] = [height - EDGE.bottom, EDGE.left];
-    const right = width - EDGE.right;
-    const every = Math.ceil(labels.length / MOST_NAMED), letters = Math.max(4, Math.floor(60 / Math.min(labels.length, MOST_NAMED)));
-    const xTicks = labels.length ? labels.map((_, k) => k).filter((k) => k % every === 0) : ticks(...x.domain), yTicks = ticks(...y.domain);
-    xTicks.forEach((value) => {
-      draw(svg, "line", { class: "tick", x1: x(value), x2: x(value), y1: EDGE.top, y2: bottom });
-      const text = labels.length ? shorten(labels[value], letters) : tickText(value, xTicks[1] - xTicks[0] || 1);
-      draw(svg, "text", { x: x(value), y: bottom + 15, "text-anchor": "middle" }, text);
+  // Draw a picture in its card, in place of the last one; tips explain what is pointed at.
+  function put(card, label, tips, options) {
+    card.querySelector("svg")?.remove();
+    const svg = Plot.plot({ width: WIDTH, ...EDGE, ...options, x: { ...AXIS, ...options.x }, y: { ...AXIS, ...options.y } });
+    svg.querySelector("style").remove(); // the page has its own, and its policy allows no other
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", label);
+    svg.addEventListener("pointermove", (event) => {
+      if (svg.value == null) hideTip();
+      else showTip(event.clientX, event.clientY, tips(svg.value));
     });
-    yTicks.forEach((value) => {
-      draw(svg, "line", { class: "tick", x1: left, x2: right, y1: y(value), y2: y(value) });
-      draw(svg, "text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value, yTicks[1] - yTicks[0] || 1));
-    });
-    draw(svg, "line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom });
-    draw(svg, "line", { class: "axis", x1: left, x2: left, y1: EDGE.top, y2: bottom });
-    draw(svg, "text", { class: "label", x: (left + right) / 2, y: height - 8, "text-anchor": "middle" }, xLabel);
-    draw(svg, "text", { class: "label", x: 0, y: 0, "text-anchor": "middle", transform: `translate(13 ${(EDGE.top + bottom) / 2}) rotate(-90)` }, yLabel);
+    svg.addEventListener("pointerleave", hideTip);
+    card.append(svg);
   }
 
-  function scale(domain, from, to) {
-    const place = (value) => from + (value - domain[0]) / (domain[1] - domain[0]) * (to - from);
-    place.domain = domain;
-    place.invert = (at) => domain[0] + (at - from) / (to - from) * (domain[1] - domain[0]);
-    return place;
-  }
-
-  function path(xs, ys, x, y) {
-    // A jump across the whole picture is a pole of the definition, not a line.
-    const [low, high] = y.domain;
-    let text = "", before = null;
-    xs.forEach((value, k) => {
-      const side = ys[k] < low ? -1 : ys[k] > high ? 1 : 0;
-      const cut = before === null || before * side < 0;
-      const height = Math.max(Math.min(ys[k], high + 3 * (high - low)), low - 3 * (high - low));
-      text += `${cut ? "M" : "L"}${x(value).toFixed(2)} ${y(height).toFixed(2)}`;
-      before = side;
-    });
-    return text;
-  }
+  // ---------- curves ----------
 
   const visible = (line) => !hiddenMethods.has(line.method) && !hiddenRuns.has(line.run);
 
-  function makePlot(curve, place) {
+  function makePlot(curve) {
     const card = element("div", { class: "plot", "data-curve": curve.name });
     card.append(element("h3", { title: curve.name }, curve.title));
     document.getElementById("curve-grid").append(card);
     offerFiles(card, curve.name, curve.title, () => curveRows(curve));
-    return { curve, card, place };
+    return { curve, card };
   }
 
-  function drawPlot({ curve, card, place }) {
-    card.querySelector("svg")?.remove();
-    const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${curve.title}, ${curve.name}` });
+  function drawPlot({ curve, card }) {
     const lines = curve.lines.filter(visible);
-    const named = curve.labels.length > 0;
-    const xDomain = named ? [-0.5, curve.labels.length - 0.5] : extent((lines.length ? lines : curve.lines).flatMap((line) => curve.x[line.x]));
-    const heights = lines.flatMap((line) => line.y);
-    const bands = lines.flatMap((line) => [...(line.low || []), ...(line.high || [])]);
-    let yDomain = extent([...(heights.length ? heights : curve.lines.flatMap((line) => line.y)), ...bands, ...curve.levels]);
-    const pad = 0.04 * (yDomain[1] - yDomain[0]);
-    if (curve.diagonal && alike(xDomain, yDomain)) xDomain.splice(0, 2, ...(yDomain = rounded(extent([...xDomain, ...yDomain]))));
-    else yDomain = curve.y_limits || [yDomain[0] - pad, yDomain[1] + pad];
-    const x = scale(xDomain, EDGE.left, WIDTH - EDGE.right);
-    const y = scale(yDomain, HEIGHT - EDGE.bottom, EDGE.top);
-    frame(svg, x, y, curve.x_label, curve.y_label, { labels: curve.labels });
-    const clip = draw(draw(svg, "defs"), "clipPath", { id: `clip-${place}` });
-    draw(clip, "rect", { x: EDGE.left, y: EDGE.top, width: WIDTH - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom });
-    const inside = draw(svg, "g", { "clip-path": `url(#clip-${place})` });
-    // One group, so that bands that lie over each other are as pale as a single one.
-    const chance = draw(inside, "g", { class: "chance" });
-    for (const k of new Set(lines.map((line) => line.chance))) {
-      const band = curve.chances[k];
-      if (band) draw(chance, "path", { d: area(curve.x[band.x], band, x, y) });
-    }
-    for (const line of lines) if (line.low) draw(inside, "path", { class: `band ${color(line.method)}`, d: area(curve.x[line.x], line, x, y) });
+    const positions = Array.from(new Set(lines.flatMap((line) => curve.x[line.x])));
+    const chances = Array.from(new Set(lines.map((line) => line.chance)), (k) => curve.chances[k]).filter(Boolean);
     const many = new Map();
     for (const line of lines) many.set(line.method, (many.get(line.method) || 0) + 1);
+    const marks = [Plot.areaY(chances.flatMap((band, z) => points(curve, band).map((point) => ({ ...point, z }))), { ...BAND, z: "z", className: "chance" })];
     for (const line of lines) {
-      const xs = curve.x[line.x];
-      const classes = `run-line ${look(line.method)} ${many.get(line.method) > 1 ? "many" : ""}`;
-      const made = draw(inside, "path", { class: classes, d: named ? "" : path(xs, line.y, x, y) });
-      made.dataset.method = line.method;
-      made.dataset.run = line.run;
-      if (named || xs.length <= 12) xs.forEach((value, k) => draw(inside, "circle", { class: `dot ${color(line.method)}`, cx: x(value), cy: y(line.y[k]), r: 2.8 }));
+      if (line.low) marks.push(Plot.areaY(points(curve, line), { ...BAND, className: `band ${color(line.method)}` }));
+    }
+    for (const line of lines) {
+      const own = unbroken(points(curve, line), curve.y_limits), place = { x: "x", y: "y" };
+      const classes = `run-line m${line.method} ${look(line.method)} ${many.get(line.method) > 1 ? "many" : ""}`;
+      marks.push(Plot.line(curve.labels.length ? [] : own, { ...place, className: classes }));
+      if (curve.labels.length || own.length <= 12) marks.push(Plot.dot(own, { ...place, r: 2.8, className: `dot ${color(line.method)}` }));
     }
     // The reference lies above the lines: a perfect model would hide it otherwise.
-    if (curve.diagonal) draw(inside, "line", { class: "reference", x1: x(xDomain[0]), y1: y(xDomain[0]), x2: x(xDomain[1]), y2: y(xDomain[1]) });
-    for (const level of curve.levels) draw(inside, "line", { class: "reference", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(level), y2: y(level) });
-    hover(svg, curve, lines, x, y);
+    marks.push(Plot.ruleY(curve.levels, REFERENCE));
+    const [x, y] = domains(curve, lines, positions);
+    if (curve.diagonal) {
+      const [low, high] = [Math.min(x.domain[0], y.domain[0]), Math.max(x.domain[1], y.domain[1])];
+      marks.push(Plot.link([low], { x1: low, y1: low, x2: high, y2: high, ...REFERENCE }));
+    }
+    marks.push(Plot.ruleX(positions, Plot.pointerX({ className: "guide", maxRadius: Infinity })));
+    put(card, `${curve.title}, ${curve.name}`, (at) => tipRows(curve, lines, at), { height: 280, clip: true, marks, x: { label: curve.x_label, ...x, ...named(curve) }, y: { label: curve.y_label, ...y } });
   }
 
-  // Equal axes, where neither leaves the other a corner of the picture; shares from 0 to 1.
+  const BAND = { x: "x", y1: "low", y2: "high", fill: "currentColor" };
+
+  const points = (curve, line) => curve.x[line.x].map((x, k) => ({ x, y: line.y?.[k], low: line.low?.[k], high: line.high?.[k] }));
+
+  // A jump across the whole picture is a pole of the definition, not a line.
+  function unbroken(own, limits) {
+    if (!limits) return own;
+    const side = (point) => (point.y > limits[1]) - (point.y < limits[0]);
+    return own.flatMap((point, k) => (k && side(point) * side(own[k - 1]) < 0 ? [{ x: point.x, y: NaN }, point] : [point]));
+  }
+
+  // Ranges of the axes: equal beside a diagonal, where neither leaves the other a corner of the picture.
+  function domains(curve, lines, positions) {
+    const x = curve.labels.length ? [-0.5, curve.labels.length - 0.5] : extent(positions);
+    const y = extent(lines.flatMap((line) => [...line.y, ...(line.low || []), ...(line.high || [])]).concat(curve.levels));
+    if (curve.diagonal && alike(x, y)) {
+      const both = rounded(extent([...x, ...y]));
+      return [{ domain: both }, { domain: both }];
+    }
+    return [{ domain: x }, curve.y_limits ? { domain: curve.y_limits } : { domain: y, insetTop: 8, insetBottom: 8 }];
+  }
+
+  function extent(values) {
+    const [low, high] = values.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, -Infinity]);
+    if (!(low <= high)) return [0, 1];
+    const half = low === high ? 0.1 * Math.abs(low) || 0.5 : 0;
+    return [low - half, high + half];
+  }
+
   const alike = (x, y) => y[1] - y[0] < 3 * (x[1] - x[0]) && x[1] - x[0] < 3 * (y[1] - y[0]) + 0.5;
   const rounded = ([low, high]) => (low >= 0 && low < 0.1 && high <= 1 && high > 0.9 ? [0, 1] : [low, high]);
 
-  function area(xs, line, x, y) {
-    const corner = (heights) => (value, k) => `${x(value).toFixed(2)} ${y(heights[k]).toFixed(2)}`;
-    return `M${[...xs.map(corner(line.low)), ...xs.map(corner(line.high)).reverse()].join("L")}Z`;
+  function named({ labels }) {
+    if (!labels.length) return {};
+    const letters = Math.max(4, Math.floor(60 / Math.min(labels.length, MOST_NAMED)));
+    const every = Math.ceil(labels.length / MOST_NAMED);
+    return { ticks: Array.from(labels.keys()).filter((k) => k % every === 0), tickFormat: (k) => shorten(labels[k], letters) };
   }
 
   function curveRows(curve) {
     const rows = [["method", "run", curve.x_label, curve.y_label, "low", "high"]];
     for (const line of curve.lines.filter(visible)) {
-      curve.x[line.x].forEach((value, k) => rows.push([data.methods[line.method], line.run, curve.labels[value] ?? value, line.y[k], line.low ? line.low[k] : "", line.high ? line.high[k] : ""]));
+      for (const { x, y, low, high } of points(curve, line)) rows.push([data.methods[line.method], line.run, curve.labels[x] ?? x, y, low ?? "", high ?? ""]);
     }
     return rows;
   }
 
-  function nearest(xs, value) {
-    let best = 0;
-    xs.forEach((other, k) => { if (Math.abs(other - value) < Math.abs(xs[best] - value)) best = k; });
-    return best;
-  }
+  const nearest = (own, at) => own.reduce((best, point) => (Math.abs(point.x - at) < Math.abs(best.x - at) ? point : best));
 
-  function hover(svg, curve, lines, x, y) {
-    const guide = draw(svg, "line", { class: "guide", y1: EDGE.top, y2: HEIGHT - EDGE.bottom, visibility: "hidden" });
-    svg.addEventListener("pointermove", (event) => {
-      const box = svg.getBoundingClientRect();
-      const value = x.invert((event.clientX - box.left) * WIDTH / box.width);
-      if (!lines.length || value < x.domain[0] || value > x.domain[1]) { leave(); return; }
-      const rows = lines.map((line) => {
-        const xs = curve.x[line.x], k = nearest(xs, value);
-        return { line, at: xs[k], y: line.y[k] };
-      });
-      const common = new Set(rows.map((row) => row.at)).size === 1;
-      const at = common ? rows[0].at : value;
-      guide.setAttribute("x1", x(at));
-      guide.setAttribute("x2", x(at));
-      guide.setAttribute("visibility", "visible");
-      showTip(event.clientX, event.clientY, tipRows(curve, rows, common, at));
-    });
-    const leave = () => { guide.setAttribute("visibility", "hidden"); hideTip(); };
-    svg.addEventListener("pointerleave", leave);
-  }
-
-  function tipRows(curve, rows, common, at) {
+  function tipRows(curve, lines, at) {
     const content = [element("b", {}, `${curve.x_label}: ${curve.labels[at] ?? shown(at)}`)];
-    const methods = new Map();
-    for (const row of rows) {
-      if (!methods.has(row.line.method)) methods.set(row.line.method, []);
-      methods.get(row.line.method).push(row);
-    }
-    const summaries = Array.from(methods, ([method, own]) => summary(curve, method, own, common));
+    const methods = new Map(lines.map((line) => [line.method, []]));
+    for (const line of lines) methods.get(line.method).push(nearest(points(curve, line), at));
+    const summaries = Array.from(methods, ([method, own]) => summary(curve, method, own, at));
     summaries.sort((a, b) => b.height - a.height);
     for (const { method, text } of summaries.slice(0, 16)) {
       const row = element("div", { class: "value-row" });
@@ -384,12 +314,12 @@
   }
 
   // One run by its value, several by their mean and range.
-  function summary(curve, method, rows, common) {
-    const heights = rows.map((row) => row.y);
+  function summary(curve, method, own, at) {
+    const heights = own.map((point) => point.y);
     const height = heights.reduce((sum, value) => sum + value, 0) / heights.length;
     let text = shown(height);
-    if (rows.length > 1) text += ` (${shown(Math.min(...heights))} to ${shown(Math.max(...heights))})`;
-    else if (!common) text = `${curve.labels[rows[0].at] ?? shown(rows[0].at)} \u2192 ${text}`;
+    if (own.length > 1) text += ` (${shown(Math.min(...heights))} to ${shown(Math.max(...heights))})`;
+    else if (own[0].x !== at) text = `${curve.labels[own[0].x] ?? shown(own[0].x)} \u2192 ${text}`;
     return { method, height, text };
   }
 
@@ -423,22 +353,23 @@
       place.append(card);
       offerFiles(card, `${xKey}_${yKey}`, `${xKey} against ${yKey}`, () => scatterRows());
     }
-    card.querySelector("svg.drawing")?.remove();
-    const width = Math.max(300, Math.min(720, card.clientWidth - 26)), height = 340;
-    const svg = draw(card, "svg", { class: "drawing", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${xKey} against ${yKey}` });
-    const ends = (axis) => points.flatMap((point) => [point[axis], ...(point[`${axis}_interval`] || [])]);
-    const padded = ([low, high]) => [low - 0.07 * (high - low), high + 0.12 * (high - low)];
-    const x = scale(padded(extent(ends("x"))), EDGE.left, width - EDGE.right);
-    const y = scale(padded(extent([...ends("y"), ...levels.map((level) => level.value)])), height - EDGE.bottom, EDGE.top);
-    frame(svg, x, y, axisLabel(xKey), axisLabel(yKey), { width, height });
-    for (const level of levels) {
-      draw(svg, "line", { class: "reference", x1: EDGE.left, x2: width - EDGE.right, y1: y(level.value), y2: y(level.value) });
-      draw(svg, "text", { x: EDGE.left + 4, y: y(level.value) - 4 }, level.name);
-    }
-    for (const point of points) scatterPoint(svg, point, x, y);
-    scatterLabels(svg, points, levels, x, y, width);
+    const width = Math.max(300, Math.min(720, card.clientWidth - 26));
+    const interval = (axis) => points.filter((point) => point[`${axis}_interval`]);
+    const ends = (axis) => ({ [`${axis}1`]: (point) => point[`${axis}_interval`][0], [`${axis}2`]: (point) => point[`${axis}_interval`][1], ...COLORED, strokeWidth: 2.2 });
+    const marks = [
+      Plot.ruleY(levels, { y: "value", ...REFERENCE }),
+      Plot.text(levels, { y: "value", text: "name", frameAnchor: "left", dx: 4, dy: -7 }),
+      Plot.ruleY(interval("x"), { y: "y", ...ends("x") }),
+      Plot.ruleX(interval("y"), { x: "x", ...ends("y") }),
+      Plot.dot(points, { x: "x", y: "y", r: 5, fill: COLORED.stroke, className: "dot" }),
+      Plot.dot(points, Plot.pointer({ x: "x", y: "y", r: 8, ...COLORED })),
+      Plot.text(points, Plot.initializer({ x: "x", y: "y", text: (point) => data.labels[point.method], fill: COLORED.stroke, className: "name" }, besidePoints(levels, width))),
+    ];
+    const tips = (point) => [element("b", {}, data.methods[point.method]), element("div", {}, `${xKey} ${shown(point.x)}`), element("div", {}, `${yKey} ${shown(point.y)}`)];
+    put(card, `${xKey} against ${yKey}`, tips, { width, height: 340, inset: 24, marks, x: { label: axisLabel(xKey) }, y: { label: axisLabel(yKey) } });
   }
 
+  const COLORED = { stroke: (item) => `var(--c${data.looks[item.method] % COLORS})` };
   const axisLabel = (key) => `${key}${data.metrics[key].unit ? ` [${data.metrics[key].unit}]` : ""} (better: ${data.metrics[key].better})`;
 
   function scatterRows() {
@@ -446,36 +377,23 @@
     return [["method", x, y], ...points.filter((point) => !hiddenMethods.has(point.method)).map((point) => [data.methods[point.method], point.x, point.y])];
   }
 
-  function scatterPoint(svg, point, x, y) {
-    const group = draw(svg, "g", { class: `${color(point.method)}` });
-    if (point.x_interval) draw(group, "line", { class: "interval-line", x1: x(point.x_interval[0]), x2: x(point.x_interval[1]), y1: y(point.y), y2: y(point.y) });
-    if (point.y_interval) draw(group, "line", { class: "interval-line", x1: x(point.x), x2: x(point.x), y1: y(point.y_interval[0]), y2: y(point.y_interval[1]) });
-    const made = draw(group, "circle", { class: "dot", cx: x(point.x), cy: y(point.y), r: 5 });
-    made.dataset.method = point.method;
-    made.addEventListener("pointermove", (event) => showTip(event.clientX, event.clientY, [
-      element("b", {}, data.methods[point.method]),
-      element("div", {}, `${data.scatter.x} ${shown(point.x)}`),
-      element("div", {}, `${data.scatter.y} ${shown(point.y)}`),
-    ]));
-    made.addEventListener("pointerleave", hideTip);
-  }
-
   // Names above or below their points, as near as there is room; in a crowd pointing tells the rest.
-  function scatterLabels(svg, points, levels, x, y, width) {
-    const taken = points.map((point) => ({ at: y(point.y) + 3, middle: x(point.x), half: 4 }));
-    for (const level of levels) {
-      const half = 3.5 * level.name.length;
-      taken.push({ at: y(level.value) - 4, middle: EDGE.left + 4 + half, half });
-    }
-    for (const point of points) {
-      const name = data.labels[point.method], half = 3.5 * name.length;
-      const middle = Math.max(EDGE.left + half, Math.min(width - EDGE.right - half, x(point.x)));
-      const free = (at) => !taken.some((other) => Math.abs(other.at - at) < 12 && Math.abs(other.middle - middle) < half + other.half + 3);
-      const at = [-10, 18, -23, 31, -36].map((step) => y(point.y) + step).find((place) => place > EDGE.top + 8 && free(place));
-      if (at === undefined) continue;
-      taken.push({ at, middle, half });
-      draw(svg, "text", { class: `row name ${color(point.method)}`, x: middle, y: at, "text-anchor": "middle" }, name);
-    }
+  function besidePoints(levels, width) {
+    return (points, [index], channels, { x, y }) => {
+      const taken = points.map((point) => ({ at: y(point.y), middle: x(point.x), half: 4 }));
+      for (const level of levels) taken.push({ at: y(level.value) - 7, middle: EDGE.marginLeft + 4 + 3.5 * level.name.length, half: 3.5 * level.name.length });
+      const placed = { x: [], y: [] };
+      for (const k of index) {
+        const half = 3.5 * data.labels[points[k].method].length;
+        const middle = Math.max(EDGE.marginLeft + half, Math.min(width - EDGE.marginRight - half, x(points[k].x)));
+        const free = (at) => !taken.some((other) => Math.abs(other.at - at) < 12 && Math.abs(other.middle - middle) < half + other.half + 3);
+        placed.x[k] = middle;
+        placed.y[k] = [-14, 14, -27, 27, -40].map((step) => y(points[k].y) + step).find((at) => at > EDGE.marginTop + 4 && free(at));
+        if (placed.y[k] !== undefined) taken.push({ at: placed.y[k], middle, half });
+      }
+      const shownOnes = index.filter((k) => placed.y[k] !== undefined);
+      return { data: points, facets: [shownOnes], channels: { x: { value: placed.x }, y: { value: placed.y } } };
+    };
   }
 
   // ---------- files ----------
@@ -513,6 +431,14 @@
 
   const COPIED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "font-weight", "paint-order"];
 
+  function draw(parent, name, attributes, text = null) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== null) made.textContent = text;
+    parent?.append(made);
+    return made;
+  }
+
   // The picture with its title and a legend, styled by attributes so that any program shows it.
   function standalone(card, title) {
     const svg = card.querySelector("svg"), copy = svg.cloneNode(true);
@@ -526,14 +452,12 @@
     const ink = getComputedStyle(document.body).color, font = getComputedStyle(document.body).fontFamily;
     const legend = card.dataset.curve ? data.labels.map((name, method) => [name, method]).filter(([, method]) => !hiddenMethods.has(method)) : [];
     const total = height + 30 + 18 * legend.length;
-    const whole = document.createElementNS(SVG, "svg");
-    const attributes = { xmlns: SVG, viewBox: `0 -26 ${width} ${total}`, width, height: total };
-    for (const [name, value] of Object.entries(attributes)) whole.setAttribute(name, value);
+    const whole = draw(null, "svg", { viewBox: `0 -26 ${width} ${total}`, width, height: total });
     draw(whole, "rect", { x: 0, y: -26, width, height: total, fill: getComputedStyle(document.body).backgroundColor });
     draw(whole, "text", { x: 8, y: -8, fill: ink, "font-size": 15, "font-weight": 600, "font-family": font }, title);
     whole.append(...copy.childNodes);
     legend.forEach(([name, method], k) => {
-      const line = all(`.run-line`, card).find((other) => Number(other.dataset.method) === method);
+      const line = all(`.run-line`, card).find((other) => other.classList.contains(`m${method}`));
       const y = height + 14 + 18 * k;
       if (line) draw(whole, "line", { x1: 14, x2: 40, y1: y - 4, y2: y - 4, stroke: getComputedStyle(line).stroke, "stroke-width": 2.5, "stroke-dasharray": getComputedStyle(line).strokeDasharray });
       draw(whole, "text", { x: 48, y, fill: ink, "font-size": 12, "font-family": font }, name);
@@ -556,8 +480,6 @@
 
   // ---------- forests ----------
 
-  const CLASSES = { better: "better", worse: "worse" };
-
   function forest(key, items) {
     const metric = data.metrics[key];
     const card = element("div", { class: "plot", "data-difference": key });
@@ -565,47 +487,33 @@
     if (metric.unit) title.append(element("span", { class: "sub" }, `[${metric.unit}]`));
     card.append(title);
     offerFiles(card, `difference_${key}`, `${key}: difference to ${data.baseline}`, () => [["method", "difference", "low", "high", "relative", "effect", "verdict"], ...items.map((item) => [data.methods[item.method], item.value, ...(item.interval || ["", ""]), item.relative ?? "", item.effect ?? "", item.verdict])]);
-    const rowHeight = 24, inner = 30 + rowHeight * items.length, height = inner + 16;
-    const left = 24 + 6.5 * Math.max(...items.map((item) => data.labels[item.method].length));
-    const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `differences in ${key}` });
-    const ends = items.flatMap((item) => [item.value, ...(item.interval || [])]);
-    const [low, high] = extent([0, ...ends]);
-    const pad = 0.06 * (high - low);
-    const x = scale([low - pad, high + pad], left, WIDTH - 14);
-    const marks = ticks(...x.domain, 4);
-    for (const value of marks) {
-      draw(svg, "line", { class: "tick", x1: x(value), x2: x(value), y1: 4, y2: inner - 22 });
-      draw(svg, "text", { x: x(value), y: inner - 7, "text-anchor": "middle" }, tickText(value, marks[1] - marks[0] || 1));
+    const marginLeft = 24 + 6.5 * Math.max(...items.map((item) => data.labels[item.method].length));
+    const place = { x: "value", y: "method", fill: "currentColor", r: 4.2 };
+    const marks = [Plot.ruleX([0], { className: "axis" })];
+    // The shape repeats what the color says: a triangle towards better or worse, a circle for neither.
+    for (const [verdict, shape] of Object.entries(SHAPES)) {
+      const own = items.filter((item) => (item.verdict in SHAPES ? item.verdict : "unclear") === verdict);
+      const found = own.filter((item) => item.interval);
+      marks.push(Plot.ruleY(found, { x1: (item) => item.interval[0], x2: (item) => item.interval[1], y: "method", strokeWidth: 2.2, className: verdict }));
+      marks.push(Plot.dot(own, { ...place, ...shape, className: `dot ${verdict}` }));
     }
-    draw(svg, "line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: inner - 22 });
-    draw(svg, "text", { class: "label", x: (left + WIDTH - 14) / 2, y: height - 5, "text-anchor": "middle" }, `minus ${data.baseline_label}${metric.unit ? ` [${metric.unit}]` : ""}`);
-    items.forEach((item, k) => forestRow(svg, item, x, 16 + rowHeight * k, left));
+    marks.push(Plot.ruleY(items, Plot.pointerY({ y: "method", className: "guide", strokeOpacity: 0.4, maxRadius: Infinity })));
+    const label = `minus ${data.baseline_label}${metric.unit ? ` [${metric.unit}]` : ""}`;
+    const y = { type: "point", domain: items.map((item) => item.method), tickFormat: (method) => data.labels[method], label: null, line: false, grid: false };
+    put(card, `differences in ${key}`, differenceTip, { height: 50 + 24 * items.length, marginTop: 4, marginLeft, marks, x: { label, inset: 8, ticks: 4, line: false }, y });
     return card;
   }
 
-  function forestRow(svg, item, x, y, left) {
-    const name = data.methods[item.method];
-    draw(svg, "text", { class: "row", x: left - 10, y: y + 4, "text-anchor": "end" }, data.labels[item.method]);
-    const group = draw(svg, "g", { class: CLASSES[item.verdict] || "unclear" });
-    if (item.interval) draw(group, "line", { class: "interval-line", x1: x(item.interval[0]), x2: x(item.interval[1]), y1: y, y2: y });
-    const at = x(item.value);
-    // The shape repeats what the color says: a triangle towards better or worse, a circle for neither.
-    if (item.verdict === "better") draw(group, "path", { class: "dot", d: `M${at - 5} ${y + 4}h10l-5 -9z` });
-    else if (item.verdict === "worse") draw(group, "path", { class: "dot", d: `M${at - 5} ${y - 4}h10l-5 9z` });
-    else draw(group, "circle", { class: "dot", cx: at, cy: y, r: 4.2 });
-    const area = draw(svg, "rect", { x: 0, y: y - 12, width: WIDTH, height: 24, fill: "transparent" });
-    area.addEventListener("pointermove", (event) => showTip(event.clientX, event.clientY, differenceTip(name, item)));
-    area.addEventListener("pointerleave", hideTip);
-  }
+  const SHAPES = { better: { symbol: "triangle" }, worse: { symbol: "triangle", rotate: 180 }, unclear: {} };
 
-  function differenceTip(name, item) {
+  function differenceTip(item) {
     const range = item.interval ? `${shown(item.interval[0], 4)} to ${shown(item.interval[1], 4)} (${item.how})` : "no interval";
     const verdict = item.verdict === "unknown" ? "" : `, ${item.verdict}`;
     const sizes = [];
     if (item.relative != null) sizes.push(`${item.relative > 0 ? "+" : ""}${shown(100 * item.relative, 2)} %`);
     if (item.effect != null) sizes.push(`d ${shown(item.effect, 2)}`);
     const size = sizes.length ? ` (${sizes.join(", ")})` : "";
-    return [element("b", {}, `${name} \u2212 ${item.reference}`), element("div", {}, `${shown(item.value, 4)}${size}${verdict}`), element("div", { class: "quiet" }, range)];
+    return [element("b", {}, `${data.methods[item.method]} \u2212 ${item.reference}`), element("div", {}, `${shown(item.value, 4)}${size}${verdict}`), element("div", { class: "quiet" }, range)];
   }
 
   // ---------- start ----------
