@@ -336,6 +336,16 @@ class TestFiles:
         alone.goto((tmp_path / "picture.svg").as_uri())
         texts = alone.locator("text").all_text_contents()
         assert any("good" in text for text in texts)
+        outside = alone.evaluate(
+            """() => {
+              const all = document.documentElement.getBoundingClientRect();
+              return Array.from(document.querySelectorAll("text")).filter((text) => {
+                const box = text.getBoundingClientRect();
+                return box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
+              }).map((text) => text.textContent);
+            }"""
+        )
+        assert outside == []
         alone.close()
 
     def test_a_picture_as_pixels(self, opened):

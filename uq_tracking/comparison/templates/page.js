@@ -443,8 +443,8 @@
   function standalone(card, title) {
     const svg = card.querySelector("svg"), copy = svg.cloneNode(true);
     const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
-    const originals = all("*", svg);
-    all("*", copy).forEach((node, k) => {
+    const originals = [svg, ...all("*", svg)];
+    [copy, ...all("*", copy)].forEach((node, k) => {
       const style = getComputedStyle(originals[k]);
       for (const name of COPIED) node.setAttribute(name, style.getPropertyValue(name));
       node.removeAttribute("class");
@@ -455,7 +455,7 @@
     const whole = draw(null, "svg", { viewBox: `0 -26 ${width} ${total}`, width, height: total });
     draw(whole, "rect", { x: 0, y: -26, width, height: total, fill: getComputedStyle(document.body).backgroundColor });
     draw(whole, "text", { x: 8, y: -8, fill: ink, "font-size": 15, "font-weight": 600, "font-family": font }, title);
-    whole.append(...copy.childNodes);
+    whole.append(copy);
     legend.forEach(([name, method], k) => {
       const line = all(`.run-line`, card).find((other) => other.classList.contains(`m${method}`));
       const y = height + 14 + 18 * k;
