@@ -31,13 +31,13 @@ inputs                3748    2250      20    18
 metrics               2539    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
-statistics            3350    2350      16    13
+statistics            3264    2350      16    13
 streams               1252     760       8     7
 tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
-tracking              3153    1950      17    17
-total                33055   20540     200   164
+tracking              3152    1950      17    17
+total                32968   20540     200   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -48,7 +48,7 @@ def test_cumulative_is_linear_inside_a_tie(name, n, decimals, dtype):
 @pytest.mark.parametrize("n", SIZES)
 def test_blocks_hold_every_row_once(n, decimals):
     groups = rows(n, decimals)
-    for ties in ("merged", "shared", "free"):
+    for ties in ("merged", "free"):
         blocks = [groups.block(("abs_error",), *span, ties) for span in groups.spans()]
         count = np.concatenate([block.count for block in blocks])
         ends = np.concatenate([block.ends for block in blocks])

@@ -58,7 +58,6 @@ def test_a_long_run_of_ties_is_a_block_of_its_own(monkeypatch):
     data = long_runs(40_000)
     whole = uq.evaluate(*data, statistics="exact").scores
     monkeypatch.setattr(parallel, "BLOCK", 512)
-    monkeypatch.setattr(exact, "BLOCK", 512)
     rows = exact_statistics(*data).orders["std"]
     sizes = {end - start for start, end in rows.spans()}
     assert 20_000 in sizes

@@ -14,7 +14,7 @@ from uq_tracking.statistics.exact import (
     centered_ranks,
     sort_by_abs_error,
     sort_by_z,
-    sort_pair,
+    sort_columns,
     stable_order,
 )
 
@@ -87,7 +87,7 @@ def test_centered_ranks_are_scipys(digits):
 def test_every_way_sorts_the_same_samples(packed, law, monkeypatch):
     std, error = columns(np.float32, law=law)
     monkeypatch.setattr(exact, "_packable", lambda *columns: packed)
-    by_std = sort_pair("std", {"std": std, "error": error})
+    by_std = sort_columns("std", {"std": std, "error": error})
     (by_abs_error, correlation), by_z = sort_by_abs_error(**by_std), sort_by_z(**by_std)
     z = (error.astype(float) / std).astype(np.float32)
     np.testing.assert_array_equal(by_std["std"], np.sort(std))

@@ -174,7 +174,7 @@ def sum_of_prefix_means(order: Order, payload: str) -> float:
             weight[several] += 1 - ends * harmonic_gap(start, ends) / count
         return inner(weight, block.sums[payload])
 
-    return math.fsum(order.map_blocks(block_sum, (payload,), "shared"))
+    return math.fsum(order.map_blocks(block_sum, (payload,), "merged"))
 
 
 def harmonic(n: npt.ArrayLike) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_pair
+from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_columns
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.sketch import CellCounts, Confusion, tallied
@@ -100,7 +100,7 @@ class ClassificationLayout(Layout):
         pair = {name: rows[name] for name in ("entropy", "brier")}
         ways: dict[str, Callable[[], Mapping[str, Column]]] = {
             "one_minus_confidence": lambda: _by_confidence(held),
-            "entropy": lambda: sort_pair("entropy", pair),
+            "entropy": lambda: sort_columns("entropy", pair),
             "brier": lambda: {"brier": np.sort(held["brier"])},
         }
         orders = {name: SortedRows(name, unsorted=lambda: held, sort=way) for name, way in ways.items()}

@@ -13,17 +13,16 @@ import itertools
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import BLOCK, block_size, inner, map_spans, spans, sum_of_squares
-from uq_tracking.statistics.orders import Block, FloatArray, IntArray, Order, Side, Ties
+from uq_tracking.parallel import block_size, inner, map_spans, spans, sum_of_squares
+from uq_tracking.statistics.orders import Block, FloatArray, IntArray, Order, Side, Ties, run_starts
 from uq_tracking.typed import override
 
 Column = npt.NDArray[Any]
@@ -270,19 +269,17 @@ class SortedRows(Order):
             value, ends = made[self.by], np.arange(start + 1.0, end + 1)
             return Block(value, value, np.ones(end - start), ends, {name: made[name] for name in names})
         values = self.values[part]
-        if ties in ("merged", "shared") and end - start > 1 and values[0] == values[-1]:
+        if ties == "merged" and end - start > 1 and values[0] == values[-1]:
             value, count = values[:1].astype(np.float64), np.asarray([float(end - start)])
             sums = {name: np.asarray([self._sum(name, start, end)]) for name in names}
             return Block(value, value, count, np.asarray([float(end)]), sums)
         sums = self._payloads(names, part)
         if ties == "merged" and (values[1:] == values[:-1]).any():
-            first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+            first = run_starts(values)
             value = values[first].astype(np.float64)
             stops = np.append(first[1:], len(values))
             sums = {name: np.add.reduceat(column, first) for name, column in sums.items()}
             return Block(value, value, np.diff(stops, prepend=0).astype(float), stops + float(start), sums)
-        if ties == "shared" and set(names) != {self.by}:
-            sums |= TiedRuns.of(values).shared({name: sums[name] for name in names if name != self.by})
         value = values.astype(np.float64)
         return Block(value, value, np.ones(len(value)), np.arange(start + 1.0, end + 1), sums)
 
@@ -327,42 +324,6 @@ def _prefix_sums(column: FloatArray) -> FloatArray:
     rows[1:] += np.cumsum(rows[:-1, -1])[:, None]
     sums[even + 1 :] = sums[even] + np.cumsum(column[even:])
     return sums
-
-
-@dataclass(frozen=True)
-class TiedRuns:
-    """Runs of two or more equal values among sorted ones."""
-
-    first: IntArray
-    count: IntArray
-
-    @classmethod
-    def of(cls, values: Column) -> TiedRuns:
-        """Runs of sorted values."""
-        alike = np.flatnonzero(values[1:] == values[:-1])  # to the next value
-        if not len(alike):
-            return cls(alike, alike)
-        start = np.concatenate([[0], np.flatnonzero(alike[1:] > alike[:-1] + 1) + 1, [len(alike)]])
-        return cls(alike[start[:-1]], start[1:] - start[:-1] + 1)
-
-    @cached_property
-    def members(self) -> IntArray:
-        """Indices of all values that belong to a run."""
-        ends = np.cumsum(self.count)
-        return np.repeat(self.first - ends + self.count, self.count) + np.arange(self.count.sum())
-
-    def shared(self, columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        """The columns, with each of these values replaced by the mean of its run."""
-        if not len(self.first):
-            return dict(columns)
-        made, start = (
-            {name: column.copy() for name, column in columns.items()},
-            np.cumsum(self.count) - self.count,
-        )
-        for name, column in columns.items():
-            means = np.add.reduceat(column[self.members], start) / self.count
-            made[name][self.members] = np.repeat(means, self.count)
-        return made
 
 
 class Derived(dict[str, Any]):
@@ -459,14 +420,38 @@ _DERIVED: dict[str, Callable[[Derived], Any]] = {
 """How payloads follow from others."""
 
 
-def sort_pair(by: str, columns: Mapping[str, Column]) -> dict[str, Column]:
-    """Return two columns of samples, sorted by one of them, whose values are not negative."""
-    (other,) = columns.keys() - {by}
-    first, second = columns[by], columns[other]
-    if not _packable(first, second) or first.view(np.int32).min() < 0:  # -0.0 would come last
-        return sorted_columns(by, columns)
-    keys = _keys(first.view(np.uint32), second.view(np.uint32))
-    return {by: _floats(_upper(keys)), other: _floats(_lower(keys))}
+def sort_columns(by: str, columns: Mapping[str, Column]) -> dict[str, Column]:
+    """Return columns of samples, sorted by one of them."""
+    first, others = columns[by], {name: column for name, column in columns.items() if name != by}
+    if len(others) == 1 and _packable(first, *others.values()):
+        ((name, second),) = others.items()
+        keys = _keys(_ordered(first.view(np.uint32).copy()), second.view(np.uint32))
+        return {
+            by: _unordered(np.ascontiguousarray(_upper(keys))).view(np.float32),
+            name: _floats(_lower(keys)),
+        }
+    order, ordered = stable_order(first)
+    return {by: ordered, **{name: column[order] for name, column in others.items()}}
+
+
+def stable_order(values: Column) -> tuple[IntArray, Column]:
+    """Return indices that stably sort floats without NaN, and the sorted values.
+
+    An index takes the place of a value's last bits; values that differ in these alone are sorted afterwards.
+    """
+    n = len(values)
+    index = np.uint64((1 << (n - 1).bit_length()) - 1)
+    keys = _ordered((values.astype(np.float64) + 0.0).view(np.uint64))  # + 0.0 turns -0.0 into 0.0
+    keys &= ~index
+    keys |= np.arange(n, dtype=np.uint64)
+    keys.sort()
+    keys &= index
+    order = keys.view(np.int64)
+    ordered = values[order]
+    if (ordered[1:] < ordered[:-1]).any():
+        step = np.argsort(ordered, kind="stable")
+        order, ordered = order[step], ordered[step]
+    return order, ordered
 
 
 def sort_by_abs_error(std: Column, error: Column) -> tuple[dict[str, Column], float | None]:
@@ -485,88 +470,46 @@ def sort_by_abs_error(std: Column, error: Column) -> tuple[dict[str, Column], fl
         ordered, ranks = _floats(_upper(keys)), _lower(keys).view(np.int32) - np.int32(n - 1)
     else:
         order, ordered = stable_order(np.abs(error))
-        ranks = gathered(std_ranks, order)
-    product, other = 0.0, n * (n * n - 1)
-    for part, own_ranks, lost in rank_blocks(ordered):
-        product += inner(ranks[part].astype(np.float64), own_ranks.astype(np.float64))
-        other -= lost
-    correlation = 3 * product / math.sqrt(spread * other) if spread and other else None
+        ranks = std_ranks[order]
+    own_ranks, other = centered_ranks(ordered)
+    product = 3 * inner(ranks.astype(np.float64), own_ranks.astype(np.float64))
+    correlation = product / math.sqrt(spread * other) if spread and other else None
     return {"abs_error": ordered}, correlation
 
 
 def sort_by_z(std: Column, error: Column) -> dict[str, Column]:
     """Return samples, in any order, sorted by z."""
-    if _packable(std, error) and std.min() > 0:
-        bits = np.empty(len(std), dtype=np.uint32)
-        for part in starmap(slice, spans(len(std))):
-            bits[part] = _ordered(z_column(error[part], std[part]).view(np.uint32))
-        keys = _keys(bits, std.view(np.uint32))
-        for part in starmap(slice, spans(len(std))):
-            bits[part] = _unordered(np.ascontiguousarray(_upper(keys)[part]))
-        return {"z": bits.view(np.float32), "std": _floats(_lower(keys))}
-    order, z = stable_order(z_column(error, std))
-    columns = {"z": z, "std": gathered(std, order)}
-    if z.dtype != np.float32 or not std.all():  # else z * std is the error, to the last digit of a float32
-        columns["error"] = gathered(error, order)
-    return columns
+    columns = {"z": z_column(error, std), "std": std}
+    if (
+        error.dtype != np.float32 or not std.all()
+    ):  # else z * std is the error, to the last digit of a float32
+        columns["error"] = error
+    return sort_columns("z", columns)
 
 
-def stable_order(values: Column) -> tuple[IntArray, Column]:
-    """Indices that stably sort floats without NaN, and the sorted values."""
-    n = len(values)
-    keys, index = np.empty(n, dtype=np.uint64), np.uint64((1 << (n - 1).bit_length()) - 1)
-    for start, end in spans(n):
-        keys[start:end] = _without(index, values[start:end]) | np.arange(start, end, dtype=np.uint64)
-    keys.sort()
-    keys &= index
-    order = keys.view(np.int64)
-    ordered = gathered(values, order)
-    if (ordered[1:] < ordered[:-1]).any():
-        alike = _alike(ordered, index)
-        near = slice(None) if alike.all() else alike  # a slice copies nothing
-        step = np.argsort(ordered[near], kind="stable")
-        order[near] = order[near][step]
-        ordered[near] = ordered[near][step]
-    return order, ordered
+def centered_ranks(values: Column) -> tuple[IntArray, float]:
+    """Return ranks of sorted values, and three times the sum of their squares.
+
+    Each is twice the centered rank, with ties sharing theirs: ``first + last - (n - 1)``.
+    """
+    n, first = len(values), run_starts(values)
+    kind, spread = np.int32 if n < 1 << 30 else np.int64, float(n) * (float(n) * n - 1)
+    if len(first) == n:
+        return np.arange(1 - n, n, 2, dtype=kind), spread
+    size = np.diff(np.append(first, n))
+    tied = size[size > 1].astype(np.float64)
+    ranks = np.repeat((2 * first + size - n).astype(kind), size)
+    return ranks, spread - float((tied * (tied * tied - 1)).sum())
 
 
-def _without(index: np.uint64, values: Column) -> Keys:
-    """Keys that sort like the values, except for the bits that make room for an index."""
-    keys: Keys = _ordered((values.astype(np.float64) + 0.0).view(np.uint64))  # + 0.0 turns -0.0 into 0.0
-    keys &= ~index
-    return keys
-
-
-def _alike(ordered: Column, index: np.uint64) -> npt.NDArray[np.bool_]:
-    """Which values have a neighbor that differs at most in those bits."""
-    same = np.zeros(len(ordered) + 1, dtype=bool)
-    for start, end in spans(len(ordered) - 1):
-        keys = _without(index, ordered[start : end + 1])
-        np.equal(keys[1:], keys[:-1], out=same[start + 1 : end + 1])
-    return np.asarray(same[1:] | same[:-1])
-
-
-def sorted_columns(by: str, columns: Mapping[str, Column]) -> dict[str, Column]:
-    """Columns of samples, sorted by one of them."""
-    order, ordered = stable_order(columns[by])
-    others = {name: gathered(column, order) for name, column in columns.items() if name != by}
-    return {by: ordered, **others}
-
-
-def gathered(values: Column, order: IntArray) -> Column:
-    """``values[order]``, block by block."""
-    made = np.empty(len(order), dtype=values.dtype)
-    for part in starmap(slice, spans(len(order))):
-        made[part] = values.take(order[part])
-    return made
-
-
-def _packable(std: Column, error: Column) -> bool:
-    return std.dtype == error.dtype == np.float32 and sys.byteorder == "little" and len(std) < 1 << 30
+def _packable(*columns: Column) -> bool:
+    """Check whether two columns fit into keys of 64 bits."""
+    is_small = sys.byteorder == "little" and len(columns[0]) < 1 << 30
+    return is_small and all(column.dtype == np.float32 for column in columns)
 
 
 def _keys(upper: Bits, lower: Bits) -> Keys:
-    """Sorted keys of two columns of 32 bits."""
+    """Return sorted keys of two columns of 32 bits."""
     keys = np.empty(len(upper), dtype=np.uint64)
     np.copyto(_upper(keys), upper, casting="unsafe")
     np.copyto(_lower(keys), lower, casting="unsafe")
@@ -596,38 +539,6 @@ def _ordered(bits: Bits) -> Bits:
 
 
 def _unordered(ordered: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Inverse of ``_ordered`` for 32 bits."""
+    """Inverse of ``_ordered``."""
     positive = (ordered.view(np.int32) >> 31).view(np.uint32)
     return ordered ^ (~positive | SIGN)
-
-
-def centered_ranks(values: Column) -> tuple[Column, int]:
-    """Ranks of sorted values, and three times the sum of their squares.
-
-    Each is twice the centered rank, with ties sharing theirs: ``first + last - (n - 1)``.
-    """
-    n = len(values)
-    ranks, spread = np.empty(n, dtype=np.int32 if n < 1 << 30 else np.int64), n * (n * n - 1)
-    for part, block, lost in rank_blocks(values):
-        ranks[part] = block
-        spread -= lost
-    return ranks, spread
-
-
-def rank_blocks(values: Column) -> Iterator[tuple[slice, IntArray, int]]:
-    """``centered_ranks``, block by block, and what ties of c samples subtract from the sum: ``c (c^2 - 1)``."""
-    n = len(values)
-    for start, end in SortedRows("values", {"values": values}).spans():
-        part = values[start:end]
-        if part[0] == part[-1]:
-            lost = (end - start) * ((end - start) ** 2 - 1)
-            for at in range(start, end, BLOCK):
-                stop = min(at + BLOCK, end)
-                yield slice(at, stop), np.full(stop - at, start + end - n), lost if at == start else 0
-            continue
-        ranks = np.arange(2 * start + 1 - n, 2 * end - n, 2)
-        runs, lost = TiedRuns.of(part), 0
-        if len(runs.first):
-            ranks[runs.members] = np.repeat(2 * (runs.first + start) + runs.count - n, runs.count)
-            lost = int((runs.count * (runs.count**2 - 1)).sum())
-        yield slice(start, end), ranks, lost

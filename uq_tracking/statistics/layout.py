@@ -15,7 +15,7 @@ import numpy.typing as npt
 from uq_tracking.parallel import map_threads
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import stable_order
-from uq_tracking.statistics.orders import Buckets, FloatArray, Order
+from uq_tracking.statistics.orders import Buckets, FloatArray, Order, run_starts
 from uq_tracking.statistics.sketch import JOINT_BITS, CellCounts
 from uq_tracking.statistics.weights import WEIGHT, Moments, in_units
 
@@ -231,26 +231,21 @@ def _ordered(
 ) -> HeldRows:
     order, values = stable_order(columns[by])
     values += 0.0  # no negative zeros
-    first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    first = run_starts(values)
     sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
     count = np.add.reduceat(counts[order], first)
     return HeldRows(by, values[first], np.zeros(len(first)), count, sums, rows)
 
 
-def weighted_ranks(values: npt.NDArray[Any], counts: FloatArray) -> FloatArray:
+def weighted_ranks(values: npt.NDArray[Any], counts: npt.NDArray[Any]) -> FloatArray:
     """Weight below each sample, plus half that of its ties, minus half the total."""
-    order, ordered = stable_order(values)
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    count = np.add.reduceat(counts[order], first)
-    middle = np.cumsum(count) - count / 2
-    ranks = np.empty(len(values))
-    ranks[order] = np.repeat(
-        middle - (middle[-1] + count[-1] / 2) / 2, np.diff(np.append(first, len(values)))
-    )
-    return ranks
+    distinct, place = np.unique(values, return_inverse=True)
+    count = np.bincount(place, counts, len(distinct))
+    ends = np.cumsum(count)
+    return np.asarray((ends - count / 2 - ends[-1] / 2)[place])
 
 
-def weighted_correlation(one: FloatArray, other: FloatArray, counts: FloatArray) -> float | None:
+def weighted_correlation(one: FloatArray, other: FloatArray, counts: npt.NDArray[Any]) -> float | None:
     """Rank correlation of two columns; None if either is constant."""
     x, y = weighted_ranks(one, counts), weighted_ranks(other, counts)
     spread, wide = float((counts * x * x).sum()), float((counts * y * y).sum())

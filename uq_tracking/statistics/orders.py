@@ -25,8 +25,8 @@ from uq_tracking.typed import override
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Side = Literal["left", "right"]
-Ties = Literal["merged", "shared", "free", "unordered"]
-"""Samples of equal value form one bucket, or one bucket each, with an equal share of their payload or with their own.
+Ties = Literal["merged", "free", "unordered"]
+"""Samples of equal value form one bucket, or one bucket each.
 
 "free" is cheaper; it suffices where the order within ties makes no difference. "unordered" sorts nothing: blocks then
 hold samples in any order, and their ``ends`` say nothing; it suffices for sums over samples.

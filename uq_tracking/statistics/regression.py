@@ -41,8 +41,7 @@ from uq_tracking.statistics.exact import (
     errors,
     sort_by_abs_error,
     sort_by_z,
-    sort_pair,
-    sorted_columns,
+    sort_columns,
     z_column,
 )
 from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows, weighted_correlation
@@ -223,7 +222,7 @@ class _Samples:
 
     @cached_property
     def by_std(self) -> Mapping[str, Column]:
-        self.columns = sort_pair("std", self.columns)
+        self.columns = sort_columns("std", self.columns)
         self._rows = self.columns
         return self.columns
 
@@ -260,7 +259,9 @@ def rank_correlation(statistics: Statistics) -> float | None:
     """Spearman correlation of std and absolute error; None if either is constant."""
     if statistics.kind == "exact":
         return statistics.derived["rank_correlation"]
-    return joint_counts(statistics).rank_correlation()
+    joint = joint_counts(statistics)
+    std, _, error, _ = joint.edges()
+    return weighted_correlation(std, error, joint.count) if len(std) else None
 
 
 DISTANCE = "normal_distance"
@@ -298,7 +299,7 @@ class CovarianceLayout(RegressionLayout):
             if known is None
             else {name: known.sums[name] for name in JOINT}
         )
-        by_distance = SortedRows(DISTANCE, unsorted=columns, sort=lambda: sorted_columns(DISTANCE, columns()))
+        by_distance = SortedRows(DISTANCE, unsorted=columns, sort=lambda: sort_columns(DISTANCE, columns()))
         orders = {**made.orders, DISTANCE: by_distance}
         return replace(made, orders=orders, sums=OnDemand.joined(made.sums, sums))
 
@@ -386,7 +387,7 @@ class DistributionLayout(RegressionLayout):
 
         def by(name: str, *payloads: str) -> SortedRows:
             return SortedRows(
-                name, unsorted=columns, sort=lambda: sorted_columns(name, columns(name, *payloads))
+                name, unsorted=columns, sort=lambda: sort_columns(name, columns(name, *payloads))
             )
 
         counts, n = dict(made.counts), len(rows["std"])

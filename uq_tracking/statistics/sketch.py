@@ -297,16 +297,6 @@ class Joint(CellCounts):
         a_low, a_width = bucket_edges((self.key & _LOW).astype(np.uint64), self.size)
         return s_low, s_low + s_width, a_low, a_low + a_width
 
-    def rank_correlation(self) -> float | None:
-        """Spearman correlation of the two buckets, with average ranks for ties; None if one is constant."""
-        if not len(self.key):
-            return None
-        s_rank, s_spread = _cell_ranks(self.key >> _SHIFT, self.count)
-        a_rank, a_spread = _cell_ranks(self.key & _LOW, self.count)
-        if s_spread <= 0 or a_spread <= 0:
-            return None
-        return float(np.dot(self.count * s_rank, a_rank) / np.sqrt(s_spread * a_spread))
-
 
 class Grid:
     """Counts of the cells spanned by two orders of a sketch, while samples are still being added."""
@@ -371,12 +361,3 @@ def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
     index = np.zeros(size, dtype=np.int64)
     index[used] = np.arange(len(used))
     return used, index[cell], count[used].astype(np.int64)
-
-
-def _cell_ranks(bucket: IntArray, count: IntArray) -> tuple[FloatArray, float]:
-    """Centered average rank of each cell's samples in one variable, and the sum of squares of the ranks."""
-    values, inverse = np.unique(bucket, return_inverse=True)
-    size = np.bincount(inverse, count, minlength=len(values))
-    ends = np.cumsum(size)
-    rank = ends - (size - 1) / 2 - (ends[-1] + 1) / 2
-    return rank[inverse], float(np.dot(size, rank**2))
