@@ -412,6 +412,56 @@ def groups(rng):
     return (mu + s * error, mu, s), {"groups": group}
 
 
+# ---- drift ----
+
+
+def in_time(rng: np.random.Generator, n: int = 2000) -> tuple[np.ndarray, ...]:
+    """Errors in stds, stds, predictions, and times from 0 to 1, in whose order rows are not."""
+    return rng.normal(size=n), spread_stds(rng, n, 0.4), rng.normal(size=n), rng.permutation(n) / n
+
+
+@scenario("calibrated, the order given", FINE, USEFUL, never=("Drift",), slow=True)
+def calibrated_in_time(rng):
+    z, s, mu, time = in_time(rng)
+    return (mu + s * z, mu, s), {"order": time}
+
+
+@scenario(
+    "errors grow from 0.8 to 2 times the stated size, the order given", (*OVER, *PLACES), USEFUL,
+    says=("Drift along the order of the samples: errors grow", "will not hold"), never=("removes",), slow=True,
+)  # fmt: skip
+def drift_of_scale(rng):
+    z, s, mu, time = in_time(rng)
+    return (mu + (0.8 + 1.2 * time) * s * z, mu, s), {"order": time}
+
+
+@scenario(
+    "predictions drift from 0.4 std too low to 0.4 std too high, the order given", PLACES, USEFUL, bias=None,
+    says=("Drift along the order of the samples: predictions are", "will not hold"), never=("removes",), slow=True,
+)  # fmt: skip
+def drift_of_bias(rng):
+    z, s, mu, time = in_time(rng)
+    return (mu + s * (z + 0.4 - 0.8 * time), mu, s), {"order": time}
+
+
+@scenario(
+    "rows in the order of time: errors shrink from twice the stated size to 0.7 times; nobody said so",
+    (*OVER, *PLACES), says=("errors shrink", "will not hold"), never=("removes",),
+)  # fmt: skip
+def drift_in_rows(rng):
+    z, s, mu, _ = in_time(rng)
+    return mu + np.linspace(2, 0.7, 2000) * s * z, mu, s
+
+
+@scenario(
+    "batches in the order of time: errors grow from 0.8 to 2 times the stated size", (*OVER, *PLACES),
+    says=("errors grow",), never=("removes",), slow=True,
+)  # fmt: skip
+def stream_drifts(rng):
+    z, s, mu, _ = in_time(rng)
+    return (mu + np.linspace(0.8, 2, 2000) * s * z, mu, s), {"evaluate": partial(streamed, batch=100)}
+
+
 # ---- ranking ----
 
 
@@ -640,7 +690,9 @@ def wrong_family(rng):
     return calibrated(rng, 2000), {"family": "student_t", "dof": 4.0}
 
 
-@scenario("a calibrated series, neighbors alike, its order given", (*FINE, *UNKNOWN), slow=True)
+@scenario(
+    "a calibrated series, neighbors alike, its order given", (*FINE, *UNKNOWN), never=("Drift",), slow=True
+)
 def ordered(rng):
     s, mu = spread_stds(rng, 1000, 0.3), series(rng, 1000, 0.9)
     return (mu + s * series(rng, 1000, 0.8), mu, s), {"order": np.arange(1000)}

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-WIDTH, HEIGHT = (5.0, 8.6), 6.6
-"""Width, in inches, of a figure along one and along two covariates, and its height."""
+WIDTH, HEIGHT = (5.0, 8.6, 12.2), 6.6
+"""Width, in inches, of a figure along one, two and three covariates, and its height."""
 PERFECT: dict[Quantity, float] = {"scale": 1.0, "bias": 0.0}
 NEGLIGIBLE: dict[Quantity, tuple[float, float]] = {"scale": (1 / 1.05, 1.05), "bias": (-0.05, 0.05)}
 SEEN: dict[Quantity, tuple[float, float]] = {"scale": (1 / 1.1, 1.1), "bias": (-0.1, 0.1)}
@@ -39,18 +39,22 @@ SIZES: dict[Quantity, tuple[str, str]] = {
     "scale": (f"std {{}}{TIMES} too small", f"std {{}}{TIMES} too large"),
     "bias": ("{} std too high", "{} std too low"),
 }
-COVARIATES: dict[Covariate, str] = {"std": "Standard deviation", "mean": "Prediction", "label": "Label"}
+COVARIATES: dict[Covariate, tuple[str, str, str]] = {
+    "std": ("Standard deviation", "target", "where std is {}{}"),
+    "mean": ("Prediction", "target", "where prediction is {}{}"),
+    "order": ("Place in the order", "%", "at {} % of the order"),
+}
+"""Label of an axis, its unit, and where that is."""
 LONG = 1e6
 """From here on, numbers are written with an exponent."""
 NOTHING = "No part of the samples is found to differ by an amount that matters."
 
 
 def where(report: Report) -> Figure:
-    """Draw factor and bias in parts of equal count along the standard deviation and along the prediction.
+    """Draw factor and bias in parts of equal count along the standard deviation, the prediction and the order.
 
-    Points are the parts of ``report.verdict.places``, whose limits hold for all parts together in 98 % of cases;
-    those that the header names are orange. A calibrated model lies at 1 and at 0; within the grey band, it does not
-    matter if it does not.
+    Points are the parts of ``report.verdict.places``, whose limits hold for all parts together; those that the header
+    names are orange. A calibrated model lies at 1 and at 0; within the grey band, it does not matter if it does not.
     """
     places = report.verdict.places
     if places is None or not places.parts:
@@ -62,7 +66,7 @@ def where(report: Report) -> Figure:
         limits = _limits(quantity, [part for parts in places.parts.values() for part in parts])
         for ax, (on, parts) in zip(row, places.parts.items(), strict=True):
             below, first = ax in grid[-1], ax is row[0]
-            label = axis_label(COVARIATES[on], "target", report.settings.get("unit"))
+            label = axis_label(*COVARIATES[on][:2], report.settings.get("unit"))
             style_axes(ax, label if below else "", AXES[quantity] if first else "")
             _draw(ax, quantity, parts, _named(places, quantity, on), limits)
             ax.tick_params(labelbottom=below, labelleft=first)
@@ -95,7 +99,7 @@ def _fact(quantity: Quantity, on: Covariate, parts: tuple[Part, ...], place: int
         readable(size, 3 if quantity == "scale" else 2, padded=True)
     )
     between = _ranges(parts)[place][0].replace("\n", " ")
-    return f"{what} where {'std' if on == 'std' else 'prediction'} is {between}{f' {unit}' if unit else ''}"
+    return f"{what} {COVARIATES[on][2].format(between, f' {unit}' if unit else '')}"
 
 
 def _values(quantity: Quantity, parts: list[Part] | tuple[Part, ...]) -> FloatArray:
@@ -129,7 +133,7 @@ def _draw(
     style.reference(ax, ends, (PERFECT[quantity],) * 2, label="calibrated")
     values, low, high = np.clip(_values(quantity, parts), *limits)
     for chosen, color, label in (
-        (False, style.MODEL, "joint 98 % limits"),
+        (False, style.MODEL, "joint limits"),
         (True, style.OVERCONFIDENT, "named above"),
     ):
         at = [place for place in range(len(parts)) if (place in named) == chosen]

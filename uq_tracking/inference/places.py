@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from scipy import special
 
 from uq_tracking.inference.contrasts import Contrasts, Ordered, contrast_parts, contrast_trend
 from uq_tracking.inference.limits import Influence
@@ -30,7 +31,7 @@ ONE_SIDED = 0.03
 LEVEL = 0.02
 """Share of calibrated models of which any of these tests claims something."""
 LEVEL_OF_LABELS = 0.01
-"""The same of the tests of labels; then half of the other level is left to the others."""
+"""The same of the tests of labels and of an order, together; then half of the level is left to the others."""
 PARTS = 5
 LARGEST_LOG = 600.0
 """Limits on the log beyond this are 0, or infinite, in float64."""
@@ -43,7 +44,7 @@ FEWEST_GROUPS_OF_PARTS = 20
 """With fewer groups only the trends are tested."""
 
 Grade = Literal["fine", "unclear", "slight", "off"]
-Covariate = Literal["std", "mean", "label"]
+Covariate = Literal["std", "mean", "order", "label"]
 Quantity = Literal["scale", "bias"]
 NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
 """Size, log factor or standard deviations, that does not matter in a part of the samples."""
@@ -53,6 +54,8 @@ NEGLIGIBLE_FACTOR, SLIGHT_FACTOR = math.log(1.02), math.log(1.05)
 """The same of the size of all standard deviations."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
+OUTER = 0.4
+"""Distance of the middle of the outer fifths from that of the whole."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Pattern:
     Attributes
     ----------
     quantity : {"scale", "bias"}
-    on : {"std", "mean", "label"}
+    on : {"std", "mean", "order", "label"}
     p : float
         Smallest p-value, adjusted for all tests; 1 if a difference of scale may be due to bias alone.
     slope : float
@@ -144,14 +147,21 @@ class Places:
     parts: Mapping[Covariate, tuple[Part, ...]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
     size: tuple[float, float, float] | None = None
-    """Root mean square of z, with its 98 % limits, without the bias within fifths of the prediction; None where there
-    is hardly any."""
+    """Root mean square of z, with its 98 % limits, without the bias within fifths of the prediction or blocks of an
+    order; None where there is hardly any."""
     strata: tuple[Stratum, ...] = ()
     """The labels of ``by=``."""
 
     def found(self) -> tuple[Pattern, ...]:
         """Return at most two patterns that matter, the most significant first."""
         return tuple(pattern for pattern in self.patterns if pattern.found)[:2]
+
+    def joined(self, other: Places) -> Places:
+        """Add what was found along something else."""
+        patterns = sorted((*self.patterns, *other.patterns), key=lambda pattern: pattern.p)
+        sizes = [places.size for places in (self, other) if places.size is not None]
+        size = min(sizes, key=lambda limits: limits[1], default=None)
+        return Places({**self.parts, **other.parts}, tuple(patterns), size, (*self.strata, *other.strata))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Places:
@@ -355,6 +365,95 @@ def find_strata(
             )
         )
     return Places(patterns=tuple(patterns) if number > 2 else (), strata=tuple(made))
+
+
+def find_drift(
+    error: FloatArray,
+    std: FloatArray,
+    *,
+    group: IntArray,
+    weight: FloatArray | None = None,
+    level: float = LEVEL_OF_LABELS,
+) -> Places:
+    """Test whether scale and bias drift along the blocks of a series: the trend of what blocks find.
+
+    Blocks are long, so that what neighbors have in common hardly passes from one to the next. A bias that drifts also
+    changes the size of errors; so a drift of scale must also be found in their spread within blocks.
+
+    Parameters
+    ----------
+    error, std, weight
+        As for `find_places`.
+    group : array of int, shape (n,)
+        Number of each sample's block, in their order.
+    level : float
+        Share of calibrated models of which anything is claimed.
+    """
+    block = np.unique(group, return_inverse=True)[1]
+    blocks = int(block.max()) + 1
+    if blocks < FEWEST_GROUPS:
+        return Places()
+    mass = np.bincount(block, weight).astype(float)
+    z = error / std
+
+    def mean_of(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(block, values if weight is None else weight * values) / mass)
+
+    bias, square = mean_of(z), mean_of(np.square(z))
+    with np.errstate(divide="ignore"):
+        size, spread = np.log(square) / 2, np.log(square - np.square(bias)) / 2
+    if not np.isfinite(spread).all():
+        return Places()
+    at = (np.cumsum(mass) - mass / 2) / mass.sum()
+    of_bias, of_size, of_spread = (_trend(at, values) for values in (bias, size, spread))
+    inside = np.minimum(PARTS * at, PARTS - 1).astype(np.int64) == np.arange(PARTS)[:, None]
+    share = (inside * mass).sum(axis=1) / mass.sum()
+    end = np.cumsum(share)
+    in_part = inside * mass / (inside * mass).sum(axis=1, keepdims=True)
+    reach = float(special.stdtrit(blocks - 2, 1 - level / 4))
+    half_size, half_bias = (reach * trend.noise / np.sqrt(inside.sum(axis=1)) for trend in (of_size, of_bias))
+    factor, own = np.sqrt(in_part @ square), in_part @ bias
+    factors = (factor, factor * np.exp(-half_size), factor * np.exp(half_size))
+    columns = (share, 100 * (end - share), 100 * end, *factors, own, own - half_bias, own + half_bias)
+    parts = tuple(Part(*row.tolist()) for row in np.stack([*columns, in_part @ -mean_of(error)], axis=1))
+    patterns = []
+    tests: tuple[tuple[Quantity, _Trend, _Trend], ...] = (
+        ("bias", of_bias, of_bias),
+        ("scale", of_size, of_spread),
+    )
+    for quantity, trend, also in tests:
+        p = min(1.0, 2 * max(trend.p, also.p))
+        value, low, high = (OUTER * (trend.slope + sign * reach * trend.error) for sign in (0, -1, 1))
+        found = grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
+        sure = "unclear" if found in ("slight", "off") and p >= level else found
+        outer = tuple(place for place in (0, PARTS - 1) if _is_off(parts[place], quantity))
+        patterns.append(Pattern(quantity, "order", p, trend.slope, outer, sure))
+    half = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2)) * of_spread.noise / math.sqrt(blocks)
+    logs = np.average(spread, weights=mass) + half * np.asarray([0, -1, 1])
+    return Places(
+        {"order": parts}, tuple(patterns), tuple(np.exp(logs).tolist()) if patterns[0].found else None
+    )
+
+
+@dataclass(frozen=True)
+class _Trend:
+    """A straight line through the means of blocks, its slope with standard error and p, and what remains."""
+
+    slope: float
+    error: float
+    p: float
+    noise: float
+
+
+def _trend(at: FloatArray, values: FloatArray) -> _Trend:
+    """Fit a straight line to the means of blocks."""
+    centred, freedom = at - at.mean(), len(at) - 2
+    square = float(centred @ centred)
+    slope = float(centred @ values) / square
+    rest = values - values.mean() - slope * centred
+    noise = math.sqrt(max(float(rest @ rest) / freedom, SMALLEST))
+    error = noise / math.sqrt(square)
+    return _Trend(slope, error, 2 * float(special.stdtr(freedom, -abs(slope) / error)), noise)
 
 
 def _word(part: Part, one_sided: bool, other_size: bool) -> str:

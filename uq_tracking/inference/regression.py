@@ -39,7 +39,15 @@ from uq_tracking.inference.findings import (
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor
-from uq_tracking.inference.places import LARGEST_LOG, LEVEL, LEVEL_OF_LABELS, Places, find_places, find_strata
+from uq_tracking.inference.places import (
+    LARGEST_LOG,
+    LEVEL,
+    LEVEL_OF_LABELS,
+    Places,
+    find_drift,
+    find_places,
+    find_strata,
+)
 from uq_tracking.inference.ranking import Order, sign_without_largest
 from uq_tracking.inference.verdict import (
     TEST_LEVEL,
@@ -256,15 +264,17 @@ class RegressionTests(Tests):
         if self._few_tiles() or unknown:
             return None
         error = samples.target.astype(np.float64) - samples.mean
+        in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
+        more = in_order + (samples.by is not None)
+        level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
         units: dict[str, Any] = {"weight": samples.weight, "group": samples.units(self.dependence)}
-        if samples.by is None:
-            return find_places(error, samples.std, samples.mean, **units, level=LEVEL / self.among)
-        of_labels = LEVEL_OF_LABELS / self.among
-        found = find_places(error, samples.std, samples.mean, **units, level=LEVEL / self.among - of_labels)
-        names, label = samples.by
-        also = find_strata(error, samples.std, label, names, **units, level=of_labels)
-        patterns = sorted((*found.patterns, *also.patterns), key=lambda pattern: pattern.p)
-        return replace(found, patterns=tuple(patterns), strata=also.strata)
+        found = find_places(error, samples.std, samples.mean, **units, level=level - more * each)
+        if in_order:
+            found = found.joined(find_drift(error, samples.std, **units, level=each))
+        if samples.by is not None:
+            names, label = samples.by
+            found = found.joined(find_strata(error, samples.std, label, names, **units, level=each))
+        return found
 
     def _few_tiles(self) -> int | None:
         """Return the number of tiles of maps, if they are too few to test more than scale and bias."""

@@ -94,6 +94,8 @@ class Samples:
     """Number of each sample's case, where the shape of the input is not known."""
     total: int | None = None
     """Number of all samples, if these are only some of them, evenly spread."""
+    ordered: bool = False
+    """Whether the groups given are blocks of a series, in the order of their numbers."""
 
     @classmethod
     def of(cls, data: Any, statistics: Any, kept: Mapping[str, Any] | None = None) -> Samples | None:
@@ -125,6 +127,7 @@ class Samples:
             None if data.by is None else labels_of(data),
             case,
             total,
+            data.ordered,
         )
 
     @property

@@ -16,10 +16,10 @@ from uq_tracking.settings import Settings
 if TYPE_CHECKING:
     from uq_tracking.inference.regression import Few
 
-NOWHERE = ", nor where standard deviations or predictions are small or large"
 UNORDERED = (
     "neighboring errors are alike, but stored statistics keep no samples in their order; log with groups="
 )
+LASTING = "What is fitted to the past will not hold if this goes on."
 EVERYWHERE = " In every fifth of the standard deviations and of the predictions it is right within 5 %."
 
 
@@ -150,7 +150,8 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
             f"Overconfident: stated standard deviations are {bulk} times too small for most errors, {value} times "
             "over all, since tails are heavy."
         )
-    tested = found.places is not None and bool(found.places.patterns)
+    along = set() if found.places is None else {each.on for each in found.places.patterns}
+    tested = not along.isdisjoint(("std", "mean"))
     best = f"the best factor is {value} ({low} to {high})."
     if calibration == "calibrated":
         return f"Calibrated within 2 %: {best}{EVERYWHERE if tested else ''}"
@@ -159,8 +160,13 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
         if biased:
             return f"Consistent with calibrated in size: {best}"
         strata = sum(part.word != "too few" for part in found.places.strata) if found.places else 0
-        nowhere = NOWHERE + (f" or in any of {strata} strata" if strata > 1 else "") if tested else ""
-        return f"Consistent with calibrated: no error found{nowhere}; {best}"
+        places = {
+            "where standard deviations or predictions are small or large": tested,
+            f"in any of {strata} strata": strata > 1,
+            "along the order of the samples": "order" in along,
+        }
+        nowhere = " or ".join(place for place, is_tested in places.items() if is_tested)
+        return f"Consistent with calibrated: no error found{', nor ' * bool(nowhere)}{nowhere}; {best}"
     if calibration == "not enough data":
         no_error = "" if biased else "no error is found, but "
         return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
@@ -184,12 +190,15 @@ def _of_places(found: Findings, settings: Settings) -> list[str]:
     if found.places is None:
         return []
     unit = f" {settings.unit}" if settings.unit else ""
-    return [
-        _of_strata(each, found.places.strata, unit)
-        if each.on == "label"
-        else _of_pattern(each, found.places.parts[each.on], unit)
-        for each in found.places.found()
-    ]
+    texts = []
+    for each in found.places.found():
+        if each.on == "label":
+            texts.append(_of_strata(each, found.places.strata, unit))
+        elif each.on == "order":
+            texts.append(_of_drift(each, found.places.parts[each.on], unit))
+        else:
+            texts.append(_of_pattern(each, found.places.parts[each.on], unit))
+    return texts + [LASTING] * any(each.on == "order" for each in found.places.found())
 
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
@@ -208,6 +217,27 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
     alike = sum(each.word != "too few" for each in strata) - others - 1
     also = f"; {others} other{'s differ' if others > 1 else ' differs'} too" if others else ""
     return text + also + (f"; the other {alike} show no difference." if alike > 1 else ".")
+
+
+def _of_drift(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
+    """Compare the first samples of an order with the last."""
+    first, last = parts[0], parts[-1]
+    shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
+    what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
+    if pattern.quantity == "bias":
+        return (
+            f"{what}: predictions are {_bias_of(first, unit)}, in the first {shares[0]}, and {_bias_of(last, unit)}, "
+            f"in the last {shares[1]}."
+        )
+    sizes = []
+    for part in (first, last):
+        value, low, high = format_factors(part.factor, part.factor_low, part.factor_high)
+        sizes.append(f"{value} ({low} to {high})")
+    grow = "grow" if pattern.slope > 0 else "shrink"
+    return (
+        f"{what}: errors {grow} from {sizes[0]} times the stated size in the first {shares[0]} to {sizes[1]} times "
+        f"in the last {shares[1]}."
+    )
 
 
 def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:

@@ -189,6 +189,8 @@ class Predictions(Constructors):
     """Labels of the truth's shape, one per entry of the first axis, or with axes of length 1."""
     independent: bool
     """Whether ``groups=False`` said that samples are independent."""
+    ordered: bool
+    """Whether groups are blocks of a series, in the order of their numbers."""
     by: AnyArray | None
     """Labels like ``groups``."""
     unit: str | None
@@ -266,6 +268,7 @@ class Predictions(Constructors):
                 "weights": None if given is None else read_only(given.values),
                 "groups": read_only(_labels(groups, "groups", truth, valid)),
                 "independent": independent,
+                "ordered": isinstance(groups, Series),
                 "by": read_only(_labels(by, "by", truth, valid)),
                 "unit": unit,
             }
@@ -470,6 +473,7 @@ class Predictions(Constructors):
         if mean is None and std is None:
             new = new.with_form(replace(numbers, std=new.std, std_floor=options["std_floor"]))
         zeros = self.counts["n_zero_std"] if std is None else new.counts["n_zero_std"]
+        new._fill({"ordered": self.ordered and groups is None})
         return new._fill({"counts": {**self.counts, "n_zero_std": zeros}})
 
     def fingerprint(self) -> Fingerprint:
@@ -532,6 +536,7 @@ class Predictions(Constructors):
             "counts": self.counts,
             "unit": self.unit,
             "independent": self.independent,
+            "ordered": self.ordered,
         }
         write_arrays(path_of(path), {**self._stored(), ABOUT: np.asarray(json.dumps(about))})
         return Path(path)
@@ -584,7 +589,8 @@ class Predictions(Constructors):
         if counts["n"] != about["counts"]["n"]:
             raise ValueError("values and counts disagree")
         values = {"truth": truth, "form": form, "counts": about["counts"], "unit": about["unit"], **beside}
-        return object.__new__(cls)._fill({**values, "independent": about.get("independent", False)})
+        known = {name: about.get(name, False) for name in ("independent", "ordered")}
+        return object.__new__(cls)._fill({**values, **known})
 
 
 def is_own(arrays: Mapping[str, AnyArray]) -> bool:
