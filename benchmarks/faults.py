@@ -1,4 +1,4 @@
-"""The whole fault matrix: real processes that fail, and what a training job notices. Writes docs/reliability.md.
+"""The whole fault matrix: real processes that fail, and what a training job notices. Writes docs/evidence.md.
 
 ``python benchmarks/faults.py`` takes about ten minutes; ``python benchmarks/faults.py folders wandb`` runs these
 groups and writes their rows only; with other words, such as ``folders full``, the rows whose faults hold one of
@@ -77,7 +77,7 @@ def rows_of(group: str, place: Path, words: Sequence[str]) -> Iterator[Row]:
 
 def write(new: Sequence[str]) -> None:
     """Put a group's lines into the page, in the place of those of the same trackers, or of jobs that were ended."""
-    known = part_of("reliability.md", "faults").splitlines()
+    known = part_of("evidence.md", "faults").splitlines()
     known = [text for text in known if text.startswith(("| ", "- Jobs"))]
     own = {of(text) for text in new}
     kept = [text for text in known if of(text) not in own]
@@ -87,9 +87,7 @@ def write(new: Sequence[str]) -> None:
     kept[first:first] = new
     rows = [text for text in kept if text.startswith("|") and of(text) != "tracker"]
     ended = [text for text in kept if text.startswith("- ")]
-    replace_part(
-        "reliability.md", "faults", "\n".join([HEAD.rstrip("\n"), *rows, LEGEND.rstrip("\n"), *ended])
-    )
+    replace_part("evidence.md", "faults", "\n".join([HEAD.rstrip("\n"), *rows, LEGEND.rstrip("\n"), *ended]))
 
 
 def of(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Damages files of every kind and reads them, and passes nonsense to the verbs. Writes docs/reliability.md.
+"""Damages files of every kind and reads them, and passes nonsense to the verbs. Writes docs/evidence.md.
 
 A reader returns something sound or refuses by its own errors; a verb scores or refuses.
 ``python benchmarks/fuzz.py`` tries 100 000 cases of each kind, in over an hour; ``python benchmarks/fuzz.py CASES
@@ -76,9 +76,9 @@ def _hangs(*_: object) -> None:
 
 def write(name: str, row: str) -> None:
     """Put a row into the page's table, in the place of the older one."""
-    rows = [line for line in part_of("reliability.md", "fuzz").splitlines() if line.startswith("|")][2:]
+    rows = [line for line in part_of("evidence.md", "fuzz").splitlines() if line.startswith("|")][2:]
     known = {line.split("|")[1].strip(): line for line in rows} | {name: row}
-    replace_part("reliability.md", "fuzz", HEAD + "\n".join(known.values()))
+    replace_part("evidence.md", "fuzz", HEAD + "\n".join(known.values()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The demo on an MLflow server that is killed and started again in its middle. Writes a part of docs/reliability.md.
+"""The demo on an MLflow server that is killed and started again in its middle. Writes a part of docs/evidence.md.
 
 The server dies while the second method predicts, and is started when that method's ``uq.log`` has returned.
 ``uq.sync`` sends what was kept; then the demo's table must be that of an undisturbed demo.
@@ -75,7 +75,7 @@ def main() -> None:
         "were spooled, and after `uq-tracking sync` the demo's table is identical, digit for digit."
     )
     print(told)
-    replace_part("reliability.md", "restart", told)
+    replace_part("evidence.md", "restart", told)
 
 
 def demo(tracker: OnServer, terrain: Any, server: Any) -> tuple[str, list[float], int]:

@@ -1,4 +1,4 @@
-"""Many calls into one run: what a call costs at the end, and what is left open. Writes docs/reliability.md.
+"""Many calls into one run: what a call costs at the end, and what is left open. Writes docs/evidence.md.
 
 With arguments, STEPS FULL, it only prints.
 """
@@ -44,7 +44,7 @@ def main(steps: int = 10_000, full: int = 500) -> None:
         )
         print(f"{sum(f.stat().st_size for f in run.path.rglob('*') if f.is_file()) / 2**20:.0f} MB on disk")
     if len(sys.argv) == 1:
-        replace_part("reliability.md", "soak", HEAD + "\n".join(lines))
+        replace_part("evidence.md", "soak", HEAD + "\n".join(lines))
 
 
 def timed(kind: str, number: int, call: Callable[[int], object]) -> Iterator[str]:

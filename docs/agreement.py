@@ -25,6 +25,7 @@ from uq_tracking import plugins
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import itertools
 
+from conventions import AGREEMENT, PAGE
 from oracles import regression  # noqa: F401  (enters its scores into LITERAL)
 from oracles.classification import LITERAL as LITERAL_CLASSIFICATION
 from oracles.literal import LITERAL
@@ -393,8 +394,7 @@ def classification_rows() -> list[tuple[str, str, float]]:
     return [(key, peer, value) for (key, peer), value in worst.items()]
 
 
-HEAD = """# Agreement with other libraries
-
+HEAD = f"""{AGREEMENT}
 Written by `docs/generate.py agreement`. The tables give the largest relative difference between our number and each
 peer's over five datasets of 600 samples (calibrated, overconfident, heavy-tailed, biased, bounded), or the absolute
 difference if both numbers are below 0.001; 1e-14 means 1e-14 or less. *Literal formula* is the slow transcription of the
@@ -408,13 +408,14 @@ float32.
 
 
 def agreement() -> str:
-    """The whole page."""
+    """Return the page of conventions with this section as it is today."""
     peers = ["scipy", "scikit-learn", "scoringrules", "properscoring", "uncertainty-toolbox", "torchmetrics"]
     versions = ", ".join(f"{peer} {version(peer)}" for peer in peers)
     lines = [HEAD + f"Versions: {versions}.\n", "| metric | peer | largest difference |\n|---|---|---|"]
     lines += [f"| `{key}` | {peer} | {max(value, ROUNDING):.0e} |" for key, peer, value in regression_rows()]
-    lines += ["\n## Classification\n", "| metric | peer | largest difference |\n|---|---|---|"]
+    lines += ["\n### Agreement on classification\n", "| metric | peer | largest difference |\n|---|---|---|"]
     lines += [
         f"| `{key}` | {peer} | {max(value, ROUNDING):.0e} |" for key, peer, value in classification_rows()
     ]
-    return "\n".join(lines) + "\n"
+    before = PAGE.read_text(encoding="utf-8").partition(AGREEMENT)[0]
+    return before + "\n".join(lines) + "\n"

@@ -17,8 +17,32 @@ author = project_copyright = "uq_tracking contributors"
 release = version = installed("uq-tracking")
 
 REPOSITORY = "https://github.com/uq-tracking/uq-tracking"
-OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
+OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 """Files of the repository's root that the site has a page of."""
+INDEX = {
+    "what-is-uncertainty": "epistemic, epistemic uncertainty, aleatoric, aleatoric uncertainty, total uncertainty",
+    "what-is-calibration": "calibration, calibrated, coverage",
+    "ranking-errors": "sparsification, ranking, MeRCI",
+    "sharpness": "sharpness, proper score, scoring rule",
+    "pixels": "pixels, independence, correlated pixels, groups",
+    "dense": "log-variance, log variance, variance, depth, optical flow, dense regression, heteroscedastic",
+    "segmentation": "dice, segmentation, IoU, patients, organs",
+    "tabular": "quantile, quantiles, quantile regression, tabular, prediction interval",
+    "time-series": "time series, forecast, lead time, autocorrelation",
+    "posteriors": "ensemble, deep ensemble, MC dropout, dropout, posterior, Bayesian, Gaussian process, Laplace, draws",
+    "classification": "classification, LLM, confidence, softmax, logits, ECE, expected calibration error, Brier score",
+    "recalibration": "recalibration, conformal, conformal prediction, temperature, temperature scaling",
+    "distributions": "weights, sample weights, mixture, density",
+    "intervals": "verdict, confidence interval, noise floor, p-value",
+    "comparison": "compare, CI, fail-if, baseline",
+    "rescoring": "rescore, alpha, pooling",
+    "scale": "Spark, dask, Ray, GPU, streaming, distributed",
+    "frameworks": "Lightning, Hugging Face, Keras, scikit-learn, torchmetrics, Optuna, Hydra, MAPIE",
+    "trackers": "TensorBoard, DVCLive, folder",
+    "reliability": "deadline, spool, sync, offline",
+    "curves": "strata, subgroups, stability",
+}
+"""What a reader would search for, and the page that answers: index entries rank above all other text."""
 
 extensions = [
     "myst_parser",
@@ -30,16 +54,16 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "**/*.ipynb", "gallery/*.md5", "gallery/**/*.zip"]
+exclude_patterns = ["_build", "**/*.ipynb", "**/sg_execution_times.rst", "gallery/*.md5", "gallery/**/*.zip"]
 
 html_theme = "pydata_sphinx_theme"
-html_title = "uq_tracking"
+html_title = f"uq_tracking {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {page: [] for page in ("index", "start", "choose-a-metric", "read-a-figure", "changes")}
 html_theme_options = {
-    "logo": {"text": "uq_tracking"},
+    "logo": {"text": f"uq_tracking {release}"},
     "github_url": REPOSITORY,
     "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
@@ -71,7 +95,13 @@ sphinx_gallery_conf = {
 
 
 def _site_links(app: object, page: str, source: list[str]) -> None:
-    """Links to the repository's root lead to the pages of the site."""
+    """Turn links to the repository's root into links to pages and downloads, and enter the page into the index."""
+    if page in INDEX:
+        title, _, rest = source[0].partition("\n")
+        entries = ", ".join(f"! {entry}" for entry in INDEX[page].split(", "))
+        source[0] = f"{title}\n\n```{{index}} {entries}\n```\n{rest}"
+    source[0] = re.sub(r"\[([^]]+)\]\((\.\./[^)]+\.ipynb)\)", r"{download}`\1 <\2>`", source[0])
+    source[0] = re.sub(r"\]\(\.\./examples/(gallery/\w+)\.py\)", r"](\1.rst)", source[0])
     for name, target in OUTSIDE.items():
         source[0] = source[0].replace(f"](../{name}", f"]({target}")
     source[0] = re.sub(r"\]\(\.\./([^)]+)\)", rf"]({REPOSITORY}/blob/main/\1)", source[0])

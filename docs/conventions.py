@@ -1,4 +1,7 @@
-"""The page of conventions: which library computes which reading of a score's name, from ``conformance/registry.json``."""
+"""The page of conventions: which library computes which reading of a score's name, from ``conformance/registry.json``.
+
+Its last section, on agreement, is written by `agreement.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 CONFORMANCE = Path(__file__).parents[1] / "conformance"
+PAGE = Path(__file__).parent / "conventions.md"
+AGREEMENT = "## Agreement with other libraries\n"
 
-HEAD = """# Conventions
+HEAD = """# Conventions: which calibration error is this?
 
-Written by `docs/generate.py conventions`, from `conformance/registry.json`.
+Written by `docs/generate.py conventions`, from `conformance/registry.json`; [our numbers beside theirs](#agreement-with-other-libraries)
+stand at the end.
 
 Two libraries rarely mean the same number by one name. Each row below was run over the golden data sets of `conformance/`:
 {sets} small data sets with ties, edges, certain forecasts, rare events, weights, draws and quantiles, and the exact value of
@@ -107,4 +113,5 @@ def conventions() -> str:
             f"| {row['library']} | `{row['function']}` | {cell(row)} |\n" for row in by_score[score, kind]
         )
         page += "\n"
-    return page.rstrip() + "\n"
+    _, heading, agreement = PAGE.read_text(encoding="utf-8").partition(AGREEMENT)
+    return page.rstrip() + "\n\n" + heading + agreement

@@ -4,6 +4,7 @@ python docs/generate.py            # all
 python docs/generate.py catalogue  # the catalogue alone, which needs no other library
 python docs/generate.py concepts   # pictures of the concept pages
 python docs/generate.py lessons    # scores and pictures of the pages on choosing and reading
+python docs/generate.py tasks      # pictures of the home page and of the guides by task
 python docs/generate.py classes    # the pictures of the page on classification
 python docs/generate.py scenarios  # what the verdict says of known truths, in some minutes
 """
@@ -26,7 +27,7 @@ def main(pages: list[str]) -> None:
     if not pages or "agreement" in pages:
         from agreement import agreement
 
-        written["agreement"] = ("agreement.md", agreement)
+        written["agreement"] = ("conventions.md", agreement)
     if not pages or "lessons" in pages:
         import lessons
 
@@ -37,6 +38,10 @@ def main(pages: list[str]) -> None:
         import concepts
 
         concepts.draw()
+    if not pages or "tasks" in pages:
+        import tasks
+
+        tasks.draw()
     if not pages or "classes" in pages:
         import classes
 

@@ -43,6 +43,11 @@ image_ids = np.broadcast_to(np.arange(40)[:, None, None], labels.shape)
 
 PRELUDES = {
     "start": "",
+    "dense": "",
+    "tabular": "",
+    "time-series": "",
+    "posteriors": "",
+    "segmentation": CLASSES,
     "index": DEPTH,
     "what-is-uncertainty": DEPTH
     + "member_means, member_stds = np.stack([mean, mean + 0.1]), np.stack([std, std])",
@@ -54,28 +59,21 @@ PRELUDES = {
     "distributions": """
 import numpy as np
 import pandas as pd
+import uq_tracking as uq
 
 rng = np.random.default_rng(0)
 y, mean = rng.normal(size=(2, 100))
 df = pd.DataFrame({"y": y, "mean": mean, "mu": mean, "std": 1.5, "sigma": 1.5})
 df = df.assign(q10=mean - 2, q50=mean, q90=mean + 2, low=mean - 2, high=mean + 2, scene=np.arange(100) % 10)
 df[[f"draw_{m}" for m in range(5)]] = rng.normal(mean[:, None], 1, (100, 5))
-""",
-    "weights": """
-import numpy as np
-import pandas as pd
-import uq_tracking as uq
-
-rng = np.random.default_rng(0)
+df["exposure"] = rng.gamma(1, 1, 100)
 latitude = np.linspace(-80, 80, 9)
 y_pred, y_std = rng.normal(size=(6, 9, 18)), rng.uniform(1, 2, (6, 9, 18))
 y_true, w = y_pred + y_std * rng.normal(size=y_pred.shape), rng.gamma(1, 1, y_pred.shape)
-df = pd.DataFrame({"y": y_true.ravel(), "mu": y_pred.ravel(), "sigma": y_std.ravel(), "exposure": w.ravel()})
 acc = uq.Accumulator()
 """,
     "mlflow": "",
     "wandb": "",
-    "tensorboard": "",
     "trackers": "",
     "curves": DEPTH
     + """
@@ -114,9 +112,9 @@ np.savez("maps.npz", y_true=y, y_pred=mu, y_std=s)
 """,
     "classification": CLASSES
     + """
-from functools import partial
-
 import dask.array as da
+
+correct, confidence = labels > 0, probs[..., 1:].sum(-1) ** 0.7
 
 weather = np.where(image_ids % 2, "rain", "sun")
 nets = [lambda images: probs] * 3

@@ -62,7 +62,7 @@ def test_the_page_of_scenarios_names_all_with_their_truth_and_right_words():
 
 def test_every_metric_stands_in_the_table_of_agreement_and_agrees():
     rows = re.findall(
-        r"^\| `(\w+)` \| ([\w -]+) \| (\S+) \|$", (DOCS / "agreement.md").read_text(), re.MULTILINE
+        r"^\| `(\w+)` \| ([\w -]+) \| (\S+) \|$", (DOCS / "conventions.md").read_text(), re.MULTILINE
     )
     ours = {m.key for m in every_metric() if not m.needs and m.function.__module__.startswith("uq_tracking.")}
     assert ours <= {key for key, _, _ in rows}, "run `make pages`"

@@ -15,7 +15,7 @@ import torch
 from .preludes import PRELUDES
 
 DOCS = Path(__file__).parents[2] / "docs"
-NOT_SCRIPTS = {"architecture", "frameworks", "recipes", "write-a-backend"}
+NOT_SCRIPTS = {"architecture", "frameworks", "write-a-backend"}
 """Pages of sketches, of pieces of a plugin that its own tests run, and two that tests of frameworks run."""
 
 

@@ -1,4 +1,4 @@
-"""The quick core of the fault matrix; ``benchmarks/faults.py`` runs all of it and writes docs/reliability.md."""
+"""The quick core of the fault matrix; ``benchmarks/faults.py`` runs all of it and writes docs/evidence.md."""
 
 from __future__ import annotations
 

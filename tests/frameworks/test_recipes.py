@@ -1,4 +1,4 @@
-"""Every recipe of docs/recipes.md runs as written with the real library, and its tracker has the report."""
+"""Every whole script of docs/frameworks.md runs as written with the real library, and its tracker has the report."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from uq_tracking.tracking.resolve import open_store
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("default")]
 
-PAGE = Path(__file__).parents[2] / "docs/recipes.md"
+PAGE = Path(__file__).parents[2] / "docs/frameworks.md"
 RECIPES = dict(
-    re.findall(r"^## (.+?)\n.*?^```python\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
+    re.findall(r"^### (.+?)\n.*?^```py\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
 )
 LONGEST = 15
 HEADLINE = {"uq/crps", "uq/nll"}

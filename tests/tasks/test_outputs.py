@@ -137,6 +137,17 @@ class TestLogged:
         assert not list(tmp_path.iterdir())
 
 
+def test_outputs_without_a_scale_are_named_without_a_factor():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(1500, 2)) * [1, 2]
+    data = uq.Predictions.from_quantiles(
+        y[:, 1], np.tile([-1.64, 0, 1.64], (1500, 1)), [0.05, 0.5, 0.95], by=y[:, 0] > 0
+    )
+    assert (
+        uq.evaluate(data).strata.text == "Errors in 2 of 2: 'False' (overconfident), 'True' (overconfident)."
+    )
+
+
 def test_outputs_are_judged_together():
     y, mean, std = boxes(2000)
     found = uq.evaluate(y, mean, std, outputs=NAMES)

@@ -73,11 +73,11 @@ def of_parts(verdicts: Mapping[str, Verdict]) -> str:
     >>> of_parts({})
     'No error found in 0 of 0.'
     """
-    factors = {name: 1.0 if found.scale is None else found.scale.value for name, found in verdicts.items()}
+    factors = {name: found.scale.value for name, found in verdicts.items() if found.scale is not None}
     wrong = [name for name, found in verdicts.items() if found.calibration not in (*NO_ERROR, UNTOLD)]
-    wrong.sort(key=lambda name: -abs(math.log(max(factors[name], 1e-300))))
+    wrong.sort(key=lambda name: -abs(math.log(max(factors.get(name, 1.0), 1e-300))))
     few = sum(found.calibration == UNTOLD for found in verdicts.values())
-    named = ", ".join(f"'{name}' ({_named(verdicts[name].calibration, factors[name])})" for name in wrong)
+    named = ", ".join(f"'{name}' ({_named(verdicts[name].calibration, factors.get(name))})" for name in wrong)
     of = f"{len(wrong) or len(verdicts) - few} of {len(verdicts)}"
     untold = f"; too few data in {few}" if few else ""
     return f"Errors in {of}: {named}{untold}." if wrong else f"No error found in {of}{untold}."

@@ -262,10 +262,10 @@ def test_links_are_commands_that_show_the_run(folder):
 
 def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[3] / "docs" / "tensorboard.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    exec(compile(example, "tensorboard.md", "exec"), {})
+    page = (Path(__file__).parents[3] / "docs" / "trackers.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page.partition("## TensorBoard")[2], flags=re.DOTALL)
+    exec(compile(example, "trackers.md", "exec"), {})
     assert "mc-dropout" in capsys.readouterr().out
-    (stored,) = FolderStore(Path("runs/mc-dropout")).runs()
+    (stored,) = FolderStore(Path("boards/mc-dropout")).runs()
     assert stored.run_id == "uq"
-    assert Path("runs/mc-dropout/uq/uq_curve/calibration.csv").is_file()
+    assert Path("boards/mc-dropout/uq/uq_curve/calibration.csv").is_file()
