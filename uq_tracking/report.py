@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from uq_tracking.inference import Judgement, NoiseFloor, Samples, Verdict
-    from uq_tracking.inference.class_table import ClassTable
+    from uq_tracking.inference.classes import ClassTable
     from uq_tracking.inference.doctor import Suspicion
     from uq_tracking.statistics.statistics import Statistics
     from uq_tracking.tables.report import BeforeAfter
@@ -136,7 +136,7 @@ class Report:
             return self.stored_classes
         if "confusion" not in self.statistics.tables:
             return None
-        from uq_tracking.inference.class_table import class_table
+        from uq_tracking.inference.classes import class_table
 
         return class_table(self.statistics, self.settings.get("classes"))
 
@@ -566,7 +566,7 @@ def _stored_classes(values: Mapping[str, Any]) -> ClassTable | None:
     """Scores of each class from a report's values; None if it has none."""
     if "classes" not in values:
         return None
-    from uq_tracking.inference.class_table import ClassTable
+    from uq_tracking.inference.classes import ClassTable
 
     return ClassTable.from_dict(values["classes"])
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import uq_tracking as uq
 from uq_tracking.errors import FileFormatError, SettingsError
-from uq_tracking.inference.class_table import ClassTable
+from uq_tracking.inference.classes import ClassTable
 
 from .made import samples, softmax
 

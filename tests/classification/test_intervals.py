@@ -21,7 +21,6 @@ from uq_tracking.errors import (
     ShapeError,
 )
 from uq_tracking.inference.intervals import interval_table, leave_out
-from uq_tracking.inference.paired import paired_differences
 from uq_tracking.metrics.events import several_classes
 from uq_tracking.metrics.registry import compute, find, select
 from uq_tracking.runs.read import logged_runs
@@ -374,6 +373,11 @@ class TestStream:
         assert report.intervals.keys() == report.scores.keys() - WITHOUT
 
 
+def paired(one, other):
+    found = uq.compare({"one": one, "other": other}, baseline="other")
+    return {item.metric: item for item in found.differences if item.how == "paired groups"}
+
+
 class TestPaired:
     def pair(self, factor=1.2):
         codes, labels, z = scenes()
@@ -381,15 +385,15 @@ class TestPaired:
 
     def test_what_is_hard_for_both_cancels(self):
         one, other = self.pair(1.05)
-        found = paired_differences(one, other)["nll"]
+        found = paired(one, other)["nll"]
         assert_allclose(found.value, one.scores["nll"] - other.scores["nll"], rtol=1e-12)
         assert np.ptp(found.interval) < 0.3 * np.ptp(one.intervals["nll"])
-        assert found.distinguishable
+        assert found.verdict == "better"
 
     def test_leaving_out_scenes_literally_gives_the_same_interval(self):
         one, other = self.pair()
         codes, labels, z = scenes()
-        found = paired_differences(one, other)["brier"]
+        found = paired(one, other)["brier"]
         losses = [((softmax(factor * z) - np.eye(3)[labels]) ** 2).sum(axis=1) for factor in (1.0, 1.2)]
         gap = losses[0] - losses[1]
         without = np.asarray([gap[codes != scene].mean() for scene in range(20)])
@@ -406,18 +410,7 @@ class TestPaired:
         assert found.effect == pytest.approx(gap.mean() / (error * np.sqrt(20)), rel=1e-6)
 
     def test_equal_models_cannot_be_distinguishable(self):
-        assert not any(found.distinguishable for found in paired_differences(*self.pair(1.0)).values())
-
-    def test_what_has_no_common_groups_is_refused(self):
-        one, _ = self.pair()
-        codes, labels, z = scenes()
-        with pytest.raises(IncompatibleStatisticsError, match="not stored for both"):
-            paired_differences(one, uq.evaluate(labels, probs=z, logits=True))
-        with pytest.raises(IncompatibleStatisticsError, match="the groups differ"):
-            paired_differences(one, evaluated(codes + 5, labels, z))
-        regression = uq.evaluate([1.0, 2.0], [1.0, 3.0], [1.0, 1.0])
-        with pytest.raises(IncompatibleStatisticsError, match="a regression and a classification"):
-            paired_differences(one, regression)
+        assert {item.verdict for item in paired(*self.pair(1.0)).values()} == {"indistinguishable"}
 
     def test_comparing_logged_runs_pairs_them(self, tmp_path):
         codes, labels, z = scenes()
@@ -431,7 +424,7 @@ class TestPaired:
         difference = found.difference("sharper", "nll")
         assert (difference.how, difference.verdict) == ("paired groups", "worse")
         pair = [evaluated(codes, labels, factor * z) for factor in (1.05, 1.0)]
-        expected = paired_differences(*pair)["nll"]
+        expected = paired(*pair)["nll"]
         assert_allclose(difference.interval, expected.interval, rtol=1e-4, atol=1e-6)
         low, high = pair[1].intervals["nll"]
         assert low < pair[0].scores["nll"] < high
@@ -445,4 +438,4 @@ def test_two_methods_without_errors_are_not_told_apart():
     def sure(doubt):
         return uq.evaluate(labels, probs=np.tile([1 - doubt, doubt], (1000, 1)), groups=codes)
 
-    assert set(paired_differences(sure(0.001), sure(0.01))) <= {"entropy_mean"}
+    assert not paired(sure(0.001), sure(0.01))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uq_tracking.inference.contrasts import Ordered, contrast_parts, contrast_trend
+from uq_tracking.inference.limits import Ordered, contrast_parts, contrast_trend
 
 
 def kurtosis_freedom(u, n):

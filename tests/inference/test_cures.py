@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.inference.cures import find_cure
+from uq_tracking.inference.doctor import find_cure
 from uq_tracking.settings import Settings
 
 

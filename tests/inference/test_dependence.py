@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.scenarios.regression import field, series
 from uq_tracking.errors import SettingsError
-from uq_tracking.inference.dependence import correlation_reach, find_dependence
+from uq_tracking.inference.samples import correlation_reach, find_dependence
 from uq_tracking.inputs import Predictions
 
 

@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from tests.small_statistics import exact_statistics
 from uq_tracking import plugins
-from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.errors import SettingsError
 from uq_tracking.inference.intervals import interval_table, leave_out
-from uq_tracking.inference.paired import paired_differences
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, compute, find, select
 from uq_tracking.settings import Settings
@@ -309,6 +308,12 @@ class TestGroups:
         assert_allclose(merged.moments, whole.moments, rtol=1e-9, atol=1e-12)
 
 
+def paired(one, other):
+    found = uq.compare({"one": one, "other": other}, baseline="other")
+    assert {item.how for item in found.differences} == {"paired groups"}
+    return {item.metric: item for item in found.differences}
+
+
 class TestPaired:
     def pair(self, factor=1.03):
         codes, y, mean, std = images(groups=20)
@@ -316,40 +321,32 @@ class TestPaired:
 
     def test_what_is_hard_for_both_cancels(self):
         one, other = self.pair()
-        found = paired_differences(one, other)["crps"]
+        found = paired(one, other)["crps"]
         alone = one.intervals["crps"]
         assert np.ptp(found.interval) < 0.2 * np.ptp(alone)
         assert_allclose(found.value, one.scores["crps"] - other.scores["crps"], rtol=1e-12)
 
     def test_equal_methods_cannot_be_distinguishable(self):
-        one, other = self.pair(factor=1.0)
-        assert not any(found.distinguishable for found in paired_differences(one, other).values())
+        assert {item.verdict for item in paired(*self.pair(factor=1.0)).values()} == {"indistinguishable"}
 
     def test_a_constant_difference_is_distinguishable(self):
         one, other = self.pair(factor=1.5)
-        found = paired_differences(one, other)
-        assert found["mean_std"].distinguishable
-        assert_allclose(found["mean_std"].value, -0.5 * one.scores["mean_std"], rtol=1e-9)
-        assert not found["rmse"].distinguishable
+        found = paired(one, other)
+        assert found["merci"].verdict == "indistinguishable"
+        assert found["z_std"].verdict == "better"
+        assert found["rmse"].verdict == "indistinguishable"
 
     def test_a_metric_that_is_better_higher_is_turned(self):
-        found = paired_differences(*self.pair(factor=3.0))["quadratic_score"]
+        found = paired(*self.pair(factor=3.0))["quadratic_score"]
         assert found.value > 0
-        assert_allclose(found.loss_interval, (-found.interval[1], -found.interval[0]), rtol=0)
+        assert found.interval[0] < found.value < found.interval[1]
+        assert found.verdict == "better"
 
     def test_a_target_value_is_compared_by_distance(self):
         one, other = self.pair(factor=1.5)
-        found = paired_differences(one, other)["coverage_95"]
+        found = paired(one, other)["coverage_95"]
         gap = abs(one.scores["coverage_95"] - 0.95) - abs(other.scores["coverage_95"] - 0.95)
         assert_allclose(found.value, gap, rtol=1e-12)
-
-    def test_reports_without_the_same_groups_are_refused(self):
-        codes, y, mean, std = images(groups=20)
-        grouped = uq.evaluate(y, mean, std, groups=codes)
-        with pytest.raises(IncompatibleStatisticsError, match="not stored for both"):
-            paired_differences(grouped, uq.evaluate(y, mean, std))
-        with pytest.raises(IncompatibleStatisticsError, match="the groups differ"):
-            paired_differences(grouped, uq.evaluate(y, mean, std, groups=codes + 100))
 
 
 def test_a_logged_stream_takes_the_options_of_intervals(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.inference.enough import TAIL_SHARE, tail_index
+from uq_tracking.inference.limits import TAIL_SHARE, tail_index
 
 
 def hill(z):

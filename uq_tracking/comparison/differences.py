@@ -35,9 +35,8 @@ from scipy import special
 from uq_tracking.comparison.runs import ScoredRun, by_method, is_alike, losses_of, mean_losses
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.formatting import format_interval, format_number, format_percent, listed
-from uq_tracking.inference.enough import FEWEST_GROUPS
 from uq_tracking.inference.intervals import LeftOut, leave_out
-from uq_tracking.inference.limits import Range
+from uq_tracking.inference.limits import FEWEST_GROUPS, Range
 from uq_tracking.inference.paired import (
     FEWEST_SAMPLES,
     MANY_SAMPLES,

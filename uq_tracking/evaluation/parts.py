@@ -18,7 +18,7 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.scoring import LaterReports
 from uq_tracking.evaluation.subsets import by_members, stability
 from uq_tracking.formatting import axis_label, format_number
-from uq_tracking.inference.bands import with_chance
+from uq_tracking.inference.noise import with_chance
 from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, select
 from uq_tracking.report import Report
 from uq_tracking.settings import ScoreOptions, Settings

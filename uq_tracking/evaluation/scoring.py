@@ -13,7 +13,7 @@ from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.curves.spec import Curve, build_curves
 from uq_tracking.inference import Judgement, Samples
-from uq_tracking.inference.bands import with_chance
+from uq_tracking.inference.noise import with_chance
 from uq_tracking.inference.verdict import no_verdict
 from uq_tracking.metrics.registry import LaterScores, Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report

@@ -1,6 +1,6 @@
 """Certainty of a report: noise floors, intervals, comparisons, and the verdict in words.
 
-`limits` is arithmetic, `enough` says when data suffice. `noise`, `intervals` and `bands` judge scores and curves,
+`limits` is arithmetic, and says when data suffice. `noise` and `intervals` judge scores and curves,
 `regression` and `classification` hold the tests behind a `verdict`, which `words` puts into sentences, and `paired`
 compares methods.
 """

@@ -10,7 +10,6 @@ import numpy as np
 
 from uq_tracking.inference import words
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.enough import too_few_errors, too_few_of
 from uq_tracking.inference.events import (
     LEVEL_OF_EACH,
     Event,
@@ -19,7 +18,14 @@ from uq_tracking.inference.events import (
     impossible_events,
     too_many_errors,
 )
-from uq_tracking.inference.limits import Estimated, Influence, Range, poisson_limits
+from uq_tracking.inference.limits import (
+    Estimated,
+    Influence,
+    Range,
+    poisson_limits,
+    too_few_errors,
+    too_few_of,
+)
 from uq_tracking.inference.places import Grade
 from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import (

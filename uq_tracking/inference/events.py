@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.enough import FEWEST_CARRYING, FEWEST_ERRORS
-from uq_tracking.inference.limits import Influence, Range, share_limits
+from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_ERRORS, Influence, Range, share_limits
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import (
     EventCells,

@@ -19,9 +19,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.places import SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
+from uq_tracking.inference.samples import Dependence
 from uq_tracking.inference.verdict import Calibration, Estimate
 
 SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL, RANKING_LEVEL = 0.98, 0.99, 0.95, 0.975

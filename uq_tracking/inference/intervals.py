@@ -28,8 +28,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.enough import heavy_tails, too_few, too_few_errors
-from uq_tracking.inference.limits import DOMINATED, SETS, Influence, Range, set_weights, share_limits
+from uq_tracking.inference.limits import (
+    DOMINATED,
+    SETS,
+    Influence,
+    Range,
+    heavy_tails,
+    set_weights,
+    share_limits,
+    too_few,
+    too_few_errors,
+)
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.gaps import Gap, Reduction, left_out_moves, multivariate_t
 from uq_tracking.metrics.groups import size_freedom
@@ -337,7 +346,7 @@ def with_intervals(
 
     ``provenance["intervals"]`` says how they were made, why some are missing, and which are rough.
     """
-    from uq_tracking.inference.bands import banded, with_chance
+    from uq_tracking.inference.noise import banded, with_chance
 
     made = interval_table(tables, settings, metrics, level, scores=report.scores)
     about = {

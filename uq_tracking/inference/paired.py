@@ -9,30 +9,22 @@ cases.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 from scipy.fft import dct
 
-from uq_tracking.errors import IncompatibleStatisticsError, SettingsError, ShapeError
-from uq_tracking.inference.enough import too_few
-from uq_tracking.inference.intervals import LeftOut, leave_out
+from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.inference.intervals import LeftOut
 from uq_tracking.inference.limits import Influence, Range
-from uq_tracking.metrics.registry import Metric, Undefined, compute, select
-from uq_tracking.settings import Settings, check_level
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.settings import check_level
 from uq_tracking.statistics.blocks import Blocks
-from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
-from uq_tracking.statistics.statistics import Statistics
-
-if TYPE_CHECKING:
-    from uq_tracking.report import Report
-
 
 RESAMPLES = 2000
 """Resamples of the groups behind the best of several."""
@@ -41,161 +33,6 @@ TERMS_RATE = 0.2
 the level also holds at .8."""
 FEWEST_TERMS = 4
 FEWEST_LOSSES = 8
-
-
-@dataclass(frozen=True)
-class PairedDifference:
-    """One metric of a method minus that of another, on the same groups.
-
-    Attributes
-    ----------
-    value : float
-        Difference of the scores; for a metric with a target value, of the distances to it.
-    interval : (float, float)
-        Confidence interval of ``value``.
-    loss_interval : (float, float)
-        The same, transformed so that below 0 the first method is better.
-    distinguishable : bool
-        Whether the interval excludes 0; if not, this test set does not distinguish the two.
-    effect : float or None
-        ``value`` over the standard deviation of the groups' differences (Cohen's d of pairs); None if they do not
-        vary.
-    relative : float or None
-        ``value`` relative to the other method's score; None if that has no natural zero (see `relative_change`).
-    """
-
-    value: float
-    interval: Range
-    loss_interval: Range
-    distinguishable: bool
-    effect: float | None = None
-    relative: float | None = None
-
-
-def paired_differences(
-    one: Statistics | Report,
-    other: Statistics | Report,
-    settings: Settings | None = None,
-    metrics: Iterable[Metric] | None = None,
-    level: float = 0.95,
-) -> dict[str, PairedDifference]:
-    """Differences of two methods scored on the same groups: what is hard for both cancels.
-
-    Parameters
-    ----------
-    one, other : statistics or Report
-        For the same task, with statistics of the same groups: evaluated, or logged, with ``groups=``.
-    settings : Settings, optional
-        By default those of ``one`` if it is a report.
-    metrics : iterable of Metric, optional
-        By default all that both define.
-    level : float
-        Confidence level.
-
-    Returns
-    -------
-    dict of PairedDifference
-        By key; metrics that are undefined for one of the two, or without some of the groups, are not there, nor
-        those that depend on errors where both have too few (see `LeftOut`).
-
-    Raises
-    ------
-    IncompatibleStatisticsError
-        No groups are stored, there are too few, or they differ; or the tasks differ.
-
-    Examples
-    --------
-    >>> import numpy as np, uq_tracking as uq
-    >>> rng = np.random.default_rng(0)
-    >>> truth, images = rng.normal(size=4000), np.repeat(np.arange(20), 200)
-    >>> good, poor = (uq.evaluate(truth, truth + s * rng.normal(size=4000), np.ones(4000), groups=images)
-    ...               for s in (1.0, 1.5))
-    >>> paired_differences(good, poor)["rmse"].distinguishable
-    True
-    """
-    check_level(level)
-    (mine, my_scores), (theirs, their_scores) = _side(one), _side(other)
-    tables = _same_groups(mine, theirs)
-    settings = settings or _settings_of(one)
-    chosen = _chosen(mine, metrics)
-    if not my_scores or metrics is not None:
-        my_scores = _exact(mine, settings, chosen)
-    if not their_scores or metrics is not None:
-        their_scores = _exact(theirs, settings, chosen)
-    chosen = [metric for metric in chosen if metric.key in my_scores and metric.key in their_scores]
-    left = [leave_out(part, settings, chosen) for part in tables]
-    found = {}
-    for metric in chosen:
-        try:
-            found[metric.key] = _paired(metric, my_scores[metric.key], their_scores[metric.key], left, level)
-        except Undefined:
-            continue
-    return found
-
-
-def _side(given: Statistics | Report) -> tuple[Statistics, Mapping[str, float]]:
-    if isinstance(given, Statistics):
-        return given, {}
-    if given.statistics is None:
-        raise IncompatibleStatisticsError("the report holds no statistics to resample")
-    return given.statistics, given.scores
-
-
-def _settings_of(given: Statistics | Report) -> Settings:
-    settings = getattr(given, "settings", None)
-    return Settings() if settings is None else Settings.from_dict(settings)
-
-
-def _chosen(statistics: Statistics, metrics: Iterable[Metric] | None) -> list[Metric]:
-    return [m for m in (select(statistics.task) if metrics is None else metrics) if not m.needs]
-
-
-def _exact(statistics: Statistics, settings: Settings, metrics: Sequence[Metric]) -> dict[str, float]:
-    with np.errstate(all="ignore"):
-        return compute(statistics, settings, metrics)[0]
-
-
-def _same_groups(one: Statistics, other: Statistics) -> tuple[GroupTables, GroupTables]:
-    if one.task != other.task:
-        raise IncompatibleStatisticsError("a regression and a classification have no scores in common")
-    if one.groups is None or other.groups is None:
-        raise IncompatibleStatisticsError(
-            "statistics of groups are not stored for both; evaluate or log both with groups="
-        )
-    mine: GroupTables = one.groups
-    theirs: GroupTables = other.groups
-    if mine.members != theirs.members:
-        raise IncompatibleStatisticsError(
-            f"the groups differ ({mine.n_groups} and {theirs.n_groups}); score both methods on the same images"
-        )
-    if (reason := too_few(mine)) is not None:
-        raise IncompatibleStatisticsError(reason)
-    fewest = min(len(mine), len(theirs))
-    return mine.pooled_to(fewest), theirs.pooled_to(fewest)
-
-
-def _paired(
-    metric: Metric, mine: float, theirs: float, left: Sequence[LeftOut], level: float
-) -> PairedDifference:
-    """The difference of losses; turned back into scores for a metric that is better when higher."""
-    if all(part.hidden(metric) for part in left):
-        raise Undefined("both have too few errors")
-    losses = metric.loss(mine), metric.loss(theirs)
-    value = losses[0] - losses[1]
-    first, second = (
-        [metric.loss(score) for score in part.estimates(metric.key, exact).tolist()]
-        for part, exact in zip(left, (mine, theirs), strict=True)
-    )
-    (low, high), effect = paired_limits(value, np.subtract(first, second), left, level)
-    sign = -1 if metric.direction == "higher" else 1
-    return PairedDifference(
-        sign * value,
-        (low, high) if sign > 0 else (-high, -low),
-        (low, high),
-        not low <= 0 <= high,
-        None if effect is None else sign * effect,
-        relative_change(metric, *losses),
-    )
 
 
 def paired_limits(
@@ -326,19 +163,17 @@ def block_moves(metric: Metric, blocks: Blocks, score: float) -> FloatArray:
     return total
 
 
-def _slow_moves(moves: FloatArray) -> FloatArray:
-    """The lowest cosines of blocks' contributions, shape (terms, ...); their mean square is the variance."""
-    blocks = len(moves)
-    terms = min(TERMS_OF_BLOCKS, max(FEWEST_TERMS, blocks // 4))
-    return np.asarray(dct(moves, norm="ortho", axis=0)[1 : terms + 1] * math.sqrt(blocks))
-
-
 def limits_by_blocks(value: float, moves: FloatArray, level: float, pairs: int = 1) -> Range:
     """Interval of a difference of losses from the difference of the blocks' contributions, jointly for ``pairs``."""
-    slow = _slow_moves(moves)
-    error = math.sqrt(float(np.square(slow).mean()))
-    reach = float(special.stdtrit(len(slow), 1 - (1 - level) / 2 / pairs)) * error
+    terms = min(TERMS_OF_BLOCKS, max(FEWEST_TERMS, len(moves) // 4))
+    reach = float(special.stdtrit(terms, 1 - (1 - level) / 2 / pairs)) * _slow_error(moves, terms)
     return value - reach, value + reach
+
+
+def _slow_error(moves: FloatArray, terms: int) -> float:
+    """Return the standard error of a sum of consecutive contributions, from as many of their lowest cosines."""
+    slow = dct(moves, norm="ortho")[1 : terms + 1]
+    return math.sqrt(len(moves) * float(np.square(slow).mean()))
 
 
 def tied_by_blocks(losses: FloatArray, moves: FloatArray, level: float = 0.95) -> npt.NDArray[np.bool_]:
@@ -434,8 +269,7 @@ def diebold_mariano(
     if not 1 <= used < n:
         raise SettingsError(f"terms is {used}; pass at least 1, and fewer than the {n} losses")
     mean, spread = float(gap.mean()), float(gap.std())
-    slow = dct(gap - mean, norm="ortho")[1 : used + 1]
-    error = math.sqrt(float(np.square(slow).mean()) / n)
+    error = _slow_error((gap - mean) / n, used)
     if error <= 1e-12 * abs(mean) or spread <= 0:
         raise Undefined("the two losses differ by a constant")
     statistic = mean / error

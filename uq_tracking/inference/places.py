@@ -19,8 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.contrasts import Contrasts, Ordered, contrast_parts, contrast_trend
-from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.limits import Contrasts, Influence, Ordered, contrast_parts, contrast_trend
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.typed import record

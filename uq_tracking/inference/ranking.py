@@ -19,16 +19,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.limits import Influence, p_of_gamma
+from uq_tracking.inference.limits import FEWEST_CARRYING, Influence, p_of_gamma
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.regression import joint_counts, rank_correlation
-
-FEWEST_CARRYING = 5
-"""The groups must be worth this many groups of equal error: if few hold all errors, leaving them out cancels."""
 
 _STEPS = np.diff(FRACTIONS)
 TRAPEZOID = np.concatenate([[0.0], _STEPS]) / 2 + np.concatenate([_STEPS, [0.0]]) / 2

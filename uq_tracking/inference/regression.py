@@ -13,11 +13,7 @@ from scipy import special
 from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import sentences, words
-from uq_tracking.inference.cures import Cure, find_cure
-from uq_tracking.inference.dependence import FEWEST_TILES_OF_MORE as FEWEST_TILES
-from uq_tracking.inference.dependence import Dependence
-from uq_tracking.inference.doctor import ALIKE, Suspicion, examine
-from uq_tracking.inference.enough import heavy_tails
+from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure
 from uq_tracking.inference.findings import (
     BEYOND_DEPENDENCE,
     BIAS_LEVEL,
@@ -37,7 +33,7 @@ from uq_tracking.inference.findings import (
     Tail,
 )
 from uq_tracking.inference.intervals import effective_share_limits
-from uq_tracking.inference.limits import Estimated, Influence, Range, share_limits
+from uq_tracking.inference.limits import Estimated, Influence, Range, heavy_tails, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor
 from uq_tracking.inference.places import (
     LARGEST_LOG,
@@ -49,6 +45,8 @@ from uq_tracking.inference.places import (
     find_strata,
 )
 from uq_tracking.inference.ranking import Order, sign_without_largest
+from uq_tracking.inference.samples import FEWEST_TILES_OF_MORE as FEWEST_TILES
+from uq_tracking.inference.samples import Dependence
 from uq_tracking.inference.verdict import (
     TEST_LEVEL,
     Calibration,

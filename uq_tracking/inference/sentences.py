@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.inference import words
-from uq_tracking.inference.cures import Cure
-from uq_tracking.inference.dependence import Dependence
+from uq_tracking.inference.doctor import Cure
 from uq_tracking.inference.findings import Findings
 from uq_tracking.inference.places import Part, Pattern, Stratum
+from uq_tracking.inference.samples import Dependence
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:

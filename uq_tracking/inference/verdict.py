@@ -19,14 +19,13 @@ import numpy as np
 from uq_tracking.formatting import encodable
 from uq_tracking.inference import words
 from uq_tracking.inference.classes import OffClass
-from uq_tracking.inference.dependence import Dependence
 from uq_tracking.inference.doctor import Suspicion
-from uq_tracking.inference.enough import too_few
 from uq_tracking.inference.events import Event
-from uq_tracking.inference.limits import DOMINATED, Estimated
+from uq_tracking.inference.limits import DOMINATED, Estimated, too_few
 from uq_tracking.inference.noise import TRUSTED_GROUPS, NoiseFloor
 from uq_tracking.inference.places import Grade, Places
 from uq_tracking.inference.ranking import Order, gain_influence
+from uq_tracking.inference.samples import Dependence
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification
 from uq_tracking.metrics.registry import Undefined

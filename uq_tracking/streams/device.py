@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,6 @@ from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.inputs.predictions import Case
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.streams.map_samples import case_image
-
-if TYPE_CHECKING:
-    pass
-
 
 NAMES = ("y_true", "y_pred", "y_std")
 

@@ -18,7 +18,7 @@ from uq_tracking.tables.formats import table_markdown, tables_html, templates
 from uq_tracking.tables.terminal import tables_text
 
 if TYPE_CHECKING:
-    from uq_tracking.inference.class_table import ClassTable
+    from uq_tracking.inference.classes import ClassTable
     from uq_tracking.report import Report
 
 WIDTH = 100
