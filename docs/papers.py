@@ -1,4 +1,4 @@
-"""Write docs/papers.md from a finished reproduction: tables, findings and pictures.
+"""Write docs/papers.md from a finished reproduction: claims, items, tables and pictures.
 
 uq-tracking reproduce all -o FOLDER
 python docs/papers.py FOLDER
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image
 
 from uq_tracking.formatting import typographic
-from uq_tracking_papers.page import VERDICTS, Chapter, Entry, Shown, chapter, counts
+from uq_tracking_papers.page import PAPERS, VERDICTS, Entry, counts, grid
 from uq_tracking_papers.run import read
-from uq_tracking_papers.study import DEPENDS, HOLDS, UNJUDGED
+from uq_tracking_papers.study import ABSENT, DEPENDS, HOLDS, Finding, Item, Section
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "images" / "papers"
@@ -25,36 +26,24 @@ WIDTH = 900
 
 INTRODUCTION = """# The papers, reproduced
 
-`uq-tracking reproduce` repeats the experiments of the papers behind this package's metrics and puts the results next to
-the published ones:
+`uq-tracking reproduce all` ([uq-tracking-papers](https://pypi.org/project/uq-tracking-papers/), less than forty minutes on
+two cores; `--quick`: less than four) repeats the experiments of the five papers behind this package's metrics. It writes
+`index.html` with every number and the evidence of every claim, `reproduction.json`, and the runs; this page is made from
+them. Errors in the papers have [their own page](corrections.md).
 
-```
-pip install uq-tracking-papers
-uq-tracking reproduce all
-```
+The papers' toys are drawn anew, for Gustafsson with the authors' own points and HMC ([MIT
+license](https://github.com/fregu856/evaluating_bdl), kept beside the copy). The Middlebury motorcycle of scikit-image, as
+depth completion from 5 % of the pixels, stands for NYU Depth v2 and KITTI, rotated digits of scikit-learn for Cityscapes.
+"""
 
-`all` means `merci n-merci gustafsson xiong levi`; `--quick` uses smaller samples and fewer seeds. On two cores all five take
-less than forty minutes, and less than four with `--quick`.
+CLAIMS = """## Every claim
 
-The output is a folder with `index.html`, the numbers as `reproduction.json`, and every run, logged by `uq.log`. This page
-was made from one. Each experiment is repeated with 20 seeds (10 where training takes longer): training data, networks and
-test data are drawn anew. A claim of a paper
-
-- **holds** if it came out true with 17 of 20 seeds or more (85 %), under every variant of the experiment;
-- **depends** on a choice that the paper does not state, if it did so under some variants only;
-- **does not hold** if it did so under none;
-- **varies** if the two halves of the seeds disagree about that;
-- **cannot be judged here** if its data or models are out of reach.
-
-Only the papers' own claims are judged; checks of our own stand apart. Brackets give the 5 % and 95 % quantiles over seeds,
-sentences the median and, in parentheses, the range. Numbers in italics are the paper's.
-
-The data: the papers' toys, for Gustafsson with the authors' own points and HMC ([MIT
-license](https://github.com/fregu856/evaluating_bdl), kept beside the copy); the Middlebury motorcycle that ships with
-scikit-image, as depth completion from 5 % of the pixels, where the papers have NYU Depth v2 and KITTI; scikit-learn's
-digits, rotated, where they have Cityscapes.
-
-Errors and gaps in the papers have [their own page](corrections.md).
+Each is tried with 20 seeds (10 where training takes longer), which draw training data, networks and test data anew. It
+**holds** if true in 85 % of them under every variant of the experiment, **depends** on a choice that the paper leaves open
+if under some variants, and **does not hold** if under none; it **varies** if two halves of the seeds disagree about that.
+Counts are those of the variants, in the order of the choice: test inputs in [-4, 4] and [-6, 6]; Learned Error learning
+from training pixels and from pixels held out; motorcycle and terrain; digits rotated by 10 and 20 degrees. Brackets
+hold the range over seeds.
 """
 
 
@@ -63,71 +52,94 @@ def papers(folder: Path) -> str:
     PICTURES.mkdir(parents=True, exist_ok=True)
     for old in PICTURES.glob("*.png"):
         old.unlink()
-    parts = [INTRODUCTION]
-    for section in read(folder):
-        parts += paper(folder, chapter(section))
+    sections = read(folder)
+    parts = [INTRODUCTION, *claims(sections), *items(sections)]
+    for section in sections:
+        parts += paper(folder, section)
     return "\n".join(parts)
 
 
-def paper(folder: Path, found: Chapter) -> Iterator[str]:
-    """One paper."""
-    about = found.section.about
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    yield f"## {found.paper.title}\n"
-    yield (
-        f"{found.paper.citation}. `uq-tracking reproduce {found.key}{' --quick' if about['size'] == 'quick' else ''}`, "
-        f"run on {about['date']}, seed {about['seed']}; {versions}.\n"
+def claims(sections: list[Section]) -> Iterator[str]:
+    """One table of all claims, by class, after a table of how many there are."""
+    yield CLAIMS
+    yield "| |" + "".join(f" {verdict} |" for verdict in VERDICTS.values())
+    yield "|---|" + "--:|" * len(VERDICTS)
+    for section in sections:
+        found = Counter(finding.verdict for finding in section.findings)
+        yield f"| {section.paper} |" + "".join(f" {found[verdict]} |" for verdict in VERDICTS)
+    yield "\n| paper | claim | seeds | why |\n|---|---|---|---|"
+    for verdict, words in VERDICTS.items():
+        yield f"| | **{words}** | | |"
+        for section in sections:
+            for finding in section.findings:
+                if finding.verdict == verdict:
+                    yield f"| {section.paper} | {escaped(finding.claim)} | {tried(finding)} | {escaped(why(finding))} |"
+    yield ""
+
+
+def tried(finding: Finding) -> str:
+    """In how many seeds a claim was true, by variant."""
+    return ", ".join(count.partition(" of ")[0] for count in counts(finding)) + (
+        f" of {finding.seeds}" if finding.seeds else ""
     )
-    yield "### Claims\n"
-    yield "| claim | here | seeds | evidence |\n|---|---|---|---|"
-    for finding in found.section.findings:
-        verdict = VERDICTS[finding.verdict]
-        shown = verdict if finding.verdict in (HOLDS, UNJUDGED) else f"**{verdict}**"
-        evidence = f"Depends on {finding.choice}. " if finding.verdict == DEPENDS else ""
-        seeds = "; ".join(counts(finding))
-        yield f"| {escaped(finding.claim)} | {shown} | {escaped(seeds)} | {escaped(evidence + finding.evidence)} |"
+
+
+def why(finding: Finding) -> str:
+    """The choice that a claim depends on, or the evidence against it."""
+    return {HOLDS: "", DEPENDS: finding.choice}.get(finding.verdict, finding.evidence)
+
+
+def items(sections: list[Section]) -> Iterator[str]:
+    """One table of all tables and figures."""
+    yield "## Every table and figure\n"
+    yield "| paper | item | what | status | note |\n|---|---|---|---|---|"
+    for section in sections:
+        for one in section.items:
+            name = one.name.replace("table i", "table I").capitalize()
+            yield f"| {section.paper} | {name} | {escaped(one.title)} | {one.status} | {escaped(one.note)} |"
     yield ""
-    yield "### Every table and figure\n"
-    yield "| item | title | status | note |\n|---|---|---|---|"
-    for one in found.section.items:
-        yield f"| {one.name.capitalize()} | {escaped(one.title)} | {one.status} | {escaped(one.note)} |"
-    yield ""
-    for shown_item in found.shown:
-        yield from item(folder, shown_item)
-    if found.section.diagnostics:
+
+
+def paper(folder: Path, section: Section) -> Iterator[str]:
+    """One paper: what was done, its tables and figures, and checks of our own."""
+    about, of = section.about, PAPERS[section.paper]
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    yield f"## {of.title}\n"
+    yield f"{of.citation}. Run on {about['date']}, size {about['size']}, seed {about['seed']}; {versions}.\n"
+    for paragraph in about["set_up"]:
+        yield f"{escaped(paragraph)}\n"
+    for one in section.items:
+        if one.status != ABSENT:
+            yield from item(folder, section, one)
+    if section.diagnostics:
         yield "### Checks of our own\n"
-        yield "| statement | here | evidence |\n|---|---|---|"
-        for check in found.section.diagnostics:
-            yield f"| {escaped(check.statement)} | {'yes' if check.holds else 'no'} | {escaped(check.evidence)} |"
+        for check in section.diagnostics:
+            yield f"- {escaped(check.statement)}: **{'yes' if check.holds else 'no'}**. {escaped(check.evidence)}."
         yield ""
 
 
-def item(folder: Path, shown: Shown) -> Iterator[str]:
-    """A table or figure."""
-    yield f"### {shown.item.name.capitalize()}: {shown.item.title}\n"
-    for paragraph in shown.paragraphs:
-        yield f"{escaped(paragraph)}\n"
-    if shown.grid is not None:
-        yield "| |" + "".join(f" {quantity} |" for quantity in shown.grid.quantities)
-        yield "|---|" + "--:|" * len(shown.grid.quantities)
-        for method in shown.grid.methods:
-            entries = (shown.grid.entries[method][quantity] for quantity in shown.grid.quantities)
+def item(folder: Path, section: Section, one: Item) -> Iterator[str]:
+    """The numbers of a table, our medians beside the paper's in italics; or the pictures of a figure."""
+    yield f"### {one.name.capitalize()}\n"
+    table = grid(one, section.rows) if one.name.startswith("table") else None
+    if table is not None:
+        yield "| |" + "".join(f" {quantity} |" for quantity in table.quantities)
+        yield "|---|" + "--:|" * len(table.quantities)
+        for method in table.methods:
+            entries = (table.entries[method][quantity] for quantity in table.quantities)
             yield f"| {escaped(method)} |" + "".join(f" {cell(entry)} |" for entry in entries)
         yield ""
-    for drawing in shown.drawings:
-        name = compressed(folder / drawing.file)
-        caption = escaped(drawing.caption or shown.item.title)
-        yield f"![{caption}](images/papers/{name})\n"
-        if drawing.caption:
-            yield f"{caption}\n"
+    for drawing in section.drawings:
+        if drawing.item == one.name:
+            caption = escaped(drawing.caption)
+            yield f"![{one.name.capitalize()}](images/papers/{compressed(folder / drawing.file)})\n\n{caption}\n"
 
 
 def cell(entry: Entry | None) -> str:
-    """Our number, its range, and the paper's."""
+    """Our number, and the paper's."""
     if entry is None:
         return ""
-    text = entry.cell.text if entry.cell.interval is None else f"{entry.cell.text} {entry.cell.interval_text}"
-    text = f"**{text}**" if entry.cell.best else text
+    text = f"**{entry.cell.text}**" if entry.cell.best else entry.cell.text
     return typographic(f"{text} *{entry.paper_text}*" if entry.paper_text else text)
 
 

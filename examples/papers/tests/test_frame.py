@@ -26,32 +26,29 @@ def drawn():
     return figure
 
 
+SET_UP = "A paper.\n\nFirst\nof <2>.\n\nSecond."
+
+
 class MadeUp:
     """A paper of two items, which counts how often it computes."""
 
     computed = 0
 
     def reproduce(self, study):
-        study.item(
-            "table 1",
-            "Scores <of> methods.\n\nFirst\nof {count}.\n\nSecond.",
-            better={"nll": "lower"},
-            bounds=["Oracle"],
-            count=2,
-        )
-        study.row("table 1", "Oracle", "nll", 0.0)
-        study.row("table 1", "good", "nll", 1.0, 1.5, 0.9, 1.1)
-        study.row("table 1", "bad", "nll", 3.0, 2.5)
-        study.row("table 1", "lost", "nll", np.nan)
-        study.item("figure 2", "A line", status="analogue", note="a straight one")
-        study.figure("figure 2", drawn(), "caption")
-        study.figure("figure 2", drawn())
-        study.repeats("figure 2", "good", "mae", study.cached("work", self.work)["values"])
-        study.absent("figure 3", "A photograph", "its data are lost")
+        study.item("table 1", "Scores <of> methods", "", better={"nll": "lower"}, bounds=["Oracle"])
+        study.row("Oracle", "nll", 0.0)
+        study.row("good", "nll", 1.0, 1.5, 0.9, 1.1)
+        study.row("bad", "nll", 3.0, 2.5)
+        study.row("lost", "nll", np.nan)
+        study.item("figure 2", "A line", "a straight one", status="analogue", choice="the season")
+        study.figure(drawn(), "caption")
+        study.figure(drawn(), "another")
+        study.repeats("good", "mae", study.cached("work", self.work)["values"])
         study.finding("one is less than two", np.full(20, 1 < 2), "1 < 2")
         study.finding("two is less than one", np.full(20, 2 < 1), "2 > 1")
         warm = {"in summer": np.full(20, True), "in winter": np.full(20, False)}
-        study.finding("it is warm", warm, "20 and 0 degrees", choice="the season")
+        study.finding("it is warm", warm, "20 and 0 degrees")
+        study.absent("figure 3", "A photograph", "its data are lost")
         study.cannot_judge("pigs can fly", "there are none here")
         study.diagnostic("the numbers add up", np.bool_(True), "1 + 1 = 2")
 
@@ -63,7 +60,9 @@ class MadeUp:
 @pytest.fixture
 def made_up(monkeypatch):
     paper = MadeUp()
-    monkeypatch.setitem(sys.modules, "made_up", types.SimpleNamespace(reproduce=paper.reproduce))
+    monkeypatch.setitem(
+        sys.modules, "made_up", types.SimpleNamespace(reproduce=paper.reproduce, __doc__=SET_UP)
+    )
     monkeypatch.setitem(PAPERS, "made-up", Paper("A paper", "Nobody, 1900", "made_up"))
     return paper
 
@@ -80,6 +79,7 @@ def test_numbers_page_and_figures(made_up, tmp_path):
     }  # fmt: skip
     verdicts = ["holds", "fails", "depends", "cannot judge"]
     assert [finding["class"] for finding in numbers["findings"]] == verdicts
+    assert [finding["choice"] for finding in numbers["findings"]] == ["", "", "the season", ""]
     assert numbers["findings"][2] == {
         "paper": "made-up", "claim": "it is warm", "class": "depends", "share": 1.0, "seeds": 20,
         "variants": {"in summer": 1.0, "in winter": 0.0}, "evidence": "20 and 0 degrees", "choice": "the season",
@@ -94,7 +94,7 @@ def test_numbers_page_and_figures(made_up, tmp_path):
     ]
     page = (tmp_path / "index.html").read_text()
     assert "Table 1: Scores &lt;of&gt; methods</h3>" in page
-    assert "<p>First of 2.</p>\n<p>Second.</p>" in page
+    assert "<p>First of &lt;2&gt;.</p>\n<p>Second.</p>" in page
     assert "paper 1.5" in page
     for words in (
         "does not hold",

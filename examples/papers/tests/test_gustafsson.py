@@ -14,7 +14,7 @@ def section(tmp_path_factory):
     place = tmp_path_factory.mktemp("gustafsson")
     study = Study("gustafsson", place, "test", address=f"dir:{place / 'runs'}")
     gustafsson.reproduce(study)
-    return study.section({})
+    return study.section
 
 
 def rows_of(section, item):

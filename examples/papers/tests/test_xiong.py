@@ -26,7 +26,7 @@ NORMAL = 0.5 * np.log(2 * np.pi * np.e)
 def study(tmp_path_factory):
     place = tmp_path_factory.mktemp("xiong")
     study = Study("xiong", place, "test", address=f"dir:{place / 'runs'}")
-    found = table(study, "table III", Models.trained(study, multimodal))
+    found = table(study, Models.trained(study, multimodal))
     multimodal_findings(study, found)
     figure_4(study, Models.trained(study, heteroscedastic))
     study.found = found
@@ -34,7 +34,7 @@ def study(tmp_path_factory):
 
 
 def finding(study, part):
-    (found,) = [one for one in study.section({}).findings if part in one.claim]
+    (found,) = [one for one in study.section.findings if part in one.claim]
     return found
 
 
@@ -55,7 +55,7 @@ def test_the_true_mixture_reaches_its_nll_and_a_calibration_error_near_0(study):
 def test_calibration_error_is_the_most_stable(study):
     found = finding(study, "Calibration error is the most stable metric")
     assert found.share == 1, found.evidence
-    rows = [row for row in study.section({}).rows if row.item == "figure 4"]
+    rows = [row for row in study.section.rows if row.item == "figure 4"]
     nll = [row.ours for row in rows if row.method == "nll" and row.quantity.startswith("spread")]
     expected = nll_moments(heteroscedastic)[1] / np.sqrt([8, 64, 2048])
     assert_allclose(nll, expected, rtol=0.5)
@@ -70,7 +70,7 @@ def test_the_p_value_of_spearman_converges_to_0_and_the_correlation_does_not(stu
 def test_runs_are_logged_once(study):
     before = sorted((study.folder / "runs").iterdir())
     assert len(before) == 5
-    table(study, "table III", Models.trained(study, multimodal))
+    table(study, Models.trained(study, multimodal))
     assert sorted((study.folder / "runs").iterdir()) == before
 
 

@@ -1,15 +1,13 @@
-"""Panels, and a color and dashes per method, for the papers' figures."""
+"""Panels, maps, and a color and dashes per method, for the papers' figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.figures.style import NO_DATA, TEXT, line, new_figure, style_axes
-from uq_tracking.figures.style import SMALL as SMALL
+from uq_tracking.figures.style import SMALL, TEXT, new_figure, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +18,10 @@ LOOKS = (
     ("#000000", ":"),
 )  # fmt: skip
 """Colors of Okabe and Ito, and dashes: two methods differ in both."""
+
+
+UNKNOWN = "#6E7B8B"
+"""Slate: no color of a map's scale."""
 
 
 def panels(rows: int, columns: int, *, width: float = 3.3, height: float = 2.9) -> tuple[Figure, list[Axes]]:
@@ -43,16 +45,12 @@ def picture(
     low: float | None = None,
     high: float | None = None,
     colors: str = "viridis",
+    *,
+    bar: bool = True,
 ) -> None:
-    """A map with its scale, or an image (rows, columns, 3); places without a value are grey."""
-    ax.set(xticks=[], yticks=[], facecolor=NO_DATA)
-    ax.set_title(title, fontsize=TEXT)
+    """A map with its scale, or an image (rows, columns, 3); places without a value are slate."""
+    ax.set(xticks=[], yticks=[], facecolor=UNKNOWN)
+    ax.set_title(title, fontsize=SMALL)
     drawn = ax.imshow(values, cmap=colors, vmin=low, vmax=high, interpolation="nearest")
-    if np.ndim(values) == 2:
+    if bar and np.ndim(values) == 2:
         figure.colorbar(drawn, ax=ax, fraction=0.04, pad=0.02).ax.tick_params(labelsize=SMALL - 2)
-
-
-def lines(ax: Axes, x: npt.ArrayLike, by_method: Mapping[str, npt.ArrayLike]) -> None:
-    """One line per method."""
-    for (name, values), (color, dashes) in zip(by_method.items(), LOOKS, strict=False):
-        line(ax, x, values, color=color, linestyle=dashes, linewidth=1.8, label=name)

@@ -1,4 +1,14 @@
-"""Levi et al. (2019): what quantile calibration does not see, and what scaling the standard deviation does."""
+"""Levi et al. (2019): what quantile calibration does not see, and what scaling the standard deviation does.
+
+A network with three hidden layers of 32 units and one output layer learns the mean by the absolute error; then a
+branch for the logarithm of the variance is fitted to the log score with all else frozen. Adam replaces the paper's
+SGD, and the branch, a convex problem, is solved by L-BFGS.
+
+The paper's four outputs are positions and sizes of bounding boxes: a network trained on COCO, recalibrated and
+validated on KITTI. Here they are synthetic targets with noise that depends on x, and the samples they are
+recalibrated (6000) and validated on have 1.15, 1.25, 1.2 and 1.1 times the noise of the training set, so that the
+networks are overconfident, as the paper's are. Only the layout and the signs of the changes can be compared.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +20,6 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-import uq_tracking as uq
 from uq_tracking.curves.spec import Curve
 from uq_tracking.figures.style import legend, line, reference
 from uq_tracking.npz import Arrays
@@ -32,7 +41,13 @@ BY_CHANCE = 1.17
 NOTHING = BY_CHANCE / RECALIBRATION_SIZE
 """The most that may remain of calibration_error after fitting the interval method to this many samples."""
 DOTS = 1500
-COLORS = ("#D55E00", "#0072B2", "#009E73")
+STYLES = (
+    {"color": "#D55E00", "linewidth": 3.2},
+    {"color": "#0072B2", "linewidth": 2.2},
+    {"color": "#56D8A8", "linewidth": 1.4, "linestyle": (0, (3, 2))},
+)
+"""Before and after the recalibrations; a line that coincides with another is seen on it."""
+SYNTHETIC = "synthetic outputs for KITTI's boxes"
 OUTPUTS = ("t_x", "t_y", "t_w", "t_h")
 TABLE_1 = {
     "t_x": {"before": (0.165, 0.40), SCALING: (0.083, 0.40), ISOTONIC: (0.060, 0.40)},
@@ -43,23 +58,6 @@ TABLE_1 = {
 """ENCE and cv as printed in the paper."""
 SHIFTED = (1.15, 1.25, 1.2, 1.1)
 """How much larger the noise of each output is in the data used for recalibration and validation."""
-SET_UP = (
-    "A network with three hidden layers of 32 units and one output layer learns the mean by the absolute "
-    "error; then "
-    "a branch for the logarithm of the variance is fitted to the log score with all else frozen. Adam "
-    "replaces the "
-    "paper's SGD, and the branch, a convex problem, is solved by L-BFGS."
-)
-BOXES = (
-    "The paper's outputs are positions and sizes of bounding boxes: a network trained on COCO, "
-    "recalibrated and "
-    "validated on KITTI. Here they are four synthetic targets with noise that depends on x. The samples "
-    "they are "
-    f"recalibrated (6000) and validated on have more noise than those of the training set, "
-    f"{', '.join(f'{more:g}' for more in SHIFTED)} times, so that the networks are overconfident, as the "
-    "paper's are. "
-    "Only the layout and the signs of the changes can be compared."
-)
 SAME = (
     "it follows from the definitions: both methods multiply every standard deviation by one factor, std scaling by "
     "sqrt(mean z^2), the interval method by the standard deviation of z, which are nearly equal; so the paper's "
@@ -71,18 +69,20 @@ def reproduce(study: Study) -> None:
     """The Cauchy example, figures 1 to 6, table 1."""
     equation_4(study)
     data = study.cached("synthetic", partial(synthetic, study))
+    names = {"random": "random std", "trained": "trained std"}
     reports = {
-        kind: [scored(study, data, kind, seed) for seed in study.progress(range(study.seeds), f"{kind} std")]
-        for kind in ("random", "trained")
+        kind: [scored(study, data, kind, name, seed) for seed in range(study.seeds)]
+        for kind, name in names.items()
     }
-    figure_1(study, data, reports["random"])
     boxes = study.cached("boxes", partial(four_outputs, study))
-    of_boxes = [
-        scored_boxes(study, boxes, seed, "std") for seed in study.progress(range(study.seeds), "four outputs")
-    ]
-    of_random = [
-        scored_boxes(study, boxes, seed, "random") for seed in study.progress(range(study.seeds), "random")
-    ]
+    of_boxes, of_random = (
+        [
+            scored(study, boxes, kind, name, seed, outputs=OUTPUTS)
+            for seed in study.progress(range(study.seeds), name)
+        ]
+        for kind, name in (("std", "four outputs"), ("random", "four outputs, random std"))
+    )
+    figure_1(study, data, reports["random"])
     figure_2(study, of_boxes)
     table_1(study, of_boxes)
     figure_3(study, of_random)
@@ -161,18 +161,17 @@ def trained(study: Study, name: str, x: FloatArray, y: FloatArray) -> MeanAndStd
     return MeanAndStd(len(x), seed).fit_mean(x, y, training).fit_std(x, y)
 
 
-def recalibrated(
-    study: Study,
-    validation: tuple[FloatArray, ...],
-    recalibration: tuple[FloatArray, ...],
-    name: str | None,
-    **more: Any,
-) -> Any:
-    """Scores before and after both recalibrations; logged as a run if it is given a name."""
-    options: dict[str, Any] = {"calibration": recalibration, "recalibration": [SCALING, ISOTONIC], **more}
-    if name is None:
-        return uq.evaluate(*validation, metrics=KEYS, intervals=False, **options)
-    return study.log(*validation, method=name, figures=False, **options)
+def scored(study: Study, data: Arrays, kind: str, name: str, seed: int, **options: Any) -> Any:
+    """Scores of a seed before and after both recalibrations by a kind of standard deviation; the first is logged."""
+    validation, recalibration = (
+        tuple(data[f"{part} {what}"][seed] for what in ("y", "mean", kind))
+        for part in ("validation", "recalibration")
+    )
+    options |= {"intervals": False} if seed else {"figures": False}
+    return study.scored(
+        *validation, method=None if seed else name, metrics=KEYS, calibration=recalibration,
+        recalibration=[SCALING, ISOTONIC], **options,
+    )  # fmt: skip
 
 
 def after(report: Report, stage: str) -> tuple[Mapping[str, float], Mapping[str, Curve]]:
@@ -198,35 +197,38 @@ def score(reports: Sequence[Report], stage: str, key: str) -> FloatArray:
 
 
 def equation_4(study: Study) -> None:
-    """A Cauchy distribution of random scale is calibrated, and knows nothing of its target.
-
-    y is standard normal; each prediction is Cauchy(0, |z|) with z standard normal and independent of y.
-    """
-    study.item("equation 4", equation_4, note="as stated")
+    """Y is standard normal; each prediction is Cauchy(0, |z|) with z standard normal and independent of y."""
+    study.item(
+        "equation 4", "A Cauchy distribution of random scale is calibrated, and knows nothing of its target"
+    )
     n, keys = study.pick(50_000, 20_000, 5000), ("calibration_error", "spearman")
-    rows = []
-    for seed in range(study.seeds):
-        _, predictions = cauchy(n, study.rng("cauchy", seed))
-        report = (
-            uq.evaluate(predictions, metrics=keys)
-            if seed
-            else study.log(predictions, method="Cauchy", figures=False)
+    samples = [cauchy(n, study.rng("cauchy", seed)) for seed in range(study.seeds)]
+    reports = [
+        study.scored(
+            predictions,
+            method=None if seed else "Cauchy",
+            metrics=keys,
+            **({} if seed else {"figures": False}),
         )
-        rows.append([report.scores[key] for key in keys])
-        if not seed:
-            drawn = report.curves["calibration"]
-    error, rank = np.asarray(rows).T
+        for seed, (_, predictions) in enumerate(samples)
+    ]
+    error, rank = (np.asarray([report.scores[key] for report in reports]) for key in keys)
     for key, values in zip(keys, (error, rank), strict=True):
-        study.repeats("equation 4", "Cauchy(0, |z|)", key, values)
-    figure, (ax,) = panels(1, 1, width=4.2, height=4.0)
-    calibration_lines(ax, {"Cauchy(0, |z|)": drawn})
-    study.figure("equation 4", figure, "Observed and expected shares are the same at every level.")
+        study.repeats("Cauchy(0, |z|)", key, values)
+    figure, axes = panels(1, 2, width=4.2, height=3.6)
+    shown = samples[0][0]
+    panel(axes[0], "(a) it knows nothing", "scale |z| predicted", "|y|")
+    line(axes[0], shown.x[:DOTS], np.abs(shown.y[:DOTS]), linestyle="", marker="o", markersize=1.5, alpha=0.4)
+    calibration_lines(axes[1], {"Cauchy(0, |z|)": reports[0].curves["calibration"]}, "(b) yet is calibrated")
+    study.figure(
+        figure,
+        "(a) The scale says nothing of the target, yet (b) observed shares are the expected ones at every level.",
+    )
     study.finding(
         "Predictions that are independent of the target can be perfectly calibrated by eq. 2",
         (error < BY_CHANCE / n) & (np.abs(rank) < 4 / np.sqrt(n)),
         f"calibration_error {over_seeds(error, '.1e')} (a calibrated forecast's is on average 1/(6 N) = "
-        f"{1 / (6 * n):.1e}), "
-        f"rank correlation of scale and error {over_seeds(rank, '.3f')}",
+        f"{1 / (6 * n):.1e}), rank correlation of scale and error {over_seeds(rank, '.3f')}",
     )
 
 
@@ -260,41 +262,26 @@ def synthetic(study: Study) -> Arrays:
     return found
 
 
-def scored(study: Study, data: Arrays, kind: str, seed: int) -> Report:
-    """Scores of a seed before and after both recalibrations."""
-    validation, recalibration = (
-        tuple(data[f"{name} {what}"][seed] for what in ("y", "mean", kind))
-        for name in ("validation", "recalibration")
-    )
-    report: Report = recalibrated(study, validation, recalibration, None if seed else f"{kind} std")
-    return report
-
-
-def rows(study: Study, item: str, reports: Sequence[Report], what: str, stages: Sequence[str]) -> None:
+def rows(study: Study, reports: Sequence[Report], what: str, stages: Sequence[str]) -> None:
     """One row per stage."""
     for stage in stages:
         for key in KEYS:
-            study.repeats(item, f"{what}, {STAGES[stage]}", key, score(reports, stage, key))
+            study.repeats(f"{what}, {STAGES[stage]}", key, score(reports, stage, key))
 
 
 def figure_1(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
-    """Random standard deviations after the interval method.
-
-    {set_up}
-    """
-    study.item("figure 1", figure_1, note="the optimizer differs", set_up=SET_UP)
-    rows(study, "figure 1", reports, "random std", ["before", ISOTONIC])
+    """Before and after the interval method."""
+    study.item("figure 1", "Random standard deviations after the interval method", "the optimizer differs")
+    rows(study, reports, "random std", ["before", ISOTONIC])
     curves = after(reports[0], ISOTONIC)[1]
     figure, axes = panels(1, 3, width=3.7, height=3.6)
     dots(axes[0], "(a) it knows nothing", data, "random", factor(reports[0], ISOTONIC))
-    calibration_lines(axes[1], {"after": curves["calibration"]}, "(b) yet looks calibrated")
-    reliability_lines(axes[2], {"after": curves["reliability"]}, "(c) ENCE sees it")
+    calibration_lines(axes[1], {STAGES[ISOTONIC]: curves["calibration"]}, "(b) yet looks calibrated")
+    reliability_lines(axes[2], {STAGES[ISOTONIC]: curves["reliability"]}, "(c) ENCE sees it")
     study.figure(
-        "figure 1",
         figure,
-        "(a) True against predicted standard deviation; (b) the interval method's own evaluation; (c) "
-        "reliability by "
-        "the paper's definition.",
+        "(a) Predicted standard deviations say nothing of the true ones; (b) by the interval method's own "
+        "evaluation they are perfect; (c) by the paper's, far from it.",
     )
     error, ence = (score(reports, ISOTONIC, key) for key in ("calibration_error", "ence"))
     study.finding(
@@ -311,18 +298,16 @@ def figure_1(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
 
 
 def figure_4(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
-    """Random standard deviations before and after std scaling."""
-    study.item("figure 4", figure_4, note="as stated")
-    rows(study, "figure 4", reports, "random std", ["before", SCALING])
+    """Before and after std scaling."""
+    study.item("figure 4", "Random standard deviations before and after std scaling")
+    rows(study, reports, "random std", ["before", SCALING])
     figure, axes = panels(2, 2, width=3.9, height=3.5)
     dots(axes[0], "(a) before", data, "random", 1.0)
-    dots(axes[1], "(b) after", data, "random", factor(reports[0], SCALING))
-    for ax, stage, title in ((axes[2], "before", "(c) before"), (axes[3], SCALING, "(d) after")):
+    dots(axes[1], "(b) after std scaling", data, "random", factor(reports[0], SCALING))
+    for ax, stage, title in ((axes[2], "before", "(c) before"), (axes[3], SCALING, "(d) after std scaling")):
         scores, curves = after(reports[0], stage)
         reliability_lines(ax, {f"ENCE {scores['ence']:.2f}": curves["reliability"]}, title)
-    study.figure(
-        "figure 4", figure, "A factor on all standard deviations leaves them as uninformative as they were."
-    )
+    study.figure(figure, "A factor on all standard deviations leaves them as uninformative as they were.")
     before, scaled = (score(reports, stage, "cv") for stage in ("before", SCALING))
     study.finding(
         "Std scaling leaves the coefficient of variation as it is",
@@ -338,24 +323,23 @@ def figure_4(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
 
 
 def figure_5(study: Study, data: Arrays, reports: Mapping[str, Sequence[Report]]) -> None:
-    """Trained standard deviations before and after both recalibrations.
-
-    {set_up}
-    """
-    study.item("figure 5", figure_5, note="the optimizer differs", set_up=SET_UP)
+    """Before and after both recalibrations."""
+    study.item(
+        "figure 5",
+        "Trained standard deviations before and after both recalibrations",
+        "the optimizer differs",
+    )
     network = reports["trained"]
-    rows(study, "figure 5", network, "trained std", list(STAGES))
+    rows(study, network, "trained std", list(STAGES))
     figure, axes = panels(1, 3, width=3.7, height=3.6)
-    dots(axes[0], "(a)", data, "trained", 1.0)
+    dots(axes[0], "(a) it knows its noise", data, "trained", 1.0)
     curves = {name: after(network[0], stage)[1] for stage, name in STAGES.items()}
-    reliability_lines(
-        axes[1], {name: curves[name]["reliability"] for name in ("before", "std scaling")}, "(b)"
-    )
-    calibration_lines(
-        axes[2], {name: curves[name]["calibration"] for name in ("before", "interval method")}, "(c)"
-    )
+    pairs = (("reliability", reliability_lines, SCALING, "(b) ENCE agrees"),
+             ("calibration", calibration_lines, ISOTONIC, "(c) so do intervals"))  # fmt: skip
+    for ax, (key, draw, stage, title) in zip(axes[1:], pairs, strict=True):
+        draw(ax, {name: curves[name][key] for name in ("before", STAGES[stage])}, title)
     study.figure(
-        "figure 5", figure, "(a) True against predicted standard deviation, (b) reliability, (c) calibration."
+        figure, "Trained standard deviations are right before and after either method: all lines coincide."
     )
     off = np.mean(np.abs(data["validation trained"] / data["validation x"] - 1), axis=1)
     study.finding(
@@ -370,21 +354,19 @@ def figure_5(study: Study, data: Arrays, reports: Mapping[str, Sequence[Report]]
         change < 0.02,
         f"ENCE before {over_seeds(before)}, changed by at most {over_seeds(change)}",
     )
-    ence = {
-        stage: [score(of, stage, "ence") for of in (reports["random"], network)]
-        for stage in (SCALING, ISOTONIC)
-    }
-    error = [score(of, ISOTONIC, "calibration_error") for of in (reports["random"], network)]
+    both = reports["random"], network
+    ence = {stage: [score(of, stage, "ence") for of in both] for stage in (SCALING, ISOTONIC)}
+    error = [score(of, ISOTONIC, "calibration_error") for of in both]
+    told = [
+        f"{np.median(blind):.2f} and {np.median(seeing):.3f} ({STAGES[stage]})"
+        for stage, (blind, seeing) in ence.items()
+    ]
     study.finding(
         "After recalibration ENCE tells random from trained standard deviations; calibration error does not",
         np.all([blind > 5 * seeing for blind, seeing in ence.values()], axis=0)
         & (np.max(error, axis=0) < NOTHING),
-        "ENCE of random and trained: "
-        + ", ".join(
-            f"{np.median(blind):.2f} and {np.median(seeing):.3f} ({STAGES[stage]})"
-            for stage, (blind, seeing) in ence.items()
-        )
-        + f"; calibration_error {np.median(error[0]):.1e} and {np.median(error[1]):.1e}",
+        f"ENCE of random and trained: {', '.join(told)}; calibration_error {np.median(error[0]):.1e} and "
+        f"{np.median(error[1]):.1e}",
     )
 
 
@@ -425,45 +407,22 @@ def one_output(study: Study, part: str, place: int, n: int, noise: float) -> tup
     return np.stack(xs), np.stack(ys)
 
 
-def scored_boxes(study: Study, data: Arrays, seed: int, kind: str) -> Reports:
-    """Scores of a seed for each output before and after both recalibrations."""
-    validation, recalibration = (
-        tuple(data[f"{name} {what}"][seed] for what in ("y", "mean", kind))
-        for name in ("validation", "recalibration")
-    )
-    names = {"std": "four outputs", "random": "four outputs, random std"}
-    found: Reports = recalibrated(
-        study, validation, recalibration, None if seed else names[kind], outputs=OUTPUTS
-    )
-    return found
-
-
 def of_outputs(reports: Sequence[Reports], stage: str, key: str) -> FloatArray:
     """A score of a stage, (seeds, outputs)."""
     return np.stack([score([one[output] for one in reports], stage, key) for output in OUTPUTS], axis=1)
 
 
 def figure_2(study: Study, reports: Sequence[Reports]) -> None:
-    """Reliability of each output before and after recalibration.
-
-    {boxes} {set_up}
-    """
+    """Before and after both recalibrations."""
     study.item(
-        "figure 2",
-        figure_2,
-        status=ANALOGUE,
-        note="synthetic outputs for KITTI's boxes",
-        boxes=BOXES,
-        set_up=SET_UP,
+        "figure 2", "Reliability of each output before and after recalibration", SYNTHETIC, status=ANALOGUE
     )
     figure, axes = panels(1, len(OUTPUTS), width=3.1, height=3.4)
     for ax, output in zip(axes, OUTPUTS, strict=True):
         curves = {name: after(reports[0][output], stage)[1]["reliability"] for stage, name in STAGES.items()}
         reliability_lines(ax, curves, output)
     study.figure(
-        "figure 2",
-        figure,
-        "Above the diagonal: overconfident. Both methods bring all outputs to the diagonal.",
+        figure, "Above the diagonal: overconfident. Both methods bring all four outputs to the diagonal."
     )
     study.cannot_judge(
         "A detector's uncertainties, learned on COCO, are overconfident on KITTI",
@@ -472,45 +431,44 @@ def figure_2(study: Study, reports: Sequence[Reports]) -> None:
 
 
 def table_1(study: Study, reports: Sequence[Reports]) -> None:
-    """Before and after recalibration, for four outputs."""
-    study.item("table 1", table_1, status=ANALOGUE, note="synthetic outputs for KITTI's boxes")
+    """ENCE and cv, before and after both recalibrations."""
+    study.item("table 1", "Before and after recalibration, for four outputs", SYNTHETIC, status=ANALOGUE)
+    ence, cv = ({stage: of_outputs(reports, stage, key) for stage in STAGES} for key in ("ence", "cv"))
     for stage, name in STAGES.items():
-        for place, key in enumerate(("ence", "cv")):
-            values = of_outputs(reports, stage, key)
-            for output, column in zip(OUTPUTS, values.T, strict=True):
-                study.repeats("table 1", output, f"{name}: {key}", column, TABLE_1[output][stage][place])
-    ence = {stage: of_outputs(reports, stage, "ence") for stage in STAGES}
-    medians = "; ".join(
-        f"{output} {', '.join(f'{np.median(ence[stage][:, place]):.3f}' for stage in STAGES)}"
+        for place, output in enumerate(OUTPUTS):
+            printed = TABLE_1[output][stage]
+            study.repeats(output, f"{name}: ence", ence[stage][:, place], printed[0])
+            study.repeats(output, f"{name}: cv", cv[stage][:, place], printed[1])
+    told = "; ".join(
+        f"{output} {', '.join(f'{np.median(of[:, place]):.3f}' for of in ence.values())}"
         for place, output in enumerate(OUTPUTS)
     )
     study.finding(
         "Both recalibrations improve the ENCE of every output considerably",
         np.all(np.maximum(ence[SCALING], ence[ISOTONIC]) < 0.8 * ence["before"], axis=1),
-        f"before, std scaling, interval method: {medians}",
+        f"before, std scaling, interval method: {told}",
     )
+    apart = np.abs(ence[SCALING] - ence[ISOTONIC])
     study.finding(
         "One factor does as well as the interval method (ENCE within 0.02)",
-        np.all(np.abs(ence[SCALING] - ence[ISOTONIC]) < 0.02, axis=1),
-        f"{SAME}. Largest difference of ENCE here "
-        f"{over_seeds(np.max(np.abs(ence[SCALING] - ence[ISOTONIC]), axis=1), '.4f')}",
+        np.all(apart < 0.02, axis=1),
+        f"{SAME}. Largest difference of ENCE here {over_seeds(np.max(apart, axis=1), '.4f')}",
     )
-    cv = {stage: of_outputs(reports, stage, "cv") for stage in STAGES}
     study.finding(
         "Std scaling leaves the coefficient of variation of every output as it is",
         np.all(np.abs(cv[SCALING] / cv["before"] - 1) < 1e-12, axis=1),
         "it does not depend on a factor",
     )
-    factors = {
-        method: np.asarray([[factor(one[output], method) for output in OUTPUTS] for one in reports])
+    scaling, interval = (
+        np.asarray([[factor(one[output], method) for output in OUTPUTS] for one in reports])
         for method in (SCALING, ISOTONIC)
-    }
+    )
     study.finding(
         "Overconfident predictions are scaled by a factor above 1",
-        np.all(factors[SCALING] > 1, axis=1),
-        f"factors {', '.join(f'{x:.3f}' for x in np.median(factors[SCALING], axis=0))} (paper: 1.1 to 1.2)",
+        np.all(scaling > 1, axis=1),
+        f"factors {', '.join(f'{x:.3f}' for x in np.median(scaling, axis=0))} (paper: 1.1 to 1.2)",
     )
-    apart = np.max(np.abs(factors[ISOTONIC] / factors[SCALING] - 1), axis=1)
+    apart = np.max(np.abs(interval / scaling - 1), axis=1)
     study.diagnostic(
         "Both methods multiply every standard deviation by nearly the same factor (within 5 %)",
         np.all(apart < 0.05),
@@ -519,33 +477,28 @@ def table_1(study: Study, reports: Sequence[Reports]) -> None:
 
 
 def figure_3(study: Study, reports: Sequence[Reports]) -> None:
-    """Random standard deviations of one output look calibrated after the interval method.
-
-    Standard deviations drawn from U[.05, .5], whatever the input.
-    """
-    study.item("figure 3", figure_3, status=ANALOGUE, note="a synthetic output for KITTI's t_x")
+    """Standard deviations drawn from U[.05, .5], whatever the input."""
+    title = "Random standard deviations of one output look calibrated after the interval method"
+    study.item("figure 3", title, "a synthetic output for KITTI's t_x", status=ANALOGUE)
     figure, (ax,) = panels(1, 1, width=4.2, height=4.0)
-    report = reports[0]["t_x"]
-    curves = {STAGES[stage]: after(report, stage)[1]["calibration"] for stage in ("before", ISOTONIC)}
-    calibration_lines(ax, curves)
+    stages = {STAGES[stage]: after(reports[0]["t_x"], stage)[1] for stage in ("before", ISOTONIC)}
+    calibration_lines(ax, {name: curves["calibration"] for name, curves in stages.items()})
     study.figure(
-        "figure 3",
-        figure,
-        "After the interval method observed and expected shares are the same at every level.",
+        figure, "After the interval method observed and expected shares are the same at every level."
     )
     error = of_outputs(reports, ISOTONIC, "calibration_error")[:, 0]
-    study.repeats("figure 3", "t_x, random std, interval method", "calibration_error", error)
+    study.repeats("t_x, random std, interval method", "calibration_error", error)
     study.finding(
-        "The interval method calibrates random standard deviations of t_x almost perfectly, by its own "
-        "definition",
+        "The interval method calibrates random standard deviations of t_x almost perfectly, by its own definition",
         error < NOTHING,
         f"calibration_error {over_seeds(error, '.1e')}",
     )
 
 
 def figure_6(study: Study, reports: Sequence[Reports]) -> None:
-    """Random standard deviations of four outputs before and after std scaling."""
-    study.item("figure 6", figure_6, status=ANALOGUE, note="synthetic outputs for KITTI's boxes")
+    """Standard deviations drawn as for figure 3."""
+    title = "Random standard deviations of four outputs before and after std scaling"
+    study.item("figure 6", title, SYNTHETIC, status=ANALOGUE)
     figure, axes = panels(2, len(OUTPUTS), width=3.1, height=3.1)
     for row, stage in enumerate(("before", SCALING)):
         ence = of_outputs(reports, stage, "ence")
@@ -553,9 +506,9 @@ def figure_6(study: Study, reports: Sequence[Reports]) -> None:
             scores, curves = after(reports[0][output], stage)
             title = f"{output}, {STAGES[stage]}: ENCE {scores['ence']:.2f}"
             reliability_lines(axes[row * len(OUTPUTS) + place], {"": curves["reliability"]}, title)
-            study.repeats("figure 6", output, f"{STAGES[stage]}: ence", ence[:, place])
+            study.repeats(output, f"{STAGES[stage]}: ence", ence[:, place])
     study.figure(
-        "figure 6", figure, "Flat lines: the error does not depend on the standard deviation stated."
+        figure, "Flat lines, also after scaling: the error does not depend on the standard deviation stated."
     )
     scaled = of_outputs(reports, SCALING, "ence")
     study.finding(
@@ -581,8 +534,8 @@ def calibration_lines(ax: Axes, curves: Mapping[str, Curve], title: str = "") ->
     """Observed against expected shares."""
     panel(ax, title, "expected share", "observed share")
     reference(ax, [0, 1], [0, 1])
-    for (name, curve), color in zip(curves.items(), COLORS, strict=False):
-        line(ax, curve.columns["expected"], curve.columns["observed"], color=color, linewidth=1.8, label=name)
+    for (name, curve), look in zip(curves.items(), STYLES, strict=False):
+        line(ax, curve.columns["expected"], curve.columns["observed"], label=name, **look)
     legend(ax, loc="upper left")
 
 
@@ -590,9 +543,9 @@ def reliability_lines(ax: Axes, curves: Mapping[str, Curve], title: str = "") ->
     """RMSE against root mean variance."""
     panel(ax, title, "root mean variance", "RMSE")
     top = 0.0
-    for (name, curve), color in zip(curves.items(), COLORS, strict=False):
+    for (name, curve), look in zip(curves.items(), STYLES, strict=False):
         x, y = curve.columns["rmv"], curve.columns["rmse"]
-        line(ax, x, y, color=color, linewidth=1.8, marker="o", markersize=3, label=name or None)
+        line(ax, x, y, marker="o", markersize=3, label=name or None, **look)
         top = max(top, float(x.max()), float(y.max()))
     reference(ax, [0, top], [0, top])
     ax.set(xlim=(0, 1.05 * top), ylim=(0, 1.05 * top))

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from uq_tracking.curves.regression import merci_by_alpha, n_merci_by_alpha
 from uq_tracking.families import Gaussian, Laplace, Standard, Uniform
+from uq_tracking.figures.style import RANDOM, REFERENCE, legend_below, line
 from uq_tracking.npz import Arrays
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.verbs import evaluate
-from uq_tracking_papers.datasets import BIAS, Sample, cubic, cubic_with_outliers
+from uq_tracking_papers.datasets import OUTLIERS, Sample, cubic, cubic_with_outliers
+from uq_tracking_papers.datasets import RANGE as TRAINED
+from uq_tracking_papers.drawing import LOOKS, panel, panels, picture
 from uq_tracking_papers.networks import Bundle, Loss, Training, fit, positive_loss, squared_loss
 from uq_tracking_papers.scenes import BoolArray, Scene, Views, motorcycle, terrain, views
 from uq_tracking_papers.study import Better, FloatArray, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # --- the toy ---
 
 METHODS = ("Multi Inits", "Bagging", "Monte Carlo Dropout", "Multi Epochs")
 SCORES = ("quadratic_score", "log_score", "spherical_score", "crps", "merci", "n_merci", "mae")
 ALPHAS = np.arange(1, 101) / 100
+INLIERS = 0.85
+"""Share of the training samples without bias."""
 RANGES = {"test x in [-4, 4]": 4.0, "test x in [-6, 6]": 6.0}
 """Ranges of the test inputs: that of training, and the wider one of Hernandez-Lobato and Adams (2015), from whom the
 papers have the cubic."""
 CHOICE = "the range of the test inputs, which the papers do not state"
-NARROW, WIDE = RANGES
 SWEPT = ("quadratic_score", "nll", "spherical_score", "crps", "coverage_95", "merci")
 SIGMA = 10.0
 """Constant standard deviation, which the sweep multiplies by .1 ... 10."""
@@ -43,15 +53,6 @@ DENSITY_FLOOR = 1e-3
 """Added to the density inside the log. The papers' log scores never fall below -6.9 = log 0.001, even where the
 quadratic score implies a density of almost zero."""
 STD_FLOOR = 1e-3
-SET_UP = (
-    "The papers do not state the outliers' bias, the range of the test set, or how the networks are "
-    "trained. Here "
-    f"the bias is {BIAS:g}, x of the test set is uniform in [-4, 4], as in training, or in [-6, 6], and "
-    "one hidden "
-    f"layer of {HIDDEN} rectified linear units with dropout {DROPOUT:g} is trained for {EPOCHS} full-batch "
-    "steps of "
-    f"Adam (rate {RATE:g})."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,47 +155,85 @@ def _toy(study: Study, seed: int) -> Arrays:
 
 def _scores(y: FloatArray, one: Ensembles, part: slice) -> Arrays:
     """The scores of the methods trained on one set, on one test set."""
-    own, common, merci, n_merci = [], [], [], []
-    base, constant = one.base[part], np.empty(0)
+    arrays: dict[str, list[FloatArray]] = {}
+    base = one.base[part]
+    constant = np.empty(0)
     for method in METHODS:
         mean, std = one.outputs[method].mean(0)[part], one.std(method)[part]
-        shared = scored(y, base, std)
-        by_alpha = merci_by_alpha(_statistics(shared), Settings(), ALPHAS)
-        merci.append(by_alpha["merci"])
-        constant = by_alpha["constant"]
-        report = scored(y, mean, std)
-        curve = n_merci_by_alpha(_statistics(report), Settings(), ALPHAS)
-        defined = np.full(len(ALPHAS), np.nan)
-        defined[np.rint(100 * curve["alpha"]).astype(int) - 1] = curve["n_merci"]
-        n_merci.append(defined)
-        common.append(numbers(shared, y, base, std))
-        own.append(numbers(report, y, mean, std))
-    arrays = {"common": common, "own": own, "merci": merci, "n_merci": n_merci, "constant": constant}
-    return {name: np.asarray(values) for name, values in arrays.items()}
+        shared, own = (_scored(y, predicted, std) for predicted in (base, mean))
+        of_shared = merci_by_alpha(cast(Statistics, shared.statistics), Settings(), ALPHAS)
+        constant = of_shared["constant"]
+        curve = n_merci_by_alpha(cast(Statistics, own.statistics), Settings(), ALPHAS)
+        n_merci = np.full(len(ALPHAS), np.nan)
+        n_merci[np.rint(100 * curve["alpha"]).astype(int) - 1] = curve["n_merci"]
+        numbers = {"common": _numbers(shared, y, base, std), "own": _numbers(own, y, mean, std)}
+        for name, values in {**numbers, "merci": of_shared["merci"], "n_merci": n_merci}.items():
+            arrays.setdefault(name, []).append(values)
+    return {**{name: np.asarray(values) for name, values in arrays.items()}, "constant": constant}
 
 
-def scored(y: FloatArray, mean: FloatArray, std: FloatArray) -> Report:
+def _scored(y: FloatArray, mean: FloatArray, std: FloatArray) -> Report:
     """The report with the scores shown in the tables."""
     return evaluate(y, mean, std, metrics=[key for key in SCORES if key != "log_score"])
 
 
-def _statistics(report: Report) -> Statistics:
-    """Return the statistics of a report of arrays."""
-    if report.statistics is None:
-        raise TypeError("a report of arrays has statistics")
-    return report.statistics
-
-
-def numbers(report: Report, y: FloatArray, mean: FloatArray, std: FloatArray) -> list[float]:
+def _numbers(report: Report, y: FloatArray, mean: FloatArray, std: FloatArray) -> FloatArray:
     """The scores of the tables, NaN where undefined."""
-    scores = {**report.scores, "log_score": floored_log_score((y - mean) / std, std)}
-    return [scores.get(key, np.nan) for key in SCORES]
+    scores = {**report.scores, "log_score": floored_log_score(Gaussian(), (y - mean) / std, std)}
+    return np.asarray([scores.get(key, np.nan) for key in SCORES])
 
 
-def floored_log_score(z: FloatArray, std: FloatArray) -> float:
-    """Mean log of a Gaussian density plus `DENSITY_FLOOR`."""
-    density = np.exp(-0.5 * z**2) / (std * np.sqrt(2 * np.pi))
-    return float(np.mean(np.log(density + DENSITY_FLOOR)))
+def floored_log_score(family: Standard, z: FloatArray, std: FloatArray) -> float:
+    """Mean log of a density plus `DENSITY_FLOOR`."""
+    return float(np.mean(np.log(family.pdf(z) / std + DENSITY_FLOOR)))
+
+
+def by_range(values: FloatArray) -> dict[str, FloatArray]:
+    """Values (seeds, ranges, ...) by the range of the test inputs, (seeds, ...)."""
+    return {name: values[:, place] for place, name in enumerate(RANGES)}
+
+
+def toy_panels(study: Study, factor: float, top: float) -> Figure:
+    """Training points, and each method's mean with a band of so many standard deviations."""
+    at = np.linspace(-6, 6, 300)
+    found = ensembles(study, 0, 1, at)[0]
+    figure, axes = panels(2, 2, width=4.0)
+    for ax, method, (color, _) in zip(axes, METHODS, LOOKS, strict=False):
+        panel(ax, method, "x", "y")
+        mean, std = found.outputs[method].mean(0), factor * found.std(method)
+        ax.axvspan(*OUTLIERS, color="#EEEEEE", linewidth=0)
+        for end in TRAINED:
+            ax.axvline(end, color=REFERENCE, linewidth=0.8, linestyle=":")
+        ax.fill_between(at, mean - std, mean + std, color=color, alpha=0.25, linewidth=0)
+        line(ax, at, at**3, color=REFERENCE, linewidth=1.0, linestyle="--")
+        line(ax, at, mean, color=color)
+        line(ax, found.data.x, found.data.y, color=REFERENCE, linestyle="", marker="o", markersize=3.5)
+        ax.set(xlim=(-6, 6), ylim=(-top, top), xticks=range(-6, 7, 2))
+    return figure
+
+
+def by_percentile(
+    label: str,
+    curves: Mapping[str, FloatArray],
+    constant: Mapping[str, FloatArray],
+    oracle: Mapping[str, float],
+    top: float,
+    shaded: tuple[float, float] | None = None,
+) -> Figure:
+    """Curves (methods, alphas) by range of the test inputs, up to ``top`` times a constant's at 95 %."""
+    figure, axes = panels(1, 2, width=4.6, height=4.0)
+    for ax, name in zip(axes, RANGES, strict=True):
+        panel(ax, name, "share alpha of errors to cover", label)
+        if shaded:
+            ax.axvspan(*shaded, color="#EEEEEE", linewidth=0)
+        ax.axvline(INLIERS, color="#B22222", linewidth=1.0)
+        line(ax, ALPHAS, constant[name], color=RANDOM, linestyle=":", label="constant")
+        line(ax, [0, 1], [oracle[name]] * 2, color=REFERENCE, linestyle="--", linewidth=1.2, label="oracle")
+        for method, values, (color, dashes) in zip(METHODS, curves[name], LOOKS, strict=False):
+            line(ax, ALPHAS, values, color=color, linestyle=dashes, linewidth=1.8, label=method)
+        ax.set(xlim=(0.5, 1), ylim=(0, top * constant[name][94]))
+    legend_below(figure, axes[0])
+    return figure
 
 
 # --- the scene ---
@@ -211,24 +250,20 @@ RULES: Mapping[str, Better] = {
     "crps": "lower",
 }
 
+LABELS = {"merci": "MeRCI", "n_merci": "n-MeRCI"}
 LEARNED, HELD_OUT = "Learned Error", "Learned Error, held out"
 MAPPED = (*METHODS, "Multi Networks", LEARNED)
 EVERY = (*MAPPED, HELD_OUT)
-LEARNED_FROM = {"from training pixels": LEARNED, "from pixels held out": HELD_OUT}
+LEARNED_FROM = {
+    "from training pixels": [EVERY.index(name) for name in MAPPED],
+    "from pixels held out": [EVERY.index(HELD_OUT if name == LEARNED else name) for name in MAPPED],
+}
+"""Columns of `EVERY` that make the six methods, with one of the two ways to learn the error."""
 LEARNED_CHOICE = "the pixels from whose errors Learned Error learns, which the papers do not state"
+WHEEL, ENGINE = "front wheel", "engine"
+WINDOWS = {WHEEL: (0.45, 0.95, 0.05, 0.45), ENGINE: (0.3, 0.8, 0.4, 0.8)}
+"""Parts of the scene that stand for further images: first and last row and column, as shares."""
 ARCHITECTURES = ((64, 64), (128,), (32, 32, 32), (96, 32), (48, 48), (32, 64))
-COMMON = "one network"
-SCENE_SET_UP = (
-    "The paper's networks estimate depth from single images of NYU Depth v2. Here small networks complete "
-    "the depth "
-    "of the Middlebury motorcycle, of which 5 % of the pixels were measured, from the 8 nearest "
-    "measurements and the "
-    "colors of the image; each seed has its own measurements and networks. So the paper's numbers are of "
-    "other data, "
-    "and orders and signs can be compared. Learned Error learns, as far as the paper says, from the "
-    "errors on the "
-    "pixels on which the first network was trained."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,14 +308,18 @@ def estimates(study: Study) -> Estimates:
     )
 
 
+def training_pixels(scene: Scene, measured: BoolArray) -> tuple[FloatArray, FloatArray, float]:
+    """What networks see of the measured pixels (seeds, n, features), what they learn (seeds, n), and its scale."""
+    seen = [views(scene, one, one) for one in measured]
+    rest = np.stack([scene.target[one] - view.base for one, view in zip(measured, seen, strict=True)])
+    return np.stack([view.x for view in seen]), rest, float(rest.std())
+
+
 def completed(study: Study, scene: Scene) -> Arrays:
     """Train every method for every seed; ``measured``, ``base``, and means and stds of every pixel by method."""
     rng, seeds = np.random.default_rng([study.seed, 2]), study.few_seeds
     measured = np.stack([scene.measured(rng) for _ in range(seeds)])
-    seen = [views(scene, one, one) for one in measured]
-    x, base = np.stack([one.x for one in seen]), np.stack([one.base for one in seen])
-    rest = np.stack([scene.target[one] for one in measured]) - base
-    scale = float(rest.std())
+    x, rest, scale = training_pixels(scene, measured)
     members, training = study.pick(8, 6, 3), Training(study.pick(15, 12, 4), 64, 2e-3)
 
     def networks(each: int = 1, hidden: tuple[int, ...] = ARCHITECTURES[0]) -> Bundle:
@@ -348,8 +387,56 @@ def completed(study: Study, scene: Scene) -> Arrays:
     return {"measured": measured, **{name: np.stack(values) for name, values in found.items()}}
 
 
+CUT = 1e-4
+"""Metres; the least uncertainty where the output of Learned Error is cut."""
+ENDS = ("softplus", "cut at 0.1 mm", "exponential")
+"""How the output of Learned Error is kept positive, which the papers do not state."""
+
+
+def memorized(study: Study, found: Estimates) -> dict[str, FloatArray]:
+    """n-MeRCI (seeds,) of Learned Error for each of `ENDS`, in-sample, where the network memorized; and its errors.
+
+    Both networks see each training pixel 100 times, without dropout. "seen" and "unseen" (seeds,) are the mean errors
+    of the first on the pixels of which it learned, and on the others.
+    """
+    scene, measured = found.scene, found.measured
+    x, rest, scale = training_pixels(scene, measured)
+    training = Training(study.pick(100, 60, 4), 64, 2e-3)
+    watch = partial(study.progress, what=f"memorizing, {scene.name}")
+
+    def trained(wanted: FloatArray, loss: Loss, seed: int) -> Bundle:
+        networks = Bundle(len(measured), x.shape[-1], ARCHITECTURES[0], 1, seed=seed)
+        return fit(networks, x, wanted, loss, training, watch)
+
+    first = trained(rest / scale, squared_loss, 1)
+    errors = np.abs(rest / scale - first.predict(x)[..., 0])
+    wanted = errors, errors, np.log(np.maximum(errors, CUT))
+    losses = positive_loss, squared_loss, squared_loss
+    second = [trained(of, loss, 2) for of, loss in zip(wanted, losses, strict=True)]
+    scores: dict[str, list[float]] = {"seen": (scale * errors.mean(axis=1)).tolist()}
+    for seed, mask in enumerate(measured):
+        view = views(scene, mask, scene.known & ~mask)
+        y, own = scene.target[scene.known & ~mask], slice(seed, seed + 1)
+        mean = scale * first.part(own).predict(view.x)[0, :, 0] + view.base
+        raw = [networks.part(own).predict(view.x)[0, :, 0].astype(float) for networks in second]
+        stds = scale * np.logaddexp(0, raw[0]), np.maximum(scale * raw[1], CUT), scale * np.exp(raw[2])
+        for name, std in zip(ENDS, stds, strict=True):
+            report = evaluate(y, mean, std, metrics=["n_merci", "mae"])
+            scores.setdefault(name, []).append(report.scores["n_merci"])
+        scores.setdefault("unseen", []).append(report.scores["mae"])
+    return {name: np.asarray(values) for name, values in scores.items()}
+
+
 Window = tuple[slice, slice]
 WHOLE: Window = (slice(None), slice(None))
+
+
+def part_of(scene: Scene, name: str) -> Window:
+    """Rows and columns of one of the parts of a scene."""
+    rows, columns = scene.target.shape
+    top, bottom, left, right = WINDOWS[name]
+    down, across = (round(top * rows), round(bottom * rows)), (round(left * columns), round(right * columns))
+    return slice(*down), slice(*across)
 
 
 def scene_scores(study: Study, found: Estimates, window: Window, predictor: str) -> dict[str, FloatArray]:
@@ -357,36 +444,80 @@ def scene_scores(study: Study, found: Estimates, window: Window, predictor: str)
 
     Keys are "crps G" and the like, "merci", and (seeds,) the bounds "Oracle" and "Constant" of the common predictor.
     """
-    seeds = range(len(found.measured))
-    rows = [
-        _window_scores(found, seed, window, predictor)
-        for seed in study.progress(seeds, "scores of the scene")
-    ]
-    return {key: np.asarray([row[key] for row in rows]) for key in rows[0]}
+    arrays: dict[str, list[Any]] = {}
+    for seed in study.progress(range(len(found.measured)), "scores of the scene"):
+        target = found.target(seed)[window]
+        seen = np.isfinite(target)
+        y, base = target[seen], found.base[seed][window][seen]
+        columns: dict[str, list[float]] = {}
+        for method in EVERY:
+            mean = base if predictor == "common" else found.mean[method][seed][window][seen]
+            for key, value in _prior_scores(y, mean, found.std[method][seed][window][seen]).items():
+                columns.setdefault(key, []).append(value)
+        constant = evaluate(y, base, 1.0, metrics=["merci", "mae"]).scores
+        bounds = {"Oracle": constant["mae"], "Constant": constant["merci"]}
+        for key, values in {**columns, **bounds}.items():
+            arrays.setdefault(key, []).append(values)
+    return {key: np.asarray(values) for key, values in arrays.items()}
 
 
-def _window_scores(
-    found: Estimates, seed: int, window: Window, predictor: str
-) -> dict[str, list[float] | float]:
-    """The scores of one seed."""
-    target = found.target(seed)[window]
-    seen = np.isfinite(target)
-    y, base = target[seen], found.base[seed][window][seen]
-    columns: dict[str, list[float] | float] = {}
-    per_method = []
-    for method in EVERY:
-        mean = base if predictor == "common" else found.mean[method][seed][window][seen]
-        std = found.std[method][seed][window][seen]
-        keys = [f"{rule}{ending}" for rule in RULES if rule != "log_score" for ending, _ in PRIORS.values()]
-        scores = evaluate(y, mean, std, metrics=[*keys, "merci"]).scores
-        row = {"merci": scores["merci"]}
-        for prior, (ending, family) in PRIORS.items():
-            density = family().pdf((y - mean) / std) / std
-            row[f"log_score {prior}"] = float(np.mean(np.log(density + DENSITY_FLOOR)))
-            row |= {f"{rule} {prior}": scores[f"{rule}{ending}"] for rule in RULES if rule != "log_score"}
-        per_method.append(row)
-    for key in per_method[0]:
-        columns[key] = [row[key] for row in per_method]
-    columns["Oracle"] = float(np.abs(y - base).mean())
-    columns["Constant"] = evaluate(y, base, 1.0, metrics=["merci"]).scores["merci"]
-    return columns
+def _prior_scores(y: FloatArray, mean: FloatArray, std: FloatArray) -> dict[str, float]:
+    """Every rule under every prior, and MeRCI."""
+    rules = [rule for rule in RULES if rule != "log_score"]
+    keys = {f"{rule} {prior}": f"{rule}{ending}" for prior, (ending, _) in PRIORS.items() for rule in rules}
+    scores = evaluate(y, mean, std, metrics=[*keys.values(), "merci"]).scores
+    logs = {
+        f"log_score {prior}": floored_log_score(family(), (y - mean) / std, std)
+        for prior, (_, family) in PRIORS.items()
+    }
+    return {**{name: scores[key] for name, key in keys.items()}, **logs, "merci": scores["merci"]}
+
+
+def first(scores: FloatArray, better: Better, chosen: Sequence[int]) -> npt.NDArray[np.intp]:
+    """Which of the chosen methods is best, for each seed."""
+    sign = 1 if better == "lower" else -1
+    return np.asarray(np.argmin(sign * scores[:, chosen], axis=1), dtype=np.intp)
+
+
+def counted(places: Mapping[str, npt.NDArray[np.intp]], names: Sequence[str] = METHODS) -> str:
+    """How many seeds have each name, by variant, in words."""
+    found = []
+    for variant, of in places.items():
+        counts = {name: int(np.sum(of == place)) for place, name in enumerate(names)}
+        found.append(f"{variant}: " + ", ".join(f"{name} {count}" for name, count in counts.items() if count))
+    return "; ".join(found)
+
+
+def maps(
+    found: Estimates, seed: int, window: Window, key: str = "merci", wrong: float | FloatArray = 0.0
+) -> Figure:
+    """Image, prediction and error, and below the six rescaled uncertainties by a score, from the best to the worst.
+
+    What is added to the truth, if anything, is shown in place of the prediction.
+    """
+    scene = found.scene
+    truth = scene.target[window] + wrong
+    target, mean = found.target(seed)[window] + wrong, found.base[seed][window]
+    error = np.abs(truth - mean)
+    low, high = np.nanquantile(scene.target[window], [0.01, 0.99])
+    top = float(np.nanquantile(error, 0.98))
+    shown = []
+    for method in MAPPED:
+        std = found.std[method][seed][window]
+        scores = evaluate(target, mean, std, metrics=["merci", "n_merci", "spearman"]).scores
+        scaled = std * scores["merci"] / std[np.isfinite(target)].mean()
+        label = f"{method}: {LABELS[key]} {scores[key]:.2f}, rho {scores['spearman']:.2f}"
+        shown.append((scores[key], label, scaled))
+    image = scene.image[window] if scene.image.size else scene.target[window]
+    rows, columns = truth.shape
+    figure, axes = panels(3, 3, width=3.7, height=3.7 * rows / columns + 0.35)
+    picture(figure, axes[0], "image", image)
+    title, second = (
+        ("depth predicted [m]", mean) if np.ndim(wrong) == 0 else ("true depth, wrong in a patch [m]", truth)
+    )
+    picture(figure, axes[1], title, second, low, high)
+    picture(figure, axes[2], "ERROR [m]", error, 0, top, "inferno", bar=True)
+    ordered = sorted(shown, key=itemgetter(0))
+    for place, (ax, (_, label, values)) in enumerate(zip(axes[3:], ordered, strict=True)):
+        picture(figure, ax, label, values, 0, top, "inferno", bar=place % 3 == 2)
+    return figure

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from uq_tracking.tables import Cell
 from uq_tracking.tables.formats import templates
-from uq_tracking_papers.study import (
-    ABSENT,
-    DEPENDS,
-    FAILS,
-    HOLDS,
-    UNJUDGED,
-    VARIES,
-    Drawing,
-    Finding,
-    Item,
-    Row,
-    Section,
-)
+from uq_tracking_papers.study import DEPENDS, FAILS, HOLDS, UNJUDGED, VARIES, Finding, Item, Row, Section
 
 
 @dataclass(frozen=True)
@@ -84,76 +72,35 @@ def grid(item: Item, rows: Sequence[Row]) -> Grid | None:
         return None
     methods = tuple(dict.fromkeys(row.method for row in own))
     reported = dict.fromkeys(row.quantity for row in own)
-    quantities = (
-        *(key for key in item.better if key in reported),
-        *(key for key in reported if key not in item.better),
-    )
+    quantities = tuple(dict.fromkeys([*(key for key in item.better if key in reported), *reported]))
     entries: dict[str, dict[str, Entry | None]] = {method: dict.fromkeys(quantities) for method in methods}
     for quantity in quantities:
-        column = [row for row in own if row.quantity == quantity]
-        ours = _ranks(item, quantity, {row.method: row.ours for row in column})
-        theirs = _ranks(item, quantity, {row.method: row.paper_value for row in column})
-        for row in column:
-            interval = None if row.low is None or row.high is None else (row.low, row.high)
-            entries[row.method][quantity] = Entry(
-                _cell(row.ours, ours, row.method, interval), _cell(row.paper_value, theirs, row.method)
-            )
+        column = {row.method: row for row in own if row.quantity == quantity}
+        theirs = _cells(item, quantity, {name: row.paper_value for name, row in column.items()})
+        for name, cell in _cells(item, quantity, {name: row.ours for name, row in column.items()}).items():
+            low, high = column[name].low, column[name].high
+            interval = None if low is None or high is None else (low, high)
+            entries[name][quantity] = Entry(replace(cell, interval=interval), theirs[name])
     return Grid(methods, quantities, entries)
 
 
-def _cell(
-    value: float | None, ranks: dict[str, int], method: str, interval: tuple[float, float] | None = None
-) -> Cell:
-    worst = max(ranks.values(), default=None)
-    rank = ranks.get(method)
-    last = rank is not None and rank == worst and rank > 1
-    return Cell(value, interval=interval, rank=rank, worst_rank=worst, mark="worst" if last else None)
-
-
-def _ranks(item: Item, quantity: str, values: dict[str, float | None]) -> dict[str, int]:
-    """Rank of each method that is not a bound; equal values share the better rank."""
+def _cells(item: Item, quantity: str, values: dict[str, float | None]) -> dict[str, Cell]:
+    """Cells with the ranks of the methods that are no bounds; equal values share the better rank."""
     direction = item.better.get(quantity)
-    if direction is None:
-        return {}
-    sign = 1.0 if direction == "lower" else -1.0
+    sign = -1.0 if direction == "higher" else 1.0
     judged = {
         method: sign * value
         for method, value in values.items()
-        if value is not None and method not in item.bounds
+        if direction and value is not None and method not in item.bounds
     }
-    return {method: 1 + sum(other < value for other in judged.values()) for method, value in judged.items()}
-
-
-@dataclass(frozen=True)
-class Shown:
-    """An item with its table and drawings."""
-
-    item: Item
-    paragraphs: tuple[str, ...]
-    grid: Grid | None
-    drawings: tuple[Drawing, ...]
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """A paper and its results, item by item."""
-
-    key: str
-    paper: Paper
-    section: Section
-    shown: tuple[Shown, ...]
-
-
-def chapter(section: Section) -> Chapter:
-    """A section as shown on the page."""
-    shown = []
-    for item in section.items:
-        if item.status == ABSENT:
-            continue
-        drawings = tuple(drawing for drawing in section.drawings if drawing.item == item.name)
-        paragraphs = tuple(filter(None, item.text.split("\n\n")))
-        shown.append(Shown(item, paragraphs, grid(item, section.rows), drawings))
-    return Chapter(section.paper, PAPERS[section.paper], section, tuple(shown))
+    ranks = {method: 1 + sum(other < value for other in judged.values()) for method, value in judged.items()}
+    worst = max(ranks.values(), default=None)
+    found = {}
+    for method, value in values.items():
+        rank = ranks.get(method)
+        last = rank is not None and rank == worst and rank > 1
+        found[method] = Cell(value, rank=rank, worst_rank=worst, mark="worst" if last else None)
+    return found
 
 
 VERDICTS = {
@@ -177,6 +124,4 @@ def counts(finding: Finding) -> list[str]:
 def page(sections: Sequence[Section]) -> str:
     """The page of all sections; it loads only the figures beside it."""
     template = templates("uq_tracking_papers").get_template("page.html")
-    return template.render(
-        chapters=[chapter(section) for section in sections], verdicts=VERDICTS, counts=counts
-    )
+    return template.render(sections=sections, papers=PAPERS, verdicts=VERDICTS, counts=counts, grid=grid)

@@ -88,9 +88,8 @@ def reproduce(
             study = Study(key, folder, size, seed, address, bar if console.is_terminal else None)
             found[key] = section = _run(study)
             held = sum(finding.verdict == HOLDS for finding in section.findings)
-            console.print(
-                f"{key}: {held} of {len(section.findings)} claims hold, {section.about['seconds']:.0f} s"
-            )
+            seconds = section.about["seconds"]
+            console.print(f"{key}: {held} of {len(section.findings)} claims hold, {seconds:.0f} s")
             write(folder)
     return found
 
@@ -120,18 +119,20 @@ def _run(study: Study) -> Section:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):  # the arrays are small, so more threads cost more than they gain
-            import_module(PAPERS[study.paper].module).reproduce(study)
+            module = import_module(PAPERS[study.paper].module)
+            module.reproduce(study)
     except ModuleNotFoundError as error:
         raise BackendError(f"{study.paper} needs {error.name}; install it: {INSTALL}") from error
-    section = study.section(
-        {
-            "size": study.size,
-            "seed": study.seed,
-            "date": datetime.now(timezone.utc).date().isoformat(),
-            "versions": versions(),
-            "seconds": round(time.perf_counter() - start, 1),
-        }
-    )
+    paragraphs = (module.__doc__ or "").split("\n\n")[1:]
+    section = study.section
+    section.about = {
+        "size": study.size,
+        "seed": study.seed,
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "versions": versions(),
+        "seconds": round(time.perf_counter() - start, 1),
+        "set_up": [" ".join(paragraph.split()) for paragraph in paragraphs],
+    }
     place = study.folder / "papers"
     place.mkdir(exist_ok=True)
     _write_json(place / f"{study.paper}.json", section.to_dict())
@@ -179,15 +180,9 @@ def write(folder: Path) -> None:
         for name in ("rows", "findings", "diagnostics")
     }
     numbers["items"] = [
-        {
-            "paper": section.paper,
-            "item": item.name,
-            "title": item.title,
-            "status": item.status,
-            "note": item.note,
-        }
-        for section in sections
-        for item in section.items
+        {"paper": of.paper, "item": item.name, "title": item.title, "status": item.status, "note": item.note}
+        for of in sections
+        for item in of.items
     ]
     _write_json(folder / NUMBERS_FILE, numbers)
     (folder / PAGE_FILE).write_text(page(sections), encoding="utf-8")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -18,6 +17,7 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.log import log
+from uq_tracking.verbs import evaluate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,11 +151,9 @@ class Item:
         Whether the paper's experiment was repeated, one like it on other data, or none.
     note : str
         What the status means here, in a few words.
-    text : str
-        What was done, and where and why it differs from the paper; paragraphs are separated by an empty line.
     better : dict of {"lower", "higher"}
         Quantities that rank the methods.
-    bounds : tuple of str
+    bounds : list of str
         Methods that are bounds, which are not ranked.
     """
 
@@ -163,9 +161,8 @@ class Item:
     title: str
     status: str = REPRODUCED
     note: str = ""
-    text: str = ""
     better: Mapping[str, Better] = field(default_factory=dict)
-    bounds: tuple[str, ...] = ()
+    bounds: Sequence[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -177,17 +174,17 @@ class Drawing:
     caption: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Section:
     """All results for one paper; ``about`` has size, seed, date, versions and seconds."""
 
     paper: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    items: tuple[Item, ...] = ()
-    rows: tuple[Row, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    drawings: tuple[Drawing, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
+    items: list[Item] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    drawings: list[Drawing] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -198,18 +195,20 @@ class Section:
         """Inverse of ``to_dict``."""
         return cls(
             values["paper"],
-            dict(values["about"]),
-            tuple(Item(**{**item, "bounds": tuple(item["bounds"])}) for item in values["items"]),
-            tuple(Row(**row) for row in values["rows"]),
-            tuple(Finding.from_dict(finding) for finding in values["findings"]),
-            tuple(Drawing(**drawing) for drawing in values["drawings"]),
-            tuple(Diagnostic(**diagnostic) for diagnostic in values["diagnostics"]),
+            values["about"],
+            [Item(**item) for item in values["items"]],
+            [Row(**row) for row in values["rows"]],
+            [Finding.from_dict(finding) for finding in values["findings"]],
+            [Drawing(**drawing) for drawing in values["drawings"]],
+            [Diagnostic(**diagnostic) for diagnostic in values["diagnostics"]],
         )
 
 
 @dataclass(eq=False)
 class Study:
     """One paper's reproduction while it runs.
+
+    Rows, figures and findings belong to the item that was started last.
 
     Attributes
     ----------
@@ -223,6 +222,8 @@ class Study:
         Random seed.
     address : str
         Where the paper's runs are logged.
+    section : Section
+        What was reported so far.
     """
 
     paper: str
@@ -231,16 +232,11 @@ class Study:
     seed: int = 0
     address: str = "dir:uq_runs"
     bar: Progress | None = None
-    _items: list[Item] = field(default_factory=list)
-    _rows: list[Row] = field(default_factory=list)
-    _findings: list[Finding] = field(default_factory=list)
-    _drawings: list[Drawing] = field(default_factory=list)
-    _diagnostics: list[Diagnostic] = field(default_factory=list)
+    section: Section = field(init=False)
+    _choice: str = ""
 
-    @property
-    def quick(self) -> bool:
-        """True if less than the paper's own effort is requested."""
-        return self.size != "full"
+    def __post_init__(self) -> None:
+        self.section = Section(self.paper)
 
     def pick(self, full: T, quick: T, test: T | None = None) -> T:
         """The value for the size; without one for tests, that of ``quick``."""
@@ -264,37 +260,28 @@ class Study:
     def item(
         self,
         name: str,
-        about: Callable[..., Any] | str,
+        title: str,
+        note: str = "as stated",
         *,
         status: str = REPRODUCED,
-        note: str = "",
         better: Mapping[str, Better] | None = None,
         bounds: Sequence[str] = (),
-        **values: object,
+        choice: str = "",
     ) -> None:
-        """Start a table or figure of the paper.
+        """Start a table or figure of the paper; ``choice`` is what distinguishes the variants of its claims."""
+        self.section.items.append(Item(name, title, status, note, dict(better or {}), list(bounds)))
+        self._choice = choice
 
-        ``about``, the function that makes it or a text like its docstring, is what the page says: a title, then
-        paragraphs, in which ``values`` fill the braces.
-        """
-        text = about if isinstance(about, str) else getdoc(about) or ""
-        title, _, rest = (text.format(**values) if values else text).partition("\n")
-        paragraphs = (" ".join(part.split()) for part in rest.split("\n\n"))
-        self._items.append(
-            Item(
-                name,
-                title.rstrip("."),
-                status,
-                note,
-                "\n\n".join(filter(None, paragraphs)),
-                dict(better or {}),
-                tuple(bounds),
-            )
-        )
+    def absent(self, name: str, title: str, why: str) -> None:
+        """List a table or figure of the paper that has no counterpart here."""
+        self.section.items.append(Item(name, title, ABSENT, why))
+
+    @property
+    def _item(self) -> str:
+        return self.section.items[-1].name
 
     def row(
         self,
-        item: str,
         method: str,
         quantity: str,
         ours: float | None,
@@ -305,56 +292,60 @@ class Study:
         """Report one number; arguments as for `Row`. Non-finite values count as undefined."""
         numbers = (ours, paper_value, low, high)
         kept = (None if x is None or not np.isfinite(x) else float(x) for x in numbers)
-        self._rows.append(Row(item, method, quantity, *kept))
+        self.section.rows.append(Row(self._item, method, quantity, *kept))
 
     def repeats(
-        self, item: str, method: str, quantity: str, values: npt.ArrayLike, paper_value: float | None = None
+        self, method: str, quantity: str, values: npt.ArrayLike, paper_value: float | None = None
     ) -> None:
         """Report the median of repeats, with their 5 % and 95 % quantiles; undefined ones are left out."""
         found = np.asarray(values, dtype=float).ravel()
         found = found[np.isfinite(found)]
         low, middle, high = np.quantile(found, [0.05, 0.5, 0.95]).tolist() if len(found) else (None,) * 3
-        self.row(item, method, quantity, middle, paper_value, low, high)
+        self.row(method, quantity, middle, paper_value, low, high)
 
-    def absent(self, name: str, title: str, why: str) -> None:
-        """List a table or figure of the paper that has no counterpart here."""
-        self._items.append(Item(name, title, ABSENT, why))
-
-    def finding(
-        self, claim: str, outcomes: Outcomes | npt.ArrayLike, evidence: str, *, choice: str = ""
-    ) -> None:
+    def finding(self, claim: str, outcomes: Outcomes | npt.ArrayLike, evidence: str) -> None:
         """Report whether a claim was true with each seed, under each variant if there are several."""
         variants = outcomes if isinstance(outcomes, Mapping) else {"": outcomes}
-        self._findings.append(Finding.of(claim, variants, evidence, choice))
+        choice = self._choice if len(variants) > 1 else ""
+        self.section.findings.append(Finding.of(claim, variants, evidence, choice))
 
     def cannot_judge(self, claim: str, why: str) -> None:
         """List a claim that cannot be judged here."""
-        self._findings.append(Finding(claim, UNJUDGED, None, 0, {}, why))
+        self.section.findings.append(Finding(claim, UNJUDGED, None, 0, {}, why))
 
     def diagnostic(self, statement: str, holds: object, evidence: str) -> None:
         """Report a check of our own."""
-        self._diagnostics.append(Diagnostic(statement, bool(holds), evidence))
+        self.section.diagnostics.append(Diagnostic(statement, bool(holds), evidence))
 
-    def figure(self, item: str, figure: Figure, caption: str = "") -> None:
-        """Save a drawing of an item as ``figures/PAPER-ITEM.png`` beside the page."""
+    def figure(self, figure: Figure, caption: str) -> None:
+        """Save a drawing of the item as ``figures/PAPER-ITEM.png`` beside the page."""
         place = self.folder / "figures"
         place.mkdir(parents=True, exist_ok=True)
-        stem = "-".join(re.findall(r"\w+", f"{self.paper} {item}"))
-        number = sum(drawing.item == item for drawing in self._drawings)
+        stem = "-".join(re.findall(r"\w+", f"{self.paper} {self._item}"))
+        number = sum(drawing.item == self._item for drawing in self.section.drawings)
         file = f"{stem}-{number + 1}.png" if number else f"{stem}.png"
         if self.size == "test":
             figure.set_layout_engine("none")  # which takes most of the time
         figure.savefig(place / file, dpi=self.pick("figure", "figure", 50))
-        self._drawings.append(Drawing(item, f"figures/{file}", caption))
+        self.section.drawings.append(Drawing(self._item, f"figures/{file}", caption))
 
     def log(self, y_true: Any, y_pred: Any = None, y_std: Any = None, *, method: str, **options: Any) -> Any:
         """Call `uq_tracking.log` on the paper's runs; same arguments and return value."""
-        return log(y_true, y_pred, y_std, method=method, **self._destination(options))
+        tags = {TAG: self.paper, **options.pop("tags", {})}
+        to: Any = {
+            "run": self.address,
+            "strict": True,
+            "deadline": PATIENCE,
+            "predictions": False,
+            "tags": tags,
+        }
+        return log(y_true, y_pred, y_std, method=method, **{"figures": self.size != "test", **options, **to})
 
-    def _destination(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        tags = {TAG: self.paper, **options.get("tags", {})}
-        figures = {"figures": self.size != "test", "predictions": False}
-        return {"run": self.address, "strict": True, "deadline": PATIENCE, **figures, **options, "tags": tags}
+    def scored(self, *data: Any, method: str | None, metrics: Iterable[str], **options: Any) -> Any:
+        """Score by a few metrics; or, given a method's name, log the data, scored by every metric."""
+        if method is None:
+            return evaluate(*data, metrics=list(metrics), **options)
+        return self.log(*data, method=method, **options)
 
     def cached(self, key: str, compute: Callable[[], Mapping[str, Any]], *, of: str | None = None) -> Arrays:
         """Arrays by name, computed once: a later run of the same size, seed and version reads them.
@@ -393,12 +384,6 @@ class Study:
         finally:
             self.bar.remove_task(task)
 
-    def section(self, about: Mapping[str, Any]) -> Section:
-        """Everything reported."""
-        items, rows, findings = tuple(self._items), tuple(self._rows), tuple(self._findings)
-        drawings, diagnostics = tuple(self._drawings), tuple(self._diagnostics)
-        return Section(self.paper, dict(about), items, rows, findings, drawings, diagnostics)
-
 
 def told(values: Mapping[str, float], form: str = ".3g", joint: str = ", ") -> str:
     """Numbers by name, for a sentence.
@@ -417,6 +402,24 @@ def over_seeds(values: npt.ArrayLike, form: str = ".3g") -> str:
     """
     found = np.asarray(values, dtype=float)
     return f"{np.nanmedian(found):{form}} ({np.nanmin(found):{form}} to {np.nanmax(found):{form}})"
+
+
+def each_over_seeds(values: Mapping[str, npt.ArrayLike], form: str = ".3g") -> str:
+    """The median and the range over seeds by name, for a sentence.
+
+    >>> each_over_seeds({"a": [1.0, 2.0, 4.0], "b": [3.0]})
+    'a: 2 (1 to 4); b: 3 (3 to 3)'
+    """
+    return "; ".join(f"{name}: {over_seeds(of, form)}" for name, of in values.items())
+
+
+def medians(values: Mapping[str, FloatArray | Sequence[float]], form: str = ".3g") -> str:
+    """Medians over seeds by name, for a sentence.
+
+    >>> medians({"a": [1.0, 2.0, 4.0], "b": [3.0]})
+    'a 2, b 3'
+    """
+    return told({name: float(np.nanmedian(of)) for name, of in values.items()}, form)
 
 
 def order(values: Mapping[str, float], better: Better = "lower") -> list[str]:

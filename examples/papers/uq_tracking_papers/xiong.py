@@ -1,4 +1,17 @@
-"""Xiong et al. (2024): four metrics on four kinds of uncertainty, and on test sets of growing size."""
+"""Xiong et al. (2024): four metrics on four kinds of uncertainty, and on test sets of growing size.
+
+Deep ensemble of five Gaussian networks, once as the normal distribution of its moments (as in the paper) and once
+as the mixture that it is; energy-based regression, whose normalizer is summed over a grid of y. The paper states
+neither the size of its training and test sets nor how the true distribution predicts. Networks here have three
+hidden layers of 64 and 48 units (the paper: five and nine of 256). Each seed has its own training set, networks and
+test set. For figure 4 the ensemble, a function of one input, is interpolated between 2001 values of it.
+
+The paper's advice: calibration error means something on its own and is steadiest on small test sets, but needs a
+distribution and does not say how wrong predictions can be. AUSE finds the large errors whatever the scale, but has
+no bound, and the truth need not have the lowest. NLL sees calibration and sharpness at once and is lowest, in
+expectation, at the truth, but needs the most samples and a model to compare with. Against Spearman's correlation it
+advises.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +26,19 @@ from scipy.stats import norm, spearmanr
 
 import uq_tracking as uq
 from uq_tracking.evaluation.subsets import iid_stability
-from uq_tracking.figures.style import MODEL, ORACLE, RANDOM, legend, line, new_figure, reference, style_axes
+from uq_tracking.figures.style import MODEL, ORACLE, RANDOM, SMALL, legend, line, reference
 from uq_tracking.inputs import Predictions
 from uq_tracking_papers.datasets import DATASETS, Conditional
+from uq_tracking_papers.drawing import panel, panels
 from uq_tracking_papers.networks import Bundle, Effort, Energy, Training, fit, gaussian_loss, moments
-from uq_tracking_papers.study import FloatArray, Study, over_seeds, told
+from uq_tracking_papers.study import Better, FloatArray, Study, each_over_seeds, medians, over_seeds, told
 
 Columns = Mapping[str, npt.NDArray[np.generic]]
 """Scores by key, and the columns of a curve."""
 Draw = Callable[[int, np.random.Generator], Predictions]
 """Predictions for new samples, in the form that `iid_stability` expects."""
 
+HOMO, HETERO = "homoscedastic", "heteroscedastic"
 MEMBERS = 5
 ENSEMBLE, MIXTURE, ENERGY, TRUTH = "Ensemble", "Ensemble as a mixture", "EBR", "True dist."
 MODE = "True dist., a mode predicts"
@@ -56,17 +71,6 @@ PRINTED = {
     },
 }
 """Tables I to IV."""
-SETUP = (
-    "Deep ensemble of five Gaussian networks, once as the normal distribution of its moments (as in the "
-    "paper) and "
-    "once as the mixture that it is; energy-based regression, whose normalizer is summed over a grid of "
-    "y. The paper "
-    "states neither the size of its training and test sets nor how the true distribution predicts. "
-    "Networks here "
-    "have three hidden layers of 64 and 48 units (the paper: five and nine of 256). Each seed has its own "
-    "training set, "
-    "networks and test set.\n\n"
-)
 STABLE = {
     "calibration_error": "calibration error",
     "ause_mae": "AUSE (MAE)",
@@ -83,40 +87,21 @@ CONVERGED, UNBIASED = 2**10, 2**6
 
 
 def reproduce(study: Study) -> None:
-    """Tables I to IV, figures 1 to 5 and the paper's advice."""
+    """Tables I to IV and figures 1 to 5."""
     study.absent("figure 1", "UQ metrics and regression metrics", "a sketch without numbers")
     models = {name: Models.trained(study, data) for name, data in DATASETS.items()}
     figures_2_and_3(study, models)
-    found = {
-        name: table(study, f"table {numeral}", models[name])
-        for numeral, name in zip(("I", "II", "III", "IV"), DATASETS, strict=True)
-    }
-    unimodal_findings(study, found)
-    multimodal_findings(study, found["multimodal"])
-    epistemic_findings(study, found["epistemic"])
-    figure_4(study, models["heteroscedastic"])
+    homoscedastic, heteroscedastic = (table(study, models[name]) for name in (HOMO, HETERO))
+    unimodal_findings(study, homoscedastic, heteroscedastic)
+    multimodal = table(study, models["multimodal"])
+    multimodal_findings(study, multimodal)
+    epistemic = table(study, models["epistemic"])
+    epistemic_findings(study, epistemic)
+    truth_checks(
+        study, dict(zip(DATASETS, (homoscedastic, heteroscedastic, multimodal, epistemic), strict=True))
+    )
+    figure_4(study, models[HETERO])
     figure_5(study, models)
-    truth_checks(study, found)
-    study.item("advice", advice, note="the paper's conclusions, in short")
-
-
-def advice() -> None:
-    """What the paper advises.
-
-    Calibration error: bounded, so a value means something on its own, and the steadiest on small test sets; but it
-    needs a predicted distribution, and does not say how wrong predictions can be.
-
-    AUSE: says how well the uncertainty finds the large errors, whatever its scale; but it has no bound, its value
-    depends on the errors, and the true distribution need not have the lowest.
-
-    NLL: sees calibration and sharpness at once and is lowest, in expectation, at the truth; but it needs the most
-    samples, and its value means nothing without a model to compare with.
-
-    Spearman's correlation: advised against; AUSE takes its place.
-
-    Where the uncertainty is to warn of large errors, AUSE is the better guide; where the distribution itself is used,
-    calibration error and NLL are.
-    """
 
 
 # --- models ---
@@ -241,39 +226,49 @@ def trained(study: Study, data: Conditional) -> dict[str, npt.ArrayLike]:
 
 
 def figures_2_and_3(study: Study, models: Mapping[str, Models]) -> None:
-    """The four data sets and what the models make of them.
-
-    Log density, dark where it is low; test targets as dots; the predicted mean of the ensemble and the predicted mode
-    of the energy-based model in white.
-    """
-    study.item("figures 2 and 3", figures_2_and_3, note="smaller networks")
-    figure = new_figure((11.0, 6.6))
-    panels = figure.subplots(3, 4)
+    """Log densities; the predicted mean of the ensemble and the predicted mode of the energy-based model."""
+    study.item("figures 2 and 3", "The four data sets and what the models make of them", "smaller networks")
+    figure, axes = panels(3, 4, width=2.75, height=2.3)
     for column, (name, one) in enumerate(models.items()):
         x, y = one["image_x"], one["image_y"]
-        means, stds = one.ensemble_at(0, x)
-        mean, spread = means.mean(axis=0), np.sqrt((stds**2).mean(axis=0) + means.var(axis=0))
+        mean, spread = moments_of(*one.ensemble_at(0, x))
         energy = one["image"]
         shown = {
-            "Ensemble": (log_mixture(y, mean[None], spread[None]), mean),
-            "EBR": (energy, y[energy.argmax(axis=1)]),
-            "True": (log_mixture(y, *one.data.components(x)), None),
+            "ensemble": (log_mixture(y, mean[None], spread[None]), mean),
+            "energy-based": (energy, y[energy.argmax(axis=1)]),
+            "truth": (log_mixture(y, *one.data.components(x)), None),
         }
         extent = (float(x[0]), float(x[-1]), float(y[0]), float(y[-1]))
-        panels[0, column].set_title(name, fontsize=12)
         for row, (title, (image, path)) in enumerate(shown.items()):
-            ax = style_axes(panels[row, column], "x" if row == 2 else "", "" if column else f"{title}: y")
+            ax = panel(
+                axes[4 * row + column], f"{name}: {title}", "x" if row == 2 else "", "" if column else "y"
+            )
             ax.grid(False)
+            ax.set_title(ax.get_title(), fontsize=SMALL)
             ax.imshow(
-                image.T, origin="lower", extent=extent, aspect="auto", vmin=-8, vmax=2, cmap="viridis",
+                image.T,
+                origin="lower",
+                extent=extent,
+                aspect="auto",
+                vmin=-8,
+                vmax=2,
                 interpolation="nearest",
-            )  # fmt: skip
+            )
             ax.plot(one["x"][0, :250], one["y"][0, :250], ".", color=DOTS, markersize=2, linestyle="")
             if path is not None:
-                dots = {"marker": ".", "markersize": 3, "linestyle": ""} if title == "EBR" else {}
+                dots = {"marker": ".", "markersize": 3, "linestyle": ""} if title == "energy-based" else {}
                 line(ax, x, path, **{"color": "white", "linewidth": 1.2, **dots})
             ax.set_ylim(extent[2], extent[3])
-    study.figure("figures 2 and 3", figure, "Only the energy-based model can have two branches.")
+    study.figure(
+        figure,
+        "Log density (bright: high), test targets (orange) and predictions (white): only the energy-based model "
+        "can have two branches, and neither model knows the gap of the epistemic data.",
+    )
+
+
+def moments_of(means: FloatArray, stds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of the mixture of members (members, n)."""
+    return means.mean(axis=0), np.sqrt((stds**2).mean(axis=0) + means.var(axis=0))
 
 
 def log_mixture(y: FloatArray, means: FloatArray, stds: FloatArray) -> FloatArray:
@@ -288,15 +283,14 @@ Scores = Mapping[str, Mapping[str, FloatArray]]
 """For each method and metric, the score with each seed."""
 
 
-def table(study: Study, item: str, models: Models) -> Scores:
-    """{data} data.
-
-    {setup}Medians over {seeds} seeds.
-    """
+def table(study: Study, models: Models) -> Scores:
+    """Rows of one data set."""
     name = models.data.name
+    better: dict[str, Better] = dict.fromkeys(QUANTITIES, "lower")
+    numeral = ("I", "II", "III", "IV")[list(DATASETS).index(name)]
     study.item(
-        item, table, note="smaller networks", better=dict.fromkeys(QUANTITIES, "lower"), bounds=(TRUTH, MODE),
-        data=name.capitalize(), setup=SETUP if item == "table I" else "", seeds=len(models.seeds),
+        f"table {numeral}", f"{name.capitalize()} data", "smaller networks", better=better, bounds=(TRUTH, MODE),
+        choice="how the true distribution predicts, which the paper does not state",
     )  # fmt: skip
     arrays = study.cached(f"scores-{name}", partial(scored, study, models))
     found: dict[str, dict[str, FloatArray]] = {}
@@ -304,7 +298,7 @@ def table(study: Study, item: str, models: Models) -> Scores:
         found[method] = {key: arrays[f"{method} {key}"] for key in QUANTITIES.values()}
         printed = PRINTED[name].get(method, (None, None, None))
         for (quantity, key), theirs in zip(QUANTITIES.items(), printed, strict=True):
-            study.repeats(item, method, quantity, found[method][key], theirs)
+            study.repeats(method, quantity, found[method][key], theirs)
     return found
 
 
@@ -313,37 +307,32 @@ def scored(study: Study, models: Models) -> dict[str, npt.ArrayLike]:
     found: dict[str, list[float]] = {}
     for seed in models.seeds:
         for method, predictions in models.predictions(seed).items():
-            if seed:
-                report = uq.evaluate(predictions, metrics=QUANTITIES.values())
-            else:
-                report = study.log(predictions, method=f"{models.data.name}, {method}")
+            name = None if seed else f"{models.data.name}, {method}"
+            report = study.scored(predictions, method=name, metrics=QUANTITIES.values())
             for key in QUANTITIES.values():
                 found.setdefault(f"{method} {key}", []).append(report.scores[key])
     return dict(found)
 
 
-def unimodal_findings(study: Study, found: Mapping[str, Scores]) -> None:
+def unimodal_findings(study: Study, homoscedastic: Scores, heteroscedastic: Scores) -> None:
     """Findings of tables I and II."""
-    constant = {name: found["homoscedastic"][name]["ause_mae"] for name in (ENSEMBLE, ENERGY, TRUTH)}
+    ause = {name: homoscedastic[name]["ause_mae"] for name in (ENSEMBLE, ENERGY, TRUTH)}
     study.finding(
         "With noise of one size AUSE finds a model better than the true distribution",
-        constant[TRUTH] > np.minimum(constant[ENSEMBLE], constant[ENERGY]),
-        f"{told({name: float(np.median(of)) for name, of in constant.items()}, '.4f')}; a constant "
-        "standard deviation has "
-        "0.5700 in expectation, ties being in random order",
+        ause[TRUTH] > np.minimum(ause[ENSEMBLE], ause[ENERGY]),
+        f"{medians(ause, '.4f')}; a constant standard deviation has 0.5700, ties being in random order",
     )
     near = {"ause_mae": 0.05, "calibration_error": 0.005, "nll": 0.1}
-    for name in ("homoscedastic", "heteroscedastic"):
-        apart = {key: np.abs(found[name][ENSEMBLE][key] - found[name][ENERGY][key]) for key in near}
+    for name, found in ((HOMO, homoscedastic), (HETERO, heteroscedastic)):
+        apart = {key: np.abs(found[ENSEMBLE][key] - found[ENERGY][key]) for key in near}
         study.finding(
             f"All metrics suggest that both models learn the {name} data about equally well (within 0.05, "
             "0.005, 0.1)",
             np.all([apart[key] < most for key, most in near.items()], axis=0),
-            "difference of the two models: "
-            + "; ".join(f"{key} {over_seeds(of)}" for key, of in apart.items()),
+            f"difference of the two models: {each_over_seeds(apart)}",
         )
-    nll = {name: found["heteroscedastic"][name]["nll"] for name in (ENSEMBLE, ENERGY, TRUTH)}
-    middle = told({name: float(np.median(of)) for name, of in nll.items()}, ".3f")
+    nll = {name: heteroscedastic[name]["nll"] for name in (ENSEMBLE, ENERGY, TRUTH)}
+    middle = medians(nll, ".3f")
     study.finding(
         "On heteroscedastic data the true distribution has the best NLL",
         nll[TRUTH] < np.minimum(nll[ENSEMBLE], nll[ENERGY]),
@@ -381,7 +370,6 @@ def multimodal_findings(study: Study, found: Scores) -> None:
         f"AUSE {over_seeds(ensemble['ause_mae'])}; the truth's {over_seeds(mode['ause_mae'])} where one of "
         "its modes "
         f"predicts, {over_seeds(truth['ause_mae'])} where its mean does",
-        choice="how the true distribution predicts, which the paper does not state",
     )
     share = (ensemble["nll"] - energy["nll"]) / lost
     study.finding(
@@ -503,44 +491,39 @@ def nll_moments(data: Conditional, points: int = 20_001) -> tuple[float, float]:
 
 
 def figure_4(study: Study, models: Models) -> None:
-    """Metrics against the size of the test set.
-
-    The ensemble on heteroscedastic data. (a) One set of {most:,} samples, of which the first 8, 16 ... are scored.
-    (b) {repeats} independent sets of each size: their mean, and a band of one standard deviation;
-    uq_tracking.iid_stability makes it. The ensemble is a function of one input and is interpolated between 2001
-    values of it. The last column is the p-value that scipy.stats.spearmanr returns beside the correlation.
-    """
+    """(a) Growing parts of one set; (b) independent sets of each size, by uq_tracking.iid_stability."""
     largest, repeats = study.pick((16, 30), (13, 20), (11, 16))
     growing_sizes = [2**k for k in range(3, largest + 1)]
     sizes = [2**k for k in range(3, min(13, largest) + 1)]
-    study.item("figure 4", figure_4, note="(b) up to 2^13 samples", most=growing_sizes[-1], repeats=repeats)
+    study.item(
+        "figure 4", "Metrics against the size of the test set", f"(b) {repeats} sets of up to 2^13 samples",
+        choice="which of the two numbers that scipy.stats.spearmanr returns is meant",
+    )  # fmt: skip
     growing = study.cached("growing", lambda: growing_set(study, models, growing_sizes))
     found = [
         study.cached(f"independent-{seed}", partial(independent_sets, study, models, seed, sizes, repeats))
         for seed in models.seeds
     ]
     shown = {**STABLE, P_VALUE: "Spearman's p-value"}
-    figure = new_figure((13.0, 5.6))
-    for (top, bottom), (key, label) in zip(figure.subplots(2, len(shown)).T, shown.items(), strict=True):
+    figure, axes = panels(2, len(shown), width=2.6, height=2.8)
+    for top, bottom, (key, label) in zip(axes, axes[len(shown) :], shown.items(), strict=False):
         for ax, part in ((top, "a"), (bottom, "b")):
-            style_axes(ax, "Samples", "")
+            panel(ax, f"({part}) {label}", "samples", "")
+            ax.set_title(ax.get_title(), fontsize=SMALL)
             ax.set_xscale("log", base=2)
-            ax.set_title(f"({part}) {label}", fontsize=11)
+            ax.axhline(0, color=RANDOM, linestyle=":", linewidth=1.2)
         line(top, growing["samples"], growing[key], marker="o", markersize=4, linewidth=1.6)
         mean, spread = (found[0][f"{key} {what}"].astype(float) for what in ("mean", "spread"))
         bottom.fill_between(sizes, mean - spread, mean + spread, color=MODEL, alpha=0.2, linewidth=0)
         line(bottom, sizes, mean, marker="o", markersize=4, linewidth=1.6)
-        if key in ("spearman", P_VALUE):
-            for ax in (top, bottom):
-                ax.axhline(0, color=RANDOM, linestyle=":", linewidth=1.2)
         for place in (0, 3, -1):
             for what in ("mean", "spread"):
                 values = [one[f"{key} {what}"][place] for one in found]
-                study.repeats("figure 4", key, f"{what}, {sizes[place]:,} samples", values)
+                study.repeats(key, f"{what}, {sizes[place]:,} samples", values)
     study.figure(
-        "figure 4",
         figure,
-        "Each panel has its own scale; dotted: 0. The p-value converges to 0, the correlation does not.",
+        "(a) One test set as it grows, (b) mean and one standard deviation of independent sets, each panel on its "
+        "own scale (dotted: 0): calibration error settles first; the p-value tends to 0, its correlation not.",
     )
     stability_findings(study, found)
 
@@ -595,23 +578,20 @@ def settled(columns: Columns, key: str) -> float:
 def stability_findings(study: Study, found: Sequence[Columns]) -> None:
     """Findings of figure 4."""
     sizes = found[0]["samples"].astype(int).tolist()
+
+    def at(key: str, what: str, size: int) -> FloatArray:
+        return np.array([columns[f"{key} {what}"][sizes.index(size)] for columns in found])
+
     first = {key: np.array([settled(columns, key) for columns in found]) for key in STABLE}
     told_first = (
         f"samples from which i.i.d. sets differ by at most {TOLERANCE} (one standard deviation), medians: "
-        + told({key: float(np.median(values)) for key, values in first.items()}, ",.0f")
+        f"{medians(first, ',.0f')}"
     )
+    large = [size for size in sizes if size >= UNBIASED]
     wide = {
-        key: np.array(
-            [
-                np.exp(
-                    np.mean(np.log(columns[f"{key} spread"][columns["samples"].astype(float) >= UNBIASED]))
-                )
-                for columns in found
-            ]
-        )
-        for key in STABLE
+        key: np.exp(np.mean([np.log(at(key, "spread", size)) for size in large], axis=0)) for key in STABLE
     }
-    error, ause, nll, spearman = (wide[key] for key in ("calibration_error", "ause_mae", "nll", "spearman"))
+    error, ause, nll, spearman = wide.values()
     study.finding(
         "Calibration error is the most stable metric",
         error < np.min([ause, nll, spearman], axis=0),
@@ -623,52 +603,36 @@ def stability_findings(study: Study, found: Sequence[Columns]) -> None:
     study.finding(
         "Spearman's correlation is the least stable of the four",
         spearman > np.max([error, ause, nll], axis=0),
-        "standard deviation between i.i.d. sets, geometric mean over sizes: "
-        + told({key: float(np.median(values)) for key, values in wide.items()}),
+        f"standard deviation between i.i.d. sets, geometric mean over sizes: {medians(wide)}",
     )
-
-    def at(key: str, what: str, size: int) -> FloatArray:
-        return np.array([columns[f"{key} {what}"][sizes.index(size)] for columns in found])
-
     rest = [key for key in STABLE if key != "spearman"]
     spread = {key: at(key, "spread", CONVERGED) for key in rest}
     study.finding(
         f"All metrics have converged beyond {CONVERGED:,} samples (one standard deviation of 0.05 at most)",
         np.all([of <= 0.05 for of in spread.values()], axis=0),
-        "standard deviation there: " + "; ".join(f"{key} {over_seeds(of)}" for key, of in spread.items()),
+        f"standard deviation there: {each_over_seeds(spread)}",
     )
     bias = {key: np.abs(at(key, "mean", UNBIASED) - at(key, "mean", sizes[-1])) for key in rest}
     chance = {key: 3 * at(key, "spread", UNBIASED) / np.sqrt(study.pick(30, 20, 16)) for key in rest}
     study.finding(
-        f"No metric has a meaningful bias beyond {UNBIASED} samples (0.02, or three standard errors of the "
-        "mean)",
+        f"No metric has a meaningful bias beyond {UNBIASED} samples (0.02, or three standard errors of the mean)",
         np.all([of <= np.maximum(0.02, chance[key]) for key, of in bias.items()], axis=0),
-        f"mean at {UNBIASED} less that at {sizes[-1]:,}: "
-        + "; ".join(f"{key} {over_seeds(of)}" for key, of in bias.items()),
+        f"mean at {UNBIASED} less that at {sizes[-1]:,}: {each_over_seeds(bias)}",
     )
     last = {name: at(key, "mean", sizes[-1]) for name, key in MEANINGS.items()}
-    path = {
-        size: float(np.median(at(P_VALUE, "mean", size))) for size in (8, 16, 32, 64, 128) if size in sizes
-    }
+    path = {size: float(np.median(at(P_VALUE, "mean", size))) for size in (8, 16, 32, 64, 128)}
     study.finding(
         "Spearman's correlation has a large value with small test sets and converges to 0",
         {name: np.abs(of) < 0.05 for name, of in last.items()},
-        f"at {sizes[-1]:,} samples the correlation is {over_seeds(last['the correlation'])} (the true "
-        "distribution has 0.537). "
-        "The p-value that scipy.stats.spearmanr returns beside it is "
-        f"{', '.join(f'{value:.3f}' for value in path.values())} "
-        f"at {', '.join(map(str, path))} samples: that is what the paper describes",
-        choice="which of the two numbers that scipy.stats.spearmanr returns is meant",
+        f"at {sizes[-1]:,} samples the correlation is {over_seeds(last['the correlation'])} (the true distribution "
+        f"has 0.537); scipy's p-value beside it is {', '.join(f'{value:.3f}' for value in path.values())} at "
+        f"{', '.join(map(str, path))} samples: that is what the paper describes",
     )
     relative = {key: at(key, "spread", sizes[-1]) / np.abs(at(key, "mean", sizes[-1])) for key in STABLE}
     study.diagnostic(
         "Calibration error is also the steadiest in proportion to its own value",
-        np.all(
-            relative["calibration_error"]
-            < np.min([relative[key] for key in STABLE if key != "calibration_error"], axis=0)
-        ),
-        f"standard deviation over mean at {sizes[-1]:,} samples: "
-        f"{told({key: float(np.median(of)) for key, of in relative.items()}, '.1%')}",
+        np.all(relative["calibration_error"] <= np.min(list(relative.values()), axis=0)),
+        f"standard deviation over mean at {sizes[-1]:,} samples: {medians(relative, '.1%')}",
     )
 
 
@@ -676,38 +640,33 @@ def stability_findings(study: Study, found: Sequence[Columns]) -> None:
 
 
 def figure_5(study: Study, models: Mapping[str, Models]) -> None:
-    """Sparsification of the ensemble.
-
-    With noise of one size the standard deviation says nothing of the error: the curve stays near the random one.
-    """
-    study.item("figure 5", figure_5, note="as stated")
-    figure = new_figure((9.0, 3.8))
-    away: dict[str, list[float]] = {}
-    for ax, name in zip(figure.subplots(1, 2), ("homoscedastic", "heteroscedastic"), strict=True):
-        reports = [
-            uq.evaluate(models[name].predictions(seed)[ENSEMBLE], metrics=["ause_mae"])
-            for seed in models[name].seeds
-        ]
+    """MAE of what is left."""
+    study.item("figure 5", "Sparsification of the ensemble")
+    figure, axes = panels(1, 2, width=4.5, height=3.8)
+    away: dict[str, FloatArray] = {}
+    for ax, name in zip(axes, (HOMO, HETERO), strict=True):
+        predictions = [models[name].predictions(seed)[ENSEMBLE] for seed in models[name].seeds]
+        reports = [uq.evaluate(one, metrics=["ause_mae"]) for one in predictions]
         ause = [report.scores["ause_mae"] for report in reports]
-        for report in reports:
-            curve = report.curves["sparsification_mae"].columns
-            away.setdefault(name, []).append(
-                float(np.abs(curve["model"][curve["fraction"] <= 0.8] - 1).max())
-            )
-        columns = reports[0].curves["sparsification_mae"].columns
-        style_axes(ax, "Share of most uncertain samples removed", "MAE of the rest / MAE of all")
-        ax.set_title(f"{name}, AUSE {ause[0]:.3f}", fontsize=12)
-        line(ax, columns["fraction"], columns["model"], label="ensemble")
-        line(ax, columns["fraction"], columns["oracle"], color=ORACLE, linestyle="--", label="oracle")
+        curves = [report.curves["sparsification_mae"].columns for report in reports]
+        away[name] = np.array([np.abs(of["model"][of["fraction"] <= 0.8] - 1).max() for of in curves])
+        panel(
+            ax,
+            f"{name}: AUSE {ause[0]:.3f}",
+            "share of most uncertain samples removed",
+            "MAE of the rest / of all",
+        )
+        line(ax, curves[0]["fraction"], curves[0]["model"], label="ensemble")
+        line(ax, curves[0]["fraction"], curves[0]["oracle"], color=ORACLE, linestyle="--", label="oracle")
         reference(ax, [0, 1], [1, 1], label="random order")
         legend(ax)
-        study.repeats("figure 5", name, "AUSE", ause)
-    study.figure("figure 5", figure, "The nearer to the oracle, the better the uncertainty sorts the errors.")
-    flat = np.asarray(away["homoscedastic"])
+        study.repeats(name, "AUSE", ause)
+    study.figure(
+        figure,
+        "The nearer to the oracle, the better the uncertainty sorts the errors: with noise of one size it cannot.",
+    )
     study.finding(
-        "With noise of one size the sparsification curve is nearly horizontal (within 0.15 until 80 % are "
-        "removed)",
-        flat < 0.15,
-        f"largest distance from 1: {over_seeds(flat, '.2f')}; {over_seeds(away['heteroscedastic'], '.2f')} "
-        "on heteroscedastic data",
+        "With noise of one size the sparsification curve is nearly horizontal (within 0.15 until 80 % are removed)",
+        away[HOMO] < 0.15,
+        f"largest distance from 1: {each_over_seeds(away, '.2f')}",
     )
