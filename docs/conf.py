@@ -54,7 +54,14 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "**/*.ipynb", "**/sg_execution_times.rst", "gallery/*.md5", "gallery/**/*.zip"]
+exclude_patterns = [
+    "_build",
+    "**/*.ipynb",
+    "sg_execution_times.rst",
+    "**/sg_execution_times.rst",
+    "gallery/*.md5",
+    "gallery/**/*.zip",
+]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"uq_tracking {release}"

@@ -13,6 +13,7 @@ compares samples of similar standard deviation, is not fooled::
 With ``--log``, both runs are logged to the active tracker, or to ./uq_runs.
 """
 
+# sphinx_gallery_thumbnail_path = 'images/papers/levi-figure-1.png'
 from __future__ import annotations
 
 import argparse

@@ -11,6 +11,7 @@ Maps of organs of random place and size, whose labels follow the first set; the 
 too often, as odds; the third states everything too sharply. Logs all three to MLflow, and writes organs.html.
 """
 
+# sphinx_gallery_thumbnail_path = 'images/classes/by-class.png'
 from __future__ import annotations
 
 import numpy as np

@@ -12,6 +12,7 @@ the east. Cells at the border, whose surroundings are unknown, have the ignore l
     python examples/gallery/segmentation.py [--to mlflow:segmentation]
 """
 
+# sphinx_gallery_thumbnail_path = 'images/classes/event-and-top-label.png'
 from __future__ import annotations
 
 import argparse

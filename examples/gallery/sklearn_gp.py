@@ -12,6 +12,7 @@ same errors::
 With ``--log``, each estimator is logged to the active tracker, or to ./uq_runs.
 """
 
+# sphinx_gallery_thumbnail_path = 'images/tasks/posteriors.png'
 from __future__ import annotations
 
 import argparse
