@@ -158,9 +158,9 @@ def evaluate(
     if is_lazy(forecast.y_true):
         return count_lazy(plan, forecast, given, outputs).report(plan)
     if outputs is None:
-        return plan.report(forecast.predictions(**given))
+        return plan.report(forecast.predictions(**given), narrow=True)
     parts = plan.split(forecast, outputs, given)
-    return Reports({name: own.report(data) for name, (own, data) in parts.items()})
+    return Reports({name: own.report(data, narrow=True) for name, (own, data) in parts.items()})
 
 
 def count_lazy(

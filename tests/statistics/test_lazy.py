@@ -121,3 +121,64 @@ def test_classes_too():
     report = uq.evaluate(labels, probs=probs, **options)
     labels[:], probs[:] = 0, 0.25
     assert everything(report) == everything(expected)
+
+
+def classes(n=3000):
+    probs = np.random.default_rng(0).dirichlet(np.ones(5), n)
+    return np.random.default_rng(1).integers(0, 5, n), probs
+
+
+OF_TOP = [
+    "accuracy",
+    "nll",
+    "ece",
+    "mce",
+    "ace",
+    "miou",
+    "mdice",
+    "aurc",
+    "failure_auroc",
+    "augrc",
+    "risk_at_80",
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_metrics_of_the_top_label_read_nothing_else(dtype, monkeypatch):
+    labels, probs = classes()
+    probs = probs.astype(dtype)
+    whole = uq.evaluate(labels, probs=probs).scores
+    monkeypatch.setattr("uq_tracking.inputs.forms.probabilities.whole_columns", None)
+    monkeypatch.setattr("uq_tracking.statistics.classes._Tally.add", None)
+    report = uq.evaluate(labels, probs=probs, metrics=OF_TOP)
+    assert report.scores == {key: whole[key] for key in OF_TOP}
+    stream = uq.Accumulator(metrics=OF_TOP)
+    for part in np.split(np.arange(len(labels)), 3):
+        stream.update(labels[part], probs=probs[part])
+    assert stream.compute().scores == pytest.approx(report.scores, abs=2e-3)
+    assert stream.compute().scores["ece"] == pytest.approx(whole["ece"], abs=2e-3)
+
+
+def test_what_was_not_read_is_undefined_with_the_reason():
+    report = uq.evaluate(*classes()[:1], probs=classes()[1], metrics=["ece"])
+    assert "metrics= asked for no more than the top label" in " ".join(report.verdict.caveats)
+    assert "sparsification_brier" not in report.curves
+    again = uq.evaluation.scoring.score(report.statistics)
+    assert again.scores["ece"] == report.scores["ece"]
+    for key in ("brier", "entropy_mean", "ause_brier"):
+        assert "only the top label" in again.undefined[key]
+    assert "metrics of the top label alone" in again.undefined["cwece"]
+
+
+@pytest.mark.parametrize(
+    "more", [{"metrics": ["ece", "brier"]}, {"metrics": ["ece"], "by": np.arange(3000) % 2}, {}]
+)
+def test_all_probabilities_are_read_where_something_needs_them(more):
+    labels, probs = classes()
+    assert "brier" in uq.evaluate(labels, probs=probs, **more).statistics.orders
+
+
+def test_a_call_that_logs_reads_all_that_its_verdict_needs(tmp_path):
+    labels, probs = classes()
+    report = uq.log(labels, probs=probs, metrics=["ece"], run=f"dir:{tmp_path}")
+    assert report.statistics.classes is not None

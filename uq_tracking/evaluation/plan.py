@@ -9,7 +9,7 @@ from typing import Any
 from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.parts import check_curves, with_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
-from uq_tracking.evaluation.scoring import score
+from uq_tracking.evaluation.scoring import narrowed, score
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inference.samples import Samples
 from uq_tracking.inputs.forecast import Forecast
@@ -57,25 +57,32 @@ class Plan:
             for name, (data, own) in parts.items()
         }
 
-    def report(self, data: Any, *, later: bool = False) -> Report:
-        """Return the report of predictions in memory; with ``later``, scores are computed when first accessed."""
+    def report(self, data: Any, *, later: bool = False, narrow: bool = False) -> Report:
+        """Return the report of predictions in memory; with ``later``, scores are computed when first accessed.
+
+        With ``narrow``, only what the chosen metrics need is read of the predictions, where less is much faster.
+        """
         task, options, settings = self.task, self.options, self.options.settings
         if settings.unit is None and data.unit is not None:
             settings = replace(settings, unit=data.unit)
         check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)
         chosen = select(task.name, options.metrics, given=inputs.given)
-        rows, layout = None, task.layout_for(data.facts)
+        if narrow and options.curves is None and options.calibration is None and options.by_target is None:
+            data = narrowed(data, chosen)
+        rows, kept, layout = None, None, task.layout_for(data.facts)
         by_class = not later or options.metrics is not None  # a step logs no table of classes
         if options.metrics is not None and wants_exact(data.n, options.statistics):
-            rows = kept_rows(data)  # for what is asked of the report later
-            statistics = build_statistics(layout, data, options.statistics, rows=rows, classes=by_class)
-            digest = data.digest_of(rows)
+            rows = kept = kept_rows(data)  # for what is asked of the report later
+            found = data.digest_of(rows)
         else:
             found = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
-            statistics = build_statistics(layout, data, options.statistics, classes=by_class)
-            digest = found()
-        samples = Samples.of(data, statistics, rows)
+            rows = data.rows() if wants_exact(data.n, options.statistics) else None
+        statistics = build_statistics(
+            layout, data, options.statistics, rows=rows, lazy=kept is not None, classes=by_class
+        )
+        digest = found if kept is not None else found()
+        samples = Samples.of(data, statistics, kept)
         is_part = samples is None or samples.total is not None
         report = score(
             statistics,

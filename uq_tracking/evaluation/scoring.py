@@ -79,6 +79,13 @@ class LaterReports(Mapping[str, Report]):
         return len(self.statistics)
 
 
+def narrowed(data: Any, chosen: Iterable[Metric]) -> Any:
+    """Return predictions without what the chosen metrics do not need, where reading less is much faster."""
+    if data.by is None and all(metric.of_top for metric in chosen):
+        return data.with_form(data.form.narrowed())
+    return data
+
+
 def score(
     statistics: Statistics,
     settings: Settings | None = None,

@@ -123,6 +123,8 @@ class ClassTests(Tests):
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""
         statistics = self.statistics
         loss = math.inf if statistics.sums["impossible"] else statistics.sums["log_loss"] / statistics.n
+        if "entropy" not in statistics.orders:
+            return loss, math.nan
         return loss, statistics.orders["entropy"].sum("entropy") / statistics.n
 
     def _of_event(self) -> Verdict:

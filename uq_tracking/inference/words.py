@@ -314,6 +314,8 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
     said = [f"The number of errors is not tested: {untested}."] if untested else []
     if not found.classes:
         held = "these statistics hold no sums by class; strata and runs of older versions lack them"
+        if "entropy" not in statistics.orders:
+            held = "metrics= asked for no more than the top label"
         if statistics.classes is not None:
             held = "there are too many groups and classes to keep"
         return [*said, f"Sharpness and classes are not tested: {held}."]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain, cycle
+from functools import lru_cache
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,12 @@ def _mixed(state: npt.NDArray[np.uint64], multiplier: int) -> npt.NDArray[np.uin
     return state
 
 
+@lru_cache(maxsize=8)
+def _factors(count: int) -> npt.NDArray[np.uint64]:
+    """Odd factors of the columns of a table: multiplied and added, they make one hash of a row."""
+    return _mixed(np.arange(1, count + 1, dtype=np.uint64), MULTIPLIERS[0]) | np.uint64(1)
+
+
 @dataclass(frozen=True)
 class Fingerprint:
     """Sums of the samples' hashes; 0 without samples."""
@@ -64,17 +71,23 @@ class Fingerprint:
     def of(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
         """Fingerprint of samples: target, forecast and weights, if any; arrays of shape (N,) or (N, C)."""
         result = cls()
-        for start in range(0, len(columns[0]), BLOCK):
-            result = result + cls._of_block(*(column[start : start + BLOCK] for column in columns))
+        widest = max((column[:1].size for column in columns), default=1)
+        step = min(BLOCK, max(8 * BLOCK // max(widest, 1), 1))
+        for start in range(0, len(columns[0]), step):
+            result = result + cls._of_block(*(column[start : start + step] for column in columns))
         return result
 
     @classmethod
     def _of_block(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         sums = []
-        single = chain.from_iterable(column.reshape(len(state), -1).T for column in columns)
-        for column, multiplier in zip(single, cycle(MULTIPLIERS), strict=False):
-            state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
+        for column, multiplier in zip(columns, cycle(MULTIPLIERS), strict=False):
+            bits = np.add(column, 0.0, dtype=np.float64).view(np.uint64)  # adding zero turns -0.0 into 0.0
+            if bits.ndim > 1:
+                bits = bits.reshape(len(state), -1)
+                bits ^= bits >> np.uint64(SHIFT)
+                bits = np.einsum("ij,j->i", bits, _factors(bits.shape[1]))
+            state += bits
             sums.append(int(_mixed(state, multiplier).sum(dtype=np.uint64)))
         return cls(sums[0], sums[-1])
 

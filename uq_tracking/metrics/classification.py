@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,16 +25,19 @@ from uq_tracking.metrics.ranking import (
     sparsification,
     sum_of_prefix_means,
 )
-from uq_tracking.metrics.registry import Infinite, metric
+from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import samples_by_class
+from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.statistics import Statistics
 
 of_classes = partial(metric, task="classification", direction="lower", bounds=(0.0, 1.0))
 """Declares a score of class probabilities."""
+of_top_label = partial(of_classes, of_top=True)
+"""Declares one that needs the top label only."""
 
 
-@of_classes(
+@of_top_label(
     family="accuracy",
     direction="higher",
     formula="mean 1[argmax p = y]",
@@ -57,7 +60,7 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     return float(correct.sum()) / statistics.n
 
 
-@of_classes(
+@of_top_label(
     family="scoring",
     unit="nats",
     formula="mean -log p_y",
@@ -102,10 +105,10 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("brier", "classification")
     0.252917
     """
-    return statistics.orders["brier"].sum("brier") / statistics.n
+    return whole_order(statistics, "brier").sum("brier") / statistics.n
 
 
-@of_classes(
+@of_top_label(
     family="calibration",
     formula="sum over equal-width bins of N_b/N |observed - stated|",
     source="Naeini 2015 (event); Guo 2017, Gustafsson 2020 section 4.3 (top label)",
@@ -128,7 +131,7 @@ def ece() -> None:
     """
 
 
-@of_classes(
+@of_top_label(
     family="calibration",
     formula="max over the bins of ECE of |observed - stated|",
     source="Naeini 2015 (event); Guo 2017 (top label)",
@@ -148,7 +151,7 @@ def mce() -> None:
     """
 
 
-@of_classes(
+@of_top_label(
     family="calibration",
     formula="mean over equal-count bins of |observed - stated|",
     source="Nixon 2019",
@@ -227,9 +230,17 @@ def worst_class_gap(statistics: Statistics, settings: Settings) -> float:
     return float(np.abs(sums.stated - sums.observed).max())
 
 
+def whole_order(statistics: Statistics, name: Literal["brier", "entropy"]) -> Order:
+    """Return an order of what all probabilities of a sample make; Undefined where these were not read."""
+    if name not in statistics.orders:
+        raise Undefined("only the top label of each sample was counted, because metrics= needed no more")
+    return statistics.orders[name]
+
+
 def sparsification_brier(statistics: Statistics) -> Sparsification:
     """Brier score of the samples of lowest entropy, over that of all."""
     zero = "every Brier score is 0, so there is no error to normalize by"
+    whole_order(statistics, "brier")
     return sparsification(statistics, "brier", "entropy", "brier", zero)
 
 
@@ -255,7 +266,7 @@ def ause_brier(statistics: Statistics, settings: Settings) -> float:
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
-@of_classes(
+@of_top_label(
     family="accuracy",
     direction="higher",
     formula="mean over classes of TP / (TP + FP + FN)",
@@ -276,7 +287,7 @@ def miou(statistics: Statistics, settings: Settings) -> float:
     return float(np.mean(both / (either - both)))
 
 
-@of_classes(
+@of_top_label(
     family="accuracy",
     direction="higher",
     formula="mean over classes of 2 TP / (2 TP + FP + FN)",
@@ -322,10 +333,10 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("entropy_mean", "classification")
     0.779159
     """
-    return statistics.orders["entropy"].sum("entropy") / statistics.n
+    return whole_order(statistics, "entropy").sum("entropy") / statistics.n
 
 
-@of_classes(
+@of_top_label(
     family="ranking",
     formula="mean over k of the error rate of the k most confident",
     source="Geifman 2018",
@@ -344,7 +355,7 @@ def aurc(statistics: Statistics, settings: Settings) -> float:
     return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.n
 
 
-@of_classes(
+@of_top_label(
     family="ranking",
     direction="higher",
     formula="P(confidence of a correct sample > that of an error) + P(equal) / 2",
@@ -364,7 +375,7 @@ def failure_auroc(statistics: Statistics, settings: Settings) -> float:
     return 1 - area_under_roc(statistics.orders["one_minus_confidence"], "correct", reason)
 
 
-@of_classes(
+@of_top_label(
     family="ranking",
     formula="mean over k of the errors among the k most confident, over N",
     source="Traub 2024",
@@ -385,7 +396,7 @@ def augrc(statistics: Statistics, settings: Settings) -> float:
     return ranked * mixed + risk * risk / 2 + risk / (2 * n)
 
 
-@of_classes(
+@of_top_label(
     family="ranking",
     formula="error rate of the ceil(.8 N) most confident",
     source="Geifman and El-Yaniv 2017",

@@ -687,8 +687,8 @@ def sums_of_classes(statistics: Any) -> ClassSums:
     """Return the sums by class; Undefined if they were not counted."""
     if statistics.classes is None:
         raise Undefined(
-            "these statistics hold no sums of the probability of each class: strata, resamples, steps and older "
-            "versions keep none"
+            "these statistics hold no sums of the probability of each class: strata, resamples, steps, older "
+            "versions and calls for metrics of the top label alone keep none"
         )
     sums: ClassSums = statistics.classes
     return sums

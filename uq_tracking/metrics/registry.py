@@ -210,6 +210,9 @@ class Metric:
         Whether ``scale_sweep`` shows how it changes with the scale of all standard deviations.
     in_curves : bool
         Whether curves over members, sample sizes and strata show it by default.
+    of_top : bool
+        Whether it needs no more of class probabilities than the top label, and that of the true one: where only such
+        metrics are asked for, the others are not read.
     stable : "sums", "samples" or None
         For a score that every version defines alike, so that a rescore can check the stored predictions by it:
         whether a sketch holds it as exactly as the samples do, or only nearly.
@@ -256,6 +259,7 @@ class Metric:
     against: str = ""
     swept: bool = False
     in_curves: bool = False
+    of_top: bool = False
     stable: Literal["sums", "samples"] | None = None
     means: tuple[str, ...] = ()
     of_means: Callable[..., float] = float

@@ -15,10 +15,10 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.inputs.forms.form import picked
-from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.forms.form import PIECE, picked
+from uq_tracking.inputs.forms.probabilities import Probabilities, logarithms_of
 from uq_tracking.npz import Arrays
-from uq_tracking.parallel import map_threads, worker_count
+from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.statistics.groups import MOST_GROUPS, Label, plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 
@@ -122,9 +122,9 @@ class ClassSums:
 
 
 def class_sums(data: Predictions) -> ClassSums | None:
-    """Count predictions; None if they hold no probabilities of classes."""
+    """Count predictions; None if they hold no probabilities of classes, or only the top label counts."""
     form = data.form
-    if not isinstance(form, Probabilities):
+    if not isinstance(form, Probabilities) or form.top_label_only:
         return None
     labels: tuple[Label, ...] = ()
     codes = place = None
@@ -134,6 +134,7 @@ def class_sums(data: Predictions) -> ClassSums | None:
         labels, pools = _pools(plain_labels(names[used]))
         place = np.zeros(len(names), dtype=np.int64)
         place[used] = pools
+    keep_memory(8 * PIECE)
     pieces = list(data.pieces())
     workers = max(min(worker_count(), len(pieces)), 1)
 
@@ -169,15 +170,21 @@ class _Tally:
         self.of_groups = np.zeros((len(labels), 2 + 2 * classes))
 
     def add(
-        self, labels: IntArray, probs: FloatArray, log_chosen: FloatArray, weight: Any, group: IntArray | None
+        self,
+        labels: IntArray,
+        probs: npt.NDArray[Any],
+        log_chosen: FloatArray,
+        weight: Any,
+        group: IntArray | None,
     ) -> None:
         """Count samples."""
         if not len(labels):
             return
         n, classes, size = len(labels), self.classes, self.classes * self.width
         w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+        probs = probs.astype(np.float64, copy=False)
         heavy = probs if weight is None else probs * w[:, None]
-        logs = np.log(np.maximum(probs, 1e-300))
+        logs = logarithms_of(probs)
         terms = probs * logs
         entropy = -np.einsum("ij->i", terms)
         variance = np.einsum("ij,ij->i", terms, logs) - np.square(entropy)
@@ -191,7 +198,7 @@ class _Tally:
                 np.bincount(labels, weight, size),
             ]
         else:
-            cell = BIN_OF[np.minimum((probs * (1000 + 1000 * ON_EDGE)).astype(np.int64), 1000)]
+            cell = BIN_OF.take((probs * (1000 + 1000 * ON_EDGE)).astype(np.int64), mode="clip")
             cell += np.arange(classes) * self.width
             flat = cell.reshape(-1)
             self.bins += [

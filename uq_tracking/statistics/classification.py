@@ -68,7 +68,8 @@ class ClassificationLayout(Layout):
     def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
         if "pair" not in rows:
             return {}
-        return {"log_loss": -rows["log_chosen"], "brier": rows["brier"], "correct": rows["correct"]}
+        known = {name: rows[name] for name in ("brier", "correct") if name in rows}
+        return {"log_loss": -rows["log_chosen"], **known}
 
     @override
     def cells(
@@ -96,15 +97,15 @@ class ClassificationLayout(Layout):
 
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        held, n = {name: rows[name] for name in self.kept}, len(rows["brier"])
-        pair = {name: rows[name] for name in ("entropy", "brier")}
+        held = {name: rows[name] for name in self.kept}
+        pair = {name: column for name, column in held.items() if name in ("entropy", "brier")}
         ways: dict[str, Callable[[], Mapping[str, Column]]] = {
             "one_minus_confidence": lambda: _by_confidence(held),
             "entropy": lambda: sort_columns("entropy", pair),
             "brier": lambda: {"brier": np.sort(held["brier"])},
         }
-        orders = {name: SortedRows(name, unsorted=lambda: held, sort=way) for name, way in ways.items()}
-        counts = {"n": n}
+        orders = {name: SortedRows(name, unsorted=lambda: held, sort=ways[name]) for name in self.orders}
+        counts = {"n": len(held["correct"])}
         if known is not None:
             return Parts(orders, known.sums, {}, known.tables, counts=counts)
         possible = np.isfinite(rows["log_chosen"])
@@ -113,10 +114,26 @@ class ClassificationLayout(Layout):
 
     def rows_of(self, orders: Mapping[str, Order]) -> Rows:
         """Confidence goes with correctness, and entropy with the Brier score; each pair has its own order."""
-        by_confidence, by_entropy = orders["one_minus_confidence"], orders["entropy"]
-        if not (isinstance(by_confidence, SortedRows) and isinstance(by_entropy, SortedRows)):
-            raise IncompatibleStatisticsError("these orders hold buckets, not samples")
-        return {**by_confidence.columns, **by_entropy.columns}
+        held: dict[str, Column] = {}
+        for name in self.orders.keys() - {"brier"}:
+            order = orders[name]
+            if not isinstance(order, SortedRows):
+                raise IncompatibleStatisticsError("these orders hold buckets, not samples")
+            held |= order.columns
+        return held
+
+
+class TopLabelLayout(ClassificationLayout):
+    """Of more than two classes, the top label only: all that most scores of its calibration and its errors need."""
+
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "one_minus_confidence": ClassificationLayout.orders["one_minus_confidence"]
+    }
+    kept: ClassVar[tuple[str, ...]] = ("one_minus_confidence", "correct")
+    alike: ClassVar[Mapping[str, str]] = {
+        **ClassificationLayout.alike,
+        "top_label_only": "whether more than the top label is counted",
+    }
 
 
 class BinaryLayout(ClassificationLayout):
@@ -140,11 +157,14 @@ class BinaryLayout(ClassificationLayout):
 
 
 CLASSIFICATION = ClassificationLayout()
+TOP_LABEL = TopLabelLayout()
 BINARY = BinaryLayout()
 
 
 def layout_for(facts: Mapping[str, Any]) -> Layout:
     """Return the layout of statistics of a classification with these facts."""
+    if facts.get("top_label_only"):
+        return TOP_LABEL
     return CLASSIFICATION if facts.get("event") is None else BINARY
 
 

@@ -59,22 +59,28 @@ class Counted(Protocol):
 
 
 def build_statistics(
-    layout: Layout, data: Any, statistics: How = "auto", *, rows: Rows | None = None, classes: bool = True
+    layout: Layout,
+    data: Any,
+    statistics: How = "auto",
+    *,
+    rows: Rows | None = None,
+    lazy: bool = False,
+    classes: bool = True,
 ) -> Statistics:
     """Return statistics of predictions: exact, or with "auto" sketched above its limit.
 
-    If ``rows`` of the predictions are given, exact statistics keep them, to compute from when first asked. Without
-    ``classes``, the probabilities of classes are not summed.
+    Exact statistics are made of ``rows`` of the predictions, if they are given; with ``lazy`` they keep these, to
+    compute from when first asked. Without ``classes``, the probabilities of classes are not summed.
     """
-    made = _built(layout, data, statistics, rows)
+    made = _built(layout, data, statistics, rows, lazy)
     return replace(made, classes=class_sums(data)) if classes else made
 
 
-def _built(layout: Layout, data: Any, statistics: How, rows: Rows | None) -> Statistics:
+def _built(layout: Layout, data: Any, statistics: How, rows: Rows | None, lazy: bool) -> Statistics:
     """Return the statistics without the sums by class."""
     counted: Counted = data
     if wants_exact(counted.n, statistics):
-        lazy, columns = rows is not None, counted.rows() if rows is None else rows
+        columns = counted.rows() if rows is None else rows
         return Statistics.exact(layout, columns, counts=counted.counts, facts=counted.facts, lazy=lazy)
     workers = worker_count() if counted.n > 8 * BUILD_BLOCK else 1
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
+from uq_tracking.evaluation.scoring import narrowed
 from uq_tracking.inference.samples import EvenSamples
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.metrics.registry import select
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter
@@ -97,6 +99,8 @@ class State:
     def add(self, data: Any, images: Any) -> None:
         """Count predictions; if this raises, nothing of them is counted."""
         self._check_labels(data)
+        if self.settings["metrics"] is not None:
+            data = narrowed(data, select(self.kind.name, self.settings["metrics"]))
         unit = self._unit_with(getattr(data, "unit", None))
         check_image_count(data.shape, images)
         chosen = self.maps.choose(data.shape)

@@ -25,7 +25,7 @@ Rows = Mapping[str, AnyArray]
 Place = tuple[Any, ...]
 """An index of slices and integers that selects a piece of an array of the samples' shape."""
 
-PIECE = 1 << 18
+PIECE = 1 << 17
 """Numbers of a form read at a time, where it is read in pieces."""
 
 
@@ -230,6 +230,10 @@ class Form(ABC):
     def input_options(self) -> dict[str, Any]:
         """Options that read another set with arrays of the same form."""
         return {}
+
+    def narrowed(self) -> Self:
+        """Return the form with rows that hold only what metrics ``of_top`` need, if there is any such."""
+        return self
 
     def recalibrated(self, fitted: Any) -> Self:
         """Return the form after a recalibration of its task."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, is_a, read, 
 from uq_tracking.inputs.convert import FloatArray as AnyFloats
 from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
 from uq_tracking.inputs.validation import Defect, Finding, Scan, check_shapes
+from uq_tracking.parallel import keep_memory
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ HALVED_ABOVE = 1 << 17
 """From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
 
 Floats = npt.NDArray[np.float64]
+SomeFloats = TypeVar("SomeFloats", bound=AnyFloats)
 Transform = Callable[[Floats], Floats]
 
 
@@ -46,8 +48,8 @@ class Known(NamedTuple):
 
     labels: npt.NDArray[np.int64]
     """Shape (n,)."""
-    probs: Floats
-    """Shape (n, C)."""
+    probs: AnyFloats
+    """Shape (n, C), of a single model in the dtype of the input."""
     log_chosen: Floats
     """Log probability of the label; from logits it is finite even if the probability underflows."""
 
@@ -72,6 +74,8 @@ class Probabilities(Form):
         Transforms the log probabilities, shape (n, C), as a recalibration does.
     tolerance : float
         How far from 1 probabilities may sum.
+    top_label_only : bool
+        Whether rows hold only what the top label and the true one say.
     """
 
     name: ClassVar[str] = "probs"
@@ -94,6 +98,7 @@ class Probabilities(Form):
     event: int = 1
     transform: Transform | None = None
     tolerance: float = 1e-5
+    top_label_only: bool = False
 
     @classmethod
     @override
@@ -175,7 +180,8 @@ class Probabilities(Form):
     @property
     @override
     def facts(self) -> dict[str, Any]:
-        return {"n_classes": self.n_classes, **({"event": self.event} if self.n_classes == 2 else {})}
+        top = {"top_label_only": True} if self.top_label_only else {}
+        return {"n_classes": self.n_classes, **({"event": self.event} if self.n_classes == 2 else top)}
 
     @property
     @override
@@ -186,6 +192,10 @@ class Probabilities(Form):
             "ignore_label": self.ignore_label,
             "classes": None if self.classes is None else list(self.classes),
         }
+
+    @override
+    def narrowed(self) -> Self:
+        return self if self.n_classes == 2 else replace(self, top_label_only=True)
 
     @override
     def recalibrated(self, fitted: Any) -> Self:
@@ -291,8 +301,11 @@ class Probabilities(Form):
 
     @override
     def rows(self, truth: AnyArray, place: Place, keep: BoolArray | None) -> dict[str, AnyArray]:
+        keep_memory(8 * PIECE)
         labels = picked(truth, place, keep, truth.ndim).astype(np.int64)
-        return sample_columns(self.known(labels, place, keep), self.event)
+        known = self.known(labels, place, keep)
+        columns = top_columns(known)
+        return columns if self.top_label_only else {**columns, **whole_columns(known, columns, self.event)}
 
     @override
     def row_types(self, n: int) -> dict[str, type[np.floating[Any]]]:
@@ -365,13 +378,13 @@ class Probabilities(Form):
     def places(self, shape: tuple[int, ...]) -> Iterator[Place]:
         return places(shape, max(PIECE // self.n_classes, 1))
 
-    def of_each(self, place: Place) -> Iterator[Floats]:
+    def of_each(self, place: Place) -> Iterator[AnyFloats]:
         """Each member's scores of a piece in turn, shape (n, C), or (n,) for a binary classifier."""
         for member in self.values:
-            piece = np.asarray(member[place], dtype=np.float64)
+            piece = np.ascontiguousarray(member[place])
             yield piece.reshape(-1) if self.binary else piece.reshape(-1, self.n_classes)
 
-    def probabilities(self, place: Place) -> Floats:
+    def probabilities(self, place: Place) -> AnyFloats:
         """Probabilities of a piece, shape (n, C)."""
         if not self.logits and self.transform is None:
             return self._mean_probabilities(place)
@@ -382,13 +395,15 @@ class Probabilities(Form):
         if not self.logits and self.transform is None:
             probs = _kept(self._mean_probabilities(place), keep)
             with np.errstate(divide="ignore"):
-                return Known(labels, probs, np.log(chosen(probs, labels)))
+                return Known(labels, probs, np.log(chosen(probs, labels), dtype=np.float64))
         logs = _kept(self.logarithms(place), keep)
         return Known(labels, np.exp(logs), chosen(logs, labels))
 
-    def _mean_probabilities(self, place: Place) -> Floats:
+    def _mean_probabilities(self, place: Place) -> AnyFloats:
+        if len(self.values) == 1 and not self.binary:
+            return next(self.of_each(place))
         parts = self.of_each(place)
-        total = next(parts).copy()
+        total = next(parts).astype(np.float64)
         for part in parts:
             total += part
         total /= len(self.values)
@@ -398,20 +413,21 @@ class Probabilities(Form):
         """Log probabilities; for ensembles, of the mean probability."""
         with np.errstate(divide="ignore", invalid="ignore"):  # left-out samples may hold anything
             if not self.logits:
-                logs = np.log(self._mean_probabilities(place))
+                logs = np.log(self._mean_probabilities(place), dtype=np.float64)
             else:
                 parts = [log_softmax(self._pair(part)) for part in self.of_each(place)]
                 logs = np.logaddexp.reduce(parts) - math.log(len(parts)) if len(parts) > 1 else parts[0]
             return logs if self.transform is None else self.transform(logs)
 
-    def _pair(self, logits: Floats) -> Floats:
+    def _pair(self, logits: AnyFloats) -> Floats:
         """Logits of both classes of a binary classifier, with 0 for class 0."""
-        return np.stack([np.zeros_like(logits), logits], axis=1) if self.binary else logits
+        both = np.stack([np.zeros_like(logits), logits], axis=1) if self.binary else logits
+        return both.astype(np.float64)
 
 
-def chosen(values: Floats, labels: npt.NDArray[np.int64]) -> Floats:
+def chosen(values: SomeFloats, labels: npt.NDArray[np.int64]) -> SomeFloats:
     """The value of each row, shape (n, C), at its label."""
-    return np.asarray(values[np.arange(len(labels)), labels])
+    return cast(SomeFloats, values[np.arange(len(labels)), labels])
 
 
 def log_softmax(logits: Floats) -> Floats:
@@ -420,7 +436,7 @@ def log_softmax(logits: Floats) -> Floats:
     return np.asarray(shifted - np.log(ascending(np.exp(shifted)).sum(axis=1, keepdims=True)))
 
 
-def ascending(rows: Floats) -> Floats:
+def ascending(rows: AnyFloats) -> AnyFloats:
     """Each row sorted, in a fresh array."""
     if rows.shape[1] == 2:
         first, second = rows[:, 0], rows[:, 1]
@@ -428,57 +444,62 @@ def ascending(rows: Floats) -> Floats:
     return np.sort(rows, axis=1)
 
 
-def _kept(rows: Floats, keep: AnyArray | None) -> Floats:
-    return rows if keep is None else rows[keep]
+def _kept(rows: SomeFloats, keep: AnyArray | None) -> SomeFloats:
+    return rows if keep is None else cast(SomeFloats, rows[keep])
 
 
-def sample_columns(rows: Known, event: int) -> dict[str, npt.NDArray[Any]]:
-    """One minus the confidence, correctness, entropy, Brier score, pair of classes and log score of each sample.
-
-    Of two classes, also whether the event is predicted.
-
-    Sums run over ascending terms, so rows with the same probabilities in another order tie exactly. The Brier score
-    is summed as ``(1 - p_y)^2`` and the squares of the others, which keeps its precision when it is tiny.
-    """
+def top_columns(rows: Known) -> dict[str, npt.NDArray[Any]]:
+    """One minus the confidence, correctness, pair of classes and log score of each sample."""
     predicted = rows.probs.argmax(axis=1)
-    order = ascending(rows.probs)
-    at_label = chosen(rows.probs, rows.labels)
-    top = order[:, -1].copy()
-    brier = np.square(1 - at_label) + _squares_without(order, at_label)
-    with np.errstate(divide="ignore"):
-        logs = np.log(order)
-    logs[order == 0] = 0.0
-    entropy = -np.einsum("ij,ij->i", order, logs)
     return {
-        "one_minus_confidence": np.maximum(1 - top, 0.0),
+        "one_minus_confidence": np.maximum(1 - chosen(rows.probs, predicted).astype(np.float64), 0.0),
         "correct": predicted == rows.labels,
-        "entropy": np.maximum(entropy, 0.0),
-        "brier": brier,
         "pair": rows.labels * rows.probs.shape[1] + predicted,
         "log_chosen": rows.log_chosen,
-        **({"predicted": predicted == event} if rows.probs.shape[1] == 2 else {}),
     }
 
 
-def _squares_without(order: Floats, values: Floats) -> Floats:
-    """Sum of squares of each row, except one entry with the given value."""
-    others = order.copy()
-    others[np.arange(len(others)), (others == values[:, None]).argmax(axis=1)] = 0.0
-    return np.asarray(np.einsum("ij,ij->i", others, others))
+def whole_columns(rows: Known, columns: Rows, event: int) -> dict[str, npt.NDArray[Any]]:
+    """Entropy and Brier score of each sample; of two classes, also whether the event is predicted.
+
+    Sums run over ascending terms, so rows with the same probabilities in another order tie exactly. The Brier score
+    is summed as ``(1 - p_y)^2`` and the squares of all but the top, which keeps its precision when it is tiny; those
+    of the top and of p_y differ only where it is not.
+    """
+    order = ascending(rows.probs).astype(np.float64, copy=False)
+    at_label = chosen(rows.probs, rows.labels).astype(np.float64)
+    top, rest = order[:, -1], order[:, :-1]
+    brier = (
+        np.square(1 - at_label) + np.einsum("ij,ij->i", rest, rest) + (np.square(top) - np.square(at_label))
+    )
+    entropy = -np.einsum("ij,ij->i", order, logarithms_of(order))
+    is_event = {"predicted": columns["pair"] % 2 == event} if rows.probs.shape[1] == 2 else {}
+    return {"entropy": np.maximum(entropy, 0.0), "brier": brier, **is_event}
+
+
+def logarithms_of(probs: Floats) -> Floats:
+    """Logarithms of probabilities to multiply with these: of 0 it is finite."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(probs)
+    if logs.min(initial=0.0) == -np.inf:
+        logs[probs == 0] = 0.0
+    return logs
 
 
 TOLERANCES = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 """How far from 1 a sample's probabilities may sum, by the dtype they were given in."""
 
 
-def _defects(member: Floats, scores: Probabilities) -> tuple[Any, Any, Any]:
+def _defects(member: AnyFloats, scores: Probabilities) -> tuple[Any, Any, Any]:
     """Where scores are non-finite, where negative, and where they do not sum to 1."""
     fine = np.zeros(len(member), dtype=bool)
     if scores.logits:
         return ~np.isfinite(member) if scores.binary else _bad_logits(member), fine, fine
     with np.errstate(invalid="ignore"):
         total = member if scores.binary else np.einsum("ij->i", member)
-        off = member > 1 + scores.tolerance if scores.binary else np.abs(total - 1) > scores.tolerance
+        off = member > 1 + scores.tolerance if scores.binary else np.abs(total - 1) > scores.tolerance / 2
+        if not scores.binary and off.any():  # a sum in float32 may be off by rounding
+            off[off] = np.abs(np.einsum("ij->i", member[off], dtype=np.float64) - 1) > scores.tolerance
         least = member.min(initial=0)  # NaN if any value is
     if least >= 0 and np.isfinite(total).all():
         return fine, fine, off
@@ -487,7 +508,7 @@ def _defects(member: Floats, scores: Probabilities) -> tuple[Any, Any, Any]:
     return (~finite, negative, off) if scores.binary else (~finite.all(axis=1), negative.any(axis=1), off)
 
 
-def _bad_logits(member: Floats) -> BoolArray:
+def _bad_logits(member: AnyFloats) -> BoolArray:
     """Where logits are bad; minus infinity only rules out a class, as long as another class is left."""
     highest = member.max(axis=1)
     return np.asarray(np.isnan(highest) | np.isinf(highest))
@@ -602,7 +623,8 @@ def class_axis_of(
     if len(rest) != len(shape) + 1:
         return -1
     fits = [axis for axis in rest if tuple(given[k] for k in rest if k != axis) == shape]
-    summing = [] if probs is None else [axis for axis in fits if _sum_to_one(probs, axis)]
+    is_clear = len(fits) == 1 and (fits != [0] or members is not None)
+    summing = [] if probs is None or is_clear else [axis for axis in fits if _sum_to_one(probs, axis)]
     if len(fits) > 1 and len(summing) == 1:
         return summing[0]
     if len(fits) > 1 and (probs is None or (summing and not _same_readings(probs, fits))):
