@@ -22,22 +22,22 @@ cli                    681     450       6     5
 comparison            1935    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
-evaluation             837     880       6     6
+evaluation             845     880       6     6
 figures               1999    1480      14    12
 files                  638     380       4     3
 frameworks             855     360       7     4
-inference             4520    1650      17    11
-inputs                3753    2250      20    18
-metrics               2539    1400      13     9
+inference             4524    1650      17    11
+inputs                3782    2250      20    18
+metrics               2547    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
-statistics            3264    2350      16    13
-streams               1250     760       8     7
+statistics            3293    2350      16    13
+streams               1254     760       8     7
 tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
 tracking              3152    1950      17    17
-total                32952   20540     194   164
+total                33034   20540     194   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -81,6 +81,7 @@ Raised for inputs, streams, by a file, and top: tables and batches read in piece
 Raised for tracking by a base for trackers that keep folders (their plugins shrink), for testing by a refused run.
 torchmetrics; by scorers and folds of scikit-learn; and for tracking by the run that ended last, and by the model and
 data set that scores belong to.
+Raised for inputs, statistics, metrics and evaluation by what reads only the top label where no more is asked for.
 """
 
 TOP, TOTAL = "top", "total"
