@@ -197,9 +197,7 @@ def heavy_tails(rng):
     return calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
 
 
-@scenario(
-    "heavy tails, 4 times too large", UNDER, USEFUL, bias=None
-)  # the errors of heavy_tails: judged there
+@scenario("heavy tails, 4 times too large", UNDER, USEFUL, slow=True)
 def heavy_tails_too_large(rng):
     y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
     return y, mu, 4 * s
@@ -600,10 +598,10 @@ def stream_of_few_maps(rng):
 
 @scenario(
     "heavy tails, half of the right size", (*OVER, "overconfident, most in the tails"), USEFUL,
-    never=("Do not widen",),
+    never=("Do not widen",), slow=True,
 )  # fmt: skip
 def heavy_tails_too_small(rng):
-    y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(4, n) / np.sqrt(2))
+    y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
     return y, mu, s / 2
 
 

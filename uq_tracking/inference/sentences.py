@@ -20,7 +20,9 @@ UNORDERED = (
     "neighboring errors are alike, but stored statistics keep no samples in their order; log with groups="
 )
 LASTING = "What is fitted to the past will not hold if this goes on."
-EVERYWHERE = " In every fifth of the standard deviations and of the predictions it is right within 5 %."
+EVERYWHERE = (
+    " In every fifth of the standard deviations and of the predictions that size is right within 5 %."
+)
 
 
 def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
@@ -142,8 +144,8 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
         )
     if calibration == "too wide for most, too narrow for a few":
         return (
-            f"Too wide for most, too narrow for a few: 68 % of the errors lie within {bulk} of the stated standard "
-            f"deviations, but a few are far larger (factor {value} over all)."
+            f"Too wide for most, too narrow for a few: 68 % of the errors lie within {bulk} stated standard "
+            f"deviations, but a few are so large that over all, errors are {value} times the stated size."
         )
     if calibration == "overconfident, most in the tails":
         return (
@@ -152,7 +154,7 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
         )
     along = set() if found.places is None else {each.on for each in found.places.patterns}
     tested = not along.isdisjoint(("std", "mean"))
-    best = f"the best factor is {value} ({low} to {high})."
+    best = f"errors are {value} times the stated size ({low} to {high})."
     if calibration == "calibrated":
         return f"Calibrated within 2 %: {best}{EVERYWHERE if tested else ''}"
     biased = bool(of_bias(found, settings))
@@ -209,7 +211,8 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
     elif part.factor_low <= 1 <= part.factor_high:
         factors = (part.factor, part.factor_low, part.factor_high)
         value, low, high = format_factors(*factors)
-        text = f"Stratum '{part.name}' is unlike the others: its best factor is {value} ({low} to {high})"
+        size = f"its errors are {value} times the stated size ({low} to {high})"
+        text = f"Stratum '{part.name}' is unlike the others: {size}"
     else:
         times = _factor_of(part).replace("too small", "overconfident").replace("too large", "underconfident")
         text = f"Stratum '{part.name}' is {times}"

@@ -89,7 +89,8 @@ def of_few(few: Few) -> str:
     share = min(math.floor(1000 * few.share) / 10, 99.9)
     return (
         f"Overconfident in few samples: {count} of {total} carr{'ies' if count == '1' else 'y'} {share:g} % of the "
-        f"squared standardized errors; all others are {few.rest:.2f} times the stated size."
+        f"squared standardized errors; all other errors are {few.rest:.2f} times the stated size. Look at "
+        f"{'that one' if count == '1' else 'those'} before any standard deviation is changed."
     )
 
 
@@ -104,7 +105,7 @@ def of_interval(calibration: str, shape_p: float | None, inside: Inside) -> str:
     if inside.misses:
         return f"{inside.misses.capitalize()}: {held} ({percent(inside.low)} to {percent(inside.high)})."
     if calibration == "miscalibrated in shape":
-        return f"Miscalibrated in shape: {held} (p {_p(shape_p)} for all quantiles together)."
+        return f"Miscalibrated in shape: {held}, but other quantiles are wrong (p {_p(shape_p)} for all together)."
     return f"Consistent with calibrated: {held}." if calibration == "consistent with calibrated" else ""
 
 
@@ -157,7 +158,7 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
             return f"{lead} {how} (calibration slope {slope:.2f}, {low:.2f} to {high:.2f}; 1 is right)."
         agrees = high < 1 if extreme else low > 1
         limits = f", {low:.2f} to {high:.2f}; 1 is right" if agrees else ""
-        number = f" (calibration slope {slope:.2f}{limits})"
+        number = f"{', perhaps unrelated to the event' * (low <= 0)} (calibration slope {slope:.2f}{limits})"
     what = f"too {'extreme' if extreme else 'timid'}{number}."
     if second:
         return f"Its probabilities are also {what}"
@@ -255,7 +256,7 @@ def _best_factor(scale: Estimate | None) -> str:
     if scale is None:
         return ""
     value, low, high = format_factors(scale.value, scale.low, scale.high)
-    return f" (best factor {value}, {low} to {high})"
+    return f" ({value} times the errors implied, {low} to {high})"
 
 
 def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
