@@ -353,8 +353,8 @@ def test_a_single_wrong_sample_is_named_and_the_others_judged_without_it(groups,
     said = verdict.text[verdict.text.index("Overconfident in few") :]
     assert said.startswith(
         "Overconfident in few samples: 1 of 3,000 carries 99.9 % of the squared standardized errors; "
-        f"all other errors are {np.sqrt(np.mean(others**2)):.2f} times the stated size. Look at those before any "
-        "standard deviation is changed."
+        f"all other errors are {np.sqrt(np.mean(others**2)):.2f} times the stated size. Look at that one before "
+        "any standard deviation is changed."
     )
     assert verdict.short.startswith("overconfident in few samples")
 

@@ -45,6 +45,8 @@ class Scenario:
         Texts that the sentence, or its suspicions, must and must not contain.
     slow : bool
         Whether it is too slow for every run of the tests.
+    metrics : tuple of str
+        What is scored beside: little, since the verdict is the same.
     """
 
     name: str
@@ -56,17 +58,19 @@ class Scenario:
     says: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     slow: bool = False
+    metrics: tuple[str, ...] = ("rmse",)
 
     def verdict(self, seed: int) -> Any:
         """Judge one set."""
         arguments, options = self.make(np.random.default_rng([seed, len(self.name)]))
-        return options.pop("evaluate", uq.evaluate)(*arguments, **options).verdict
+        evaluate = options.pop("evaluate", partial(uq.evaluate, metrics=self.metrics))
+        return evaluate(*arguments, **options).verdict
 
 
 SCENARIOS: dict[str, Scenario] = {}
 
 
-def into(known: dict[str, Scenario]) -> Callable[..., Any]:
+def into(known: dict[str, Scenario], metrics: tuple[str, ...] = ("rmse",)) -> Callable[..., Any]:
     """Return the decorator that adds scenarios to these."""
 
     def scenario(
@@ -87,7 +91,8 @@ def into(known: dict[str, Scenario]) -> Callable[..., Any]:
                 return made if isinstance(made[-1], dict) else (made, {})
 
             name = make.__name__
-            known[name] = Scenario(name, complete, truth, calibration, ranking, bias, says, never, slow)
+            judged = (truth, calibration, ranking, bias, says, never, slow, metrics)
+            known[name] = Scenario(name, complete, *judged)
             return make
 
         return add
@@ -539,7 +544,7 @@ def zeros(rng):
 
 def streamed(*arrays: np.ndarray, batch: int, **labels: np.ndarray) -> uq.Report:
     """Count batches, and score them."""
-    stream = uq.Accumulator()
+    stream = uq.Accumulator(metrics=("rmse",))
     for start in range(0, len(arrays[0]), batch):
         part = slice(start, start + batch)
         own = {name: label[part] for name, label in labels.items()}
