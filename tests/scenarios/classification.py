@@ -14,7 +14,7 @@ from .regression import ANY_RANKING, FINE, OVER, SHAPE, UNDER, UNKNOWN, USEFUL, 
 
 HIGH, LOW, CLASSES = ("too high",), ("too low",), ("miscalibrated in classes",)
 SCENARIOS: dict[str, Scenario] = {}
-scenario = into(SCENARIOS, ("accuracy",))
+scenario = into(SCENARIOS, ("brier",))
 Made = tuple[tuple[Any, ...], dict[str, Any]]
 
 
