@@ -17,7 +17,7 @@ from PIL import Image
 from uq_tracking.formatting import typographic
 from uq_tracking_papers.page import PAPERS, VERDICTS, Entry, counts, grid
 from uq_tracking_papers.run import read
-from uq_tracking_papers.study import ABSENT, DEPENDS, HOLDS, Finding, Item, Section
+from uq_tracking_papers.study import ABSENT, DEPENDS, FAILS, UNJUDGED, Finding, Item, Section
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "images" / "papers"
@@ -26,24 +26,33 @@ WIDTH = 900
 
 INTRODUCTION = """# The papers, reproduced
 
-`uq-tracking reproduce all` ([uq-tracking-papers](https://pypi.org/project/uq-tracking-papers/), less than forty minutes on
-two cores; `--quick`: less than four) repeats the experiments of the five papers behind this package's metrics. It writes
-`index.html` with every number and the evidence of every claim, `reproduction.json`, and the runs; this page is made from
-them. Errors in the papers have [their own page](corrections.md).
+`uq-tracking reproduce all` (of the distribution `uq-tracking-papers`; less than forty minutes on two cores, with `--quick`
+less than four) repeats the experiments of the five papers behind this package's metrics. It writes `index.html` with every
+number and the evidence of every claim, `reproduction.json`, and the runs; this page is made from them. Tables hold medians
+over seeds, the best in bold, the paper's numbers in italics. Errors in the papers have [their own page](corrections.md).
 
 The papers' toys are drawn anew, for Gustafsson with the authors' own points and HMC ([MIT
 license](https://github.com/fregu856/evaluating_bdl), kept beside the copy). The Middlebury motorcycle of scikit-image, as
 depth completion from 5 % of the pixels, stands for NYU Depth v2 and KITTI, rotated digits of scikit-learn for Cityscapes.
 """
 
+SHORT = {
+    "test x in [-4, 4]": "within 4",
+    "test x in [-6, 6]": "within 6",
+    "from training pixels": "seen",
+    "from pixels held out": "held out",
+    "rotated by 10 degrees": "10°",
+    "rotated by 20 degrees": "20°",
+    ", which the papers do not state": "",
+    ", which the paper does not state": "",
+}
 CLAIMS = """## Every claim
 
 Each is tried with 20 seeds (10 where training takes longer), which draw training data, networks and test data anew. It
 **holds** if true in 85 % of them under every variant of the experiment, **depends** on a choice that the paper leaves open
-if under some variants, and **does not hold** if under none; it **varies** if two halves of the seeds disagree about that.
-Counts are those of the variants, in the order of the choice: test inputs in [-4, 4] and [-6, 6]; Learned Error learning
-from training pixels and from pixels held out; motorcycle and terrain; digits rotated by 10 and 20 degrees. Brackets
-hold the range over seeds.
+if under some, and **does not hold** if under none; it **varies** if two halves of the seeds disagree about that. Counts are
+those of the variants: test inputs within 4 or 6 of 0; Learned Error learning from pixels seen or held out; motorcycle or
+terrain; digits rotated by 10 or 20 degrees. Parentheses hold the range over seeds.
 """
 
 
@@ -53,10 +62,17 @@ def papers(folder: Path) -> str:
     for old in PICTURES.glob("*.png"):
         old.unlink()
     sections = read(folder)
-    parts = [INTRODUCTION, *claims(sections), *items(sections)]
+    parts = [INTRODUCTION, run_of(sections[0]), *claims(sections), *items(sections)]
     for section in sections:
         parts += paper(folder, section)
     return "\n".join(parts)
+
+
+def run_of(section: Section) -> str:
+    """When, and with what, the run was made."""
+    about = section.about
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    return f"Run on {about['date']}, size {about['size']}, seed {about['seed']}; {versions}.\n"
 
 
 def claims(sections: list[Section]) -> Iterator[str]:
@@ -67,13 +83,14 @@ def claims(sections: list[Section]) -> Iterator[str]:
     for section in sections:
         found = Counter(finding.verdict for finding in section.findings)
         yield f"| {section.paper} |" + "".join(f" {found[verdict]} |" for verdict in VERDICTS)
-    yield "\n| paper | claim | seeds | why |\n|---|---|---|---|"
+    yield "\n| claim | seeds | why |\n|---|---|---|"
     for verdict, words in VERDICTS.items():
-        yield f"| | **{words}** | | |"
         for section in sections:
-            for finding in section.findings:
-                if finding.verdict == verdict:
-                    yield f"| {section.paper} | {escaped(finding.claim)} | {tried(finding)} | {escaped(why(finding))} |"
+            chosen = [finding for finding in section.findings if finding.verdict == verdict]
+            if chosen:
+                yield f"| **{words}: {section.paper}** | | |"
+            for finding in chosen:
+                yield f"| {escaped(finding.claim)} | {tried(finding)} | {escaped(why(finding))} |"
     yield ""
 
 
@@ -85,28 +102,31 @@ def tried(finding: Finding) -> str:
 
 
 def why(finding: Finding) -> str:
-    """The choice that a claim depends on, or the evidence against it."""
-    return {HOLDS: "", DEPENDS: finding.choice}.get(finding.verdict, finding.evidence)
+    """The choice that a claim depends on, or the evidence against it, with short names of the variants."""
+    text = {DEPENDS: finding.choice, FAILS: finding.evidence, UNJUDGED: finding.evidence}.get(
+        finding.verdict, ""
+    )
+    for name, short in SHORT.items():
+        text = text.replace(name, short)
+    return text
 
 
 def items(sections: list[Section]) -> Iterator[str]:
     """One table of all tables and figures."""
     yield "## Every table and figure\n"
-    yield "| paper | item | what | status | note |\n|---|---|---|---|---|"
+    yield "| item | what | status | note |\n|---|---|---|---|"
     for section in sections:
+        yield f"| **{section.paper}** | | | |"
         for one in section.items:
-            name = one.name.replace("table i", "table I").capitalize()
-            yield f"| {section.paper} | {name} | {escaped(one.title)} | {one.status} | {escaped(one.note)} |"
+            yield f"| {one.name[0].upper() + one.name[1:]} | {escaped(one.title)} | {one.status} | {escaped(one.note)} |"
     yield ""
 
 
 def paper(folder: Path, section: Section) -> Iterator[str]:
     """One paper: what was done, its tables and figures, and checks of our own."""
-    about, of = section.about, PAPERS[section.paper]
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    yield f"## {of.title}\n"
-    yield f"{of.citation}. Run on {about['date']}, size {about['size']}, seed {about['seed']}; {versions}.\n"
-    for paragraph in about["set_up"]:
+    yield f"## {PAPERS[section.paper].title}\n"
+    yield f"{PAPERS[section.paper].citation}.\n"
+    for paragraph in section.about["set_up"]:
         yield f"{escaped(paragraph)}\n"
     for one in section.items:
         if one.status != ABSENT:
@@ -120,7 +140,7 @@ def paper(folder: Path, section: Section) -> Iterator[str]:
 
 def item(folder: Path, section: Section, one: Item) -> Iterator[str]:
     """The numbers of a table, our medians beside the paper's in italics; or the pictures of a figure."""
-    yield f"### {one.name.capitalize()}\n"
+    yield f"### {one.name[0].upper() + one.name[1:]}\n"
     table = grid(one, section.rows) if one.name.startswith("table") else None
     if table is not None:
         yield "| |" + "".join(f" {quantity} |" for quantity in table.quantities)
@@ -132,7 +152,7 @@ def item(folder: Path, section: Section, one: Item) -> Iterator[str]:
     for drawing in section.drawings:
         if drawing.item == one.name:
             caption = escaped(drawing.caption)
-            yield f"![{one.name.capitalize()}](images/papers/{compressed(folder / drawing.file)})\n\n{caption}\n"
+            yield f"![{one.name[0].upper() + one.name[1:]}](images/papers/{compressed(folder / drawing.file)})\n\n{caption}\n"
 
 
 def cell(entry: Entry | None) -> str:

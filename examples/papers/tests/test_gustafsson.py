@@ -42,7 +42,7 @@ def test_an_ensemble_comes_closer_to_the_authors_hmc_as_members_join(section):
 
 def test_rows_hold_both_ends_of_each_curve(section):
     rows = rows_of(section, "figure 6")
-    single, sixteen = (rows["Ensembling", f"terrain: RMSE, M = {count}"] for count in (1, 16))
+    single, sixteen = (rows["Ensembling", f"terrain: RMSE [m], M = {count}"] for count in (1, 16))
     assert single.low <= single.ours <= single.high
     assert sixteen.ours < single.ours
 

@@ -8,7 +8,6 @@ from scipy import stats
 
 from uq_tracking_papers.networks import (
     Bundle,
-    Effort,
     Energy,
     Sampling,
     Training,
@@ -161,7 +160,7 @@ def test_an_energy_learns_two_modes():
     rng = np.random.default_rng(0)
     x, sign = rng.uniform(size=1024), rng.choice([-1, 1], 1024)
     y = sign + 0.2 * rng.normal(size=1024)
-    model = Energy(-2, 2, (16, 16), seed=0).fit(x, y, Effort(12, 64, 48, 2e-2))
+    model = Energy(-2, 2, (16, 16), seed=0).fit(x, y, Training(12, 64, 2e-2), 48)
     (found,) = model.summary(x, y, points=200)
     best = np.log(2) + stats.norm(0, 0.2).entropy()
     assert best - 0.1 < -found["log_density"].mean() < best + 0.15

@@ -73,7 +73,7 @@ KEPT = 0.45
 """Share of the columns, from the left, where models of depth are trained."""
 SHARES = 0.05, 0.02
 """Share of measured pixels where models are trained, and where they are tested."""
-DEPTH = {"ause_rmse": "AUSE (RMSE)", "auce": "AUCE", "rmse": "RMSE"}
+DEPTH = {"ause_rmse": "AUSE (RMSE)", "auce": "AUCE", "rmse": "RMSE [m]"}
 CLASSES = {"ause_brier": "AUSE (Brier)", "ece": "ECE", "miou": "mIoU"}
 ROTATED = {f"rotated by {angle} degrees": angle for angle in (10, 20)}
 """Degrees by which test digits are rotated."""
@@ -261,8 +261,8 @@ def figure_2(study: Study, toy: Toy, ensembles: Outputs) -> None:
         line(ax, x, true_mean, color=REFERENCE, linewidth=1.0, linestyle=":")
     study.figure(
         figure,
-        "Mean and two standard deviations beside the true mean (dotted) and training points (orange, from -3 to "
-        "3): only HMC widens where there were none.",
+        "Mean and two standard deviations, true mean (dotted) and training points (orange, from -3 to 3): only HMC "
+        "widens where there were none.",
     )
     off = np.sqrt(np.mean((direct[:, inside] - true_mean[inside]) ** 2, axis=1))
     study.finding(
@@ -313,8 +313,8 @@ def figure_4(study: Study, toys: Toys) -> None:
                 plane(panel(ax, f"{name}{away}", "x1", "x2"), toy, found[0][:, 1])
     study.figure(
         figure,
-        "Which is more like the left column? Mean and two standard deviations above, probability of the red class "
-        f"below: ensembling, also by {FORWARD}; MC-dropout is sure where it saw nothing.",
+        "Which is more like the left column? Mean and two standard deviations; below, probability of the red class: "
+        "ensembling, also by KL(HMC || p).",
     )
 
 
@@ -358,8 +358,8 @@ def figure_5(study: Study, toys: Toys) -> None:
     legend_below(figure, axes[0])
     study.figure(
         figure,
-        "Above, in the scripts' direction, ensembling passes the others from M = 2 or 4 and comes closest to HMC; "
-        "below the direction that the paper writes. Medians, and bars for half of the seeds.",
+        "Above, in the scripts' direction, ensembling comes closest to HMC from M = 2 or 4; below, the direction "
+        "that the paper writes (medians; bars: half of the seeds).",
     )
 
 
@@ -489,23 +489,25 @@ def depth_scores(study: Study, name: str, found: Arrays) -> dict[str, npt.ArrayL
     """Scores (seeds, numbers of samples) of both methods."""
     scores: dict[str, npt.ArrayLike] = {}
     for method in PAIR:
-        rows: list[list[Mapping[str, float]]] = []
+        rows = []
         for seed, truth in enumerate(found["rest"].astype(float)):
             means, stds = (found[f"{method} {what}"][seed].astype(float) for what in ("mean", "std"))
-            mixed = [together(means[:count], stds[:count]) for count in COUNTS]
-            names = logged(seed, f"{name}, {method}")
-            reports = [
-                study.scored(truth, *one, method=of, metrics=DEPTH, unit="m")
-                for one, of in zip(mixed, names, strict=True)
-            ]
-            rows.append([report.scores for report in reports])
+            forecasts = [(truth, *together(means[:count], stds[:count])) for count in COUNTS]
+            run = "" if seed else f"{name}, {method}"
+            rows.append(
+                [by_count(study, run, place, DEPTH, *one, unit="m") for place, one in enumerate(forecasts)]
+            )
         scores |= {f"{method} {key}": [[of[key] for of in row] for row in rows] for key in DEPTH}
     return scores
 
 
-def logged(seed: int, name: str) -> list[str | None]:
-    """Names of the runs for each number of samples: only the first seed with all samples has one."""
-    return [name if not seed and count == MOST else None for count in COUNTS]
+def by_count(
+    study: Study, run: str, place: int, keys: Mapping[str, str], *data: Any, **options: Any
+) -> Mapping[str, float]:
+    """Scores with one of the numbers of samples; the first seed's with all samples are logged."""
+    method = run if run and COUNTS[place] == MOST else None
+    scores: Mapping[str, float] = study.scored(*data, method=method, metrics=keys, **options).scores
+    return scores
 
 
 def figure_1(study: Study, scene: Scene, found: Arrays) -> None:
@@ -530,8 +532,8 @@ def figure_1(study: Study, scene: Scene, found: Arrays) -> None:
         ax.axvline(round(KEPT * shape[1]), color="white", linewidth=1.5)
     study.figure(
         figure,
-        f"An ensemble of {MOST}, trained left of the white line: it is unsure where it errs, at the edges of "
-        "objects, and more so on the right, where fewer pixels were measured (slate: truth unknown).",
+        f"An ensemble of {MOST}, trained left of the line, is unsure where it errs, at the edges of objects, and "
+        "more so on the right, with fewer measurements (slate: truth unknown).",
     )
 
 
@@ -574,8 +576,8 @@ def figure_6(study: Study, found: Mapping[str, Arrays]) -> None:
     note = "the motorcycle and a terrain for KITTI"
     study.item("figure 6", title, note, status=ANALOGUE, choice=SCENE_CHOICE)
     caption = (
-        "Lower is better. AUSE falls for both; ensembling calibrates itself (AUCE) as members join on the terrain, "
-        "as in the paper, not on the motorcycle; MC-dropout's AUCE worsens on both. Bars: half of the seeds."
+        "Lower is better: AUSE falls for both; with members, ensembling's AUCE improves on the terrain, as in the "
+        "paper, not on the motorcycle; MC-dropout's worsens on both."
     )
     by_members(study, DEPTH, found, caption)
     evidence = {key: "; ".join(f"{name}: {ends(of, key)}" for name, of in found.items()) for key in DEPTH}
@@ -630,8 +632,8 @@ def figure_7(study: Study, found: Mapping[str, Arrays]) -> None:
                 study.repeats(method, quantity, np.asarray(covered)[:, place])
     study.figure(
         figure,
-        "Shares of central intervals that cover the truth, for each seed (thin); on the dotted line calibrated, "
-        "above it too cautious: MC-dropout more so than ensembling, on both scenes.",
+        "Shares of central intervals that cover the truth: above the dotted line too cautious, MC-dropout more so "
+        "than ensembling on both scenes (thin: seeds).",
     )
 
 
@@ -669,15 +671,13 @@ def digits_scores(study: Study, found: Arrays) -> dict[str, npt.ArrayLike]:
     scores: dict[str, npt.ArrayLike] = {}
     for method in PAIR:
         for angle in ROTATED.values():
-            rows: list[list[Mapping[str, float]]] = []
+            rows = []
             for seed, labels in enumerate(found["labels"]):
-                names = logged(seed, f"digits rotated by {angle}, {method}")
                 probs = [mean_of(found[f"{method} {angle}"][seed, :count]) for count in COUNTS]
-                reports = [
-                    study.scored(labels, probs=one, method=of, metrics=CLASSES)
-                    for one, of in zip(probs, names, strict=True)
-                ]
-                rows.append([report.scores for report in reports])
+                run = "" if seed else f"digits rotated by {angle}, {method}"
+                rows.append(
+                    [by_count(study, run, place, CLASSES, labels, probs=of) for place, of in enumerate(probs)]
+                )
             scores |= {
                 f"{method} {key} {angle}": [[of[key] for of in row] for row in rows] for key in CLASSES
             }
@@ -699,8 +699,8 @@ def figure_8(study: Study, scores: Arrays) -> None:
         for name, angle in ROTATED.items()
     }
     caption = (
-        "AUSE and ECE: lower is better, mIoU: higher. Ensembling improves slowly in all three; MC-dropout gains "
-        "more in AUSE and mIoU, and its ECE worsens at 10 degrees. Bars: half of the seeds."
+        "AUSE and ECE (lower is better), mIoU (higher): ensembling improves slowly in all; MC-dropout gains more "
+        "in AUSE and mIoU, and its ECE worsens at 10 degrees."
     )
     by_members(study, CLASSES, variants, caption)
     main = next(iter(variants.values()))
@@ -758,8 +758,8 @@ def figure_9(study: Study, found: Arrays) -> None:
             ax.bar((np.asarray(kept) + 0.5) / 10, heights, 0.09, color=STYLES[method]["color"], alpha=0.6)
     study.figure(
         figure,
-        "Bars below the dotted line are overconfident: ensembling, the more the farther the digits are turned; "
-        "MC-dropout is timid at 10 degrees and nearly right at 20.",
+        "Below the dotted line overconfident: ensembling is, the more the farther digits are turned; MC-dropout is "
+        "timid at 10 degrees and nearly right at 20.",
     )
     alone, all_members = over[ENSEMBLING, 1], over[ENSEMBLING, MOST]
     study.finding(

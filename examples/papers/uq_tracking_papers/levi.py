@@ -280,8 +280,8 @@ def figure_1(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
     reliability_lines(axes[2], {STAGES[ISOTONIC]: curves["reliability"]}, "(c) ENCE sees it")
     study.figure(
         figure,
-        "(a) Predicted standard deviations say nothing of the true ones; (b) by the interval method's own "
-        "evaluation they are perfect; (c) by the paper's, far from it.",
+        "(a) Predictions say nothing of the true standard deviations; yet (b) the interval method's own evaluation "
+        "finds them perfect; (c) the paper's does not.",
     )
     error, ence = (score(reports, ISOTONIC, key) for key in ("calibration_error", "ence"))
     study.finding(

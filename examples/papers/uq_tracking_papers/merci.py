@@ -113,12 +113,12 @@ STABLE = 0.74, 0.92
 """Percentiles between which the paper sees one order."""
 GAUSSIAN = {f"{rule} G": rule for rule in RULES} | {"merci": "merci"}
 TITLES = {
-    "quadratic_score": "quadratic score, higher is better",
-    "nll": "negative log score, lower is better",
-    "spherical_score": "spherical score, higher is better",
-    "crps": "CRPS, lower is better",
+    "quadratic_score": "quadratic score ↑",
+    "nll": "negative log score ↓",
+    "spherical_score": "spherical score ↑",
+    "crps": "CRPS ↓",
     "coverage_95": "coverage at 95 %",
-    "merci": "MeRCI, lower is better",
+    "merci": "MeRCI ↓",
 }
 
 
@@ -149,8 +149,8 @@ def figure_1(study: Study) -> None:
     study.item("figure 1", "The toy data set and what the methods predict", "bias and test range are ours")
     study.figure(
         toy_panels(study, 2, 220),
-        "Mean and two standard deviations of 20 outputs, the cubic (dashed) and 20 training samples from between the "
-        "dotted lines, biased in the grey band: only Bagging is unsure where the biased samples are.",
+        "Mean and two standard deviations, the cubic (dashed), and training samples from between the dotted lines, "
+        "biased in the grey band: only Bagging is unsure there.",
     )
 
 
@@ -176,7 +176,9 @@ def figure_2(study: Study, found: Arrays) -> None:
             study.row(key, f"sigma = {sigma[place]:g}", shown[key][place])
     axes[1].set_yscale("log")
     axes[5].set_ylim(0, 1.5 * shown["merci"][0])
-    study.figure(figure, "Every score but MeRCI moves with the uncertainty stated; dots: the best value.")
+    study.figure(
+        figure, "Every score but MeRCI moves with the uncertainty stated (arrows: better; dots: best)."
+    )
     moved = {key: np.ptp(values, axis=-1) / np.abs(values).max(axis=-1) for key, values in sweep.items()}
     still = moved.pop("merci") < 1e-12
     study.finding(
@@ -219,20 +221,20 @@ def figure_3(study: Study, found: Arrays) -> None:
     )
     study.figure(
         figure,
-        "Lower is better; above the grey dots a method is no better than a constant. Red: the share of inliers; in "
-        "the grey band the paper sees one order, here Bagging overtakes the others.",
+        "Lower is better, above the grey dots worse than a constant: in the grey band, around the share of inliers "
+        "(red), the paper sees one order, and here Bagging overtakes the others.",
     )
     for name, values in middle.items():
         for method, curve in zip(METHODS, values, strict=True):
             for alpha in (STABLE[0], INLIERS, STABLE[1]):
                 study.row(method, f"alpha = {alpha:g}, {name}", curve[round(100 * alpha) - 1])
+    narrow, *_ = RANGES
     ranks = {name: np.argsort(values, axis=1) for name, values in merci.items()}
     study.finding(
         "Between the 74th and the 92nd percentile MeRCI ranks the methods in one order",
         {name: np.all(of[..., 73:92] == of[..., 73:74], axis=(1, 2)) for name, of in ranks.items()},
         "; ".join(
-            f"{name}, alpha {alpha:g}: {', '.join(np.array(METHODS)[np.argsort(curves[:, at])])}"
-            for name, curves in middle.items()
+            f"alpha {alpha:g}: {', '.join(np.array(METHODS)[np.argsort(middle[narrow][:, at])])}"
             for alpha, at in zip(STABLE, (73, 91), strict=True)
         ),
     )
@@ -270,7 +272,7 @@ def table_1(study: Study, found: Arrays) -> None:
     study.finding(
         "All scores, MeRCI included, agree on the ranking",
         {name: np.all(of == of[:, :1], axis=(1, 2)) for name, of in ranks.items()},
-        f"medians over seeds, {narrow}: {'; '.join(orders(common[narrow]))}; the four scoring rules agree among "
+        f"medians over seeds, {narrow}: {orders(common[narrow])}; the four scoring rules agree among "
         f"themselves in {np.mean(four):.0%} of the seeds",
     )
     study.finding(
@@ -283,8 +285,7 @@ def table_1(study: Study, found: Arrays) -> None:
     study.finding(
         "Bagging and Monte Carlo Dropout are the two best by every score",
         {name: np.all(of, axis=(1, 2)) for name, of in two.items()},
-        f"by the four scoring rules alone: {told(rules, '.0%')}; {best}, second: "
-        f"{counted({name: of[:, -1, 1] for name, of in ranks.items()})}",
+        f"by the four scoring rules alone: {told(rules, '.0%')}; {best}",
     )
     last = {name: of[..., -1] == epochs for name, of in ranks.items()}
     study.finding(
@@ -314,13 +315,13 @@ def ranked(values: FloatArray) -> npt.NDArray[np.intp]:
     return np.argsort(np.stack(columns, axis=1), axis=-1)
 
 
-def orders(values: FloatArray) -> list[str]:
-    """The order of the methods by the median of each score, in words."""
-    found = []
+def orders(values: FloatArray) -> str:
+    """The scores by the order in which their medians put the methods, in words."""
+    found: dict[str, list[str]] = {}
     for key, better in SHOWN.items():
         middle = dict(zip(METHODS, np.median(values[..., SCORES.index(key)], axis=0).tolist(), strict=True))
-        found.append(f"{key}: {', '.join(order(middle, better))}")
-    return found
+        found.setdefault(", ".join(order(middle, better)), []).append(key)
+    return "; ".join(f"{words} by {', '.join(keys)}" for words, keys in found.items())
 
 
 # --- the scene ---
@@ -456,10 +457,10 @@ def table_3(study: Study, scores: Arrays, found: Estimates) -> None:
         "In-sample Learned Error is several times worse than a constant, as in the paper (n-MeRCI of 5.2 by its "
         "table 3), once the network has memorized its training pixels",
         max(float(np.median(of)) for of in by_end.values()) > 2,
-        f"n-MeRCI by how its output is kept positive: {each_over_seeds(by_end, '.2f')}; errors on pixels seen "
-        f"{np.median(memory['seen']):.3f} m, unseen {np.median(memory['unseen']):.3f} m: it learns the small "
-        "errors of seen pixels, and its near-zero uncertainties set MeRCI's factor. The networks of table 3, with "
-        "dropout and 15 passes, do not memorize. The 2019 paper prints 0.65",
+        f"n-MeRCI by how its output is kept positive: {each_over_seeds(by_end, '.2f')}. Errors are "
+        f"{np.median(memory['seen']):.3f} m on pixels seen, {np.median(memory['unseen']):.3f} m on others: it "
+        "learns that they are small, and where it says almost none sets MeRCI's factor. The networks of table 3 "
+        "(dropout, 15 passes) do not memorize; the paper of 2019 prints 0.65",
     )
     study.cannot_judge(
         "Multi Networks varies at the edges of the image, because its networks transfer artifacts from it",
@@ -493,8 +494,8 @@ def figure_4(study: Study, found: Estimates) -> None:
     study.item("figure 4", title, "the motorcycle for a bedroom of NYU Depth v2", status=ANALOGUE)
     study.figure(
         maps(found, 0, WHOLE),
-        "Which map resembles ERROR? Best first by MeRCI, all in metres on one scale (slate: truth unknown; rho: rank "
-        "correlation with the error): five resemble it alike, Learned Error least.",
+        "Which map resembles ERROR? Best first, in metres on one scale (slate: truth unknown; rho: rank "
+        "correlation with it): five alike, Learned Error least.",
     )
 
 

@@ -506,7 +506,7 @@ def maps(
         std = found.std[method][seed][window]
         scores = evaluate(target, mean, std, metrics=["merci", "n_merci", "spearman"]).scores
         scaled = std * scores["merci"] / std[np.isfinite(target)].mean()
-        label = f"{method}: {LABELS[key]} {scores[key]:.2f}, rho {scores['spearman']:.2f}"
+        label = f"{method}: {LABELS[key]} {scores[key]:.3f}, rho {scores['spearman']:.2f}"
         shown.append((scores[key], label, scaled))
     image = scene.image[window] if scene.image.size else scene.target[window]
     rows, columns = truth.shape

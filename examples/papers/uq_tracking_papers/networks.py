@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -143,6 +143,8 @@ class Training:
     rate: float = 1e-3
     decay: float = 0.0
     """Factor on the sum of squared parameters added to the mean loss."""
+    falling: bool = False
+    """Whether the rate falls to 0 along a cosine."""
 
 
 def grouped(values: Tensor, dimensions: int) -> Tensor:
@@ -166,6 +168,7 @@ def fit(
     *,
     drawn: npt.ArrayLike | None = None,
     after_epoch: Callable[[int], None] | None = None,
+    outputs: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Bundle:
     """Train every network of a bundle with Adam (Kingma and Ba 2015), each on its own minibatches.
 
@@ -182,19 +185,26 @@ def fit(
         Samples that each network sees.
     after_epoch : callable, optional
         Called with the number of epochs done.
+    outputs : callable, optional
+        Outputs for inputs and targets of a minibatch, if they are not the bundle's own.
     """
     inputs, targets = grouped(as_tensor(x), 3), grouped(as_tensor(y), 2)
     chosen = None if drawn is None else as_tensor(drawn)
     adam = torch.optim.Adam(bundle.parameters, lr=training.rate)
+    steps = training.epochs * (targets.shape[1] // training.batch)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps) if training.falling else None
     for epoch in watch(range(1, training.epochs + 1)):
         for part, truth in bundle.minibatches(inputs, targets, training.batch, chosen):
             # The networks share nothing, so the gradient of the sum gives each network's own.
-            total = loss(bundle(part, drop=True), truth).sum()
+            found = bundle(part, drop=True) if outputs is None else outputs(part, truth)
+            total = loss(found, truth).sum()
             if training.decay:
                 total = total + training.decay * sum(p.square().sum() for p in bundle.parameters)
             adam.zero_grad()
             torch.autograd.backward(total)
             adam.step()
+            if falling is not None:
+                falling.step()
         if after_epoch is not None:
             after_epoch(epoch)
     return bundle
@@ -225,6 +235,11 @@ def class_loss(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross entropy of the softmax of the outputs."""
     logs = torch.log_softmax(outputs, dim=-1)
     return -logs.gather(-1, labels[..., None])[..., 0].mean(dim=-1)
+
+
+def energy_loss(energies: Tensor, _: Tensor) -> Tensor:
+    """Negative log-likelihood of the last of the energies (K, n, points + 1), the others giving log Z."""
+    return (torch.logsumexp(energies[..., :-1], dim=-1) - energies[..., -1]).mean(dim=-1)
 
 
 def moments(outputs: npt.NDArray[np.float32], highest: float = 20) -> tuple[FloatArray, FloatArray]:
@@ -307,16 +322,6 @@ SPREAD = 3.0
 """Targets are scaled to [-3, 3] for the network, which then finds sharp ridges sooner."""
 
 
-@dataclass(frozen=True)
-class Effort:
-    """Training: minibatches of ``batch`` samples; the normalizer is a sum over ``points`` positions along y."""
-
-    epochs: int
-    batch: int = 128
-    points: int = 64
-    rate: float = 1e-3
-
-
 class Energy:
     """K densities ``exp f(x, y) / Z(x)`` of y in [low, high], Xiong et al. 2024, eq. 13, each of its own data.
 
@@ -335,23 +340,27 @@ class Energy:
         self.low, self.high = low, high
         self.network = Bundle(count, 2, hidden, 1, seed=seed)
 
-    def fit(self, x: FloatArray, y: FloatArray, effort: Effort, watch: Watch = iter) -> Energy:
-        """Maximize the likelihood (eq. 14) of x and y (K, n); log Z is a sum over shifted even positions."""
-        inputs, targets = grouped(as_tensor(x), 2)[..., None], grouped(as_tensor(y), 2)
-        adam = torch.optim.Adam(self.network.parameters, lr=effort.rate)
-        steps = effort.epochs * (targets.shape[1] // effort.batch)
-        falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
-        cell = (self.high - self.low) / effort.points
-        for _ in watch(range(effort.epochs)):
-            for part, truth in self.network.minibatches(inputs, targets, effort.batch):
-                shift = torch.rand((*truth.shape, 1), generator=self.network.random)
-                places = self.low + cell * (torch.arange(effort.points) + shift)
-                f = self._energies(part, torch.cat([places, truth[..., None]], dim=-1))
-                loss = (torch.logsumexp(f[..., :-1], dim=-1) - f[..., -1]).mean(dim=-1).sum()
-                adam.zero_grad()
-                torch.autograd.backward(loss)
-                adam.step()
-                falling.step()
+    def fit(
+        self, x: FloatArray, y: FloatArray, training: Training, points: int = 64, watch: Watch = iter
+    ) -> Energy:
+        """Maximize the likelihood (eq. 14) of x and y (K, n); log Z is a sum over so many shifted even positions."""
+        cell = (self.high - self.low) / points
+
+        def energies(part: Tensor, truth: Tensor) -> Tensor:
+            """Return those at the positions, and last that at the truth."""
+            shift = torch.rand((*truth.shape, 1), generator=self.network.random)
+            places = self.low + cell * (torch.arange(points) + shift)
+            return self._energies(part, torch.cat([places, truth[..., None]], dim=-1))
+
+        fit(
+            self.network,
+            x[..., None],
+            y,
+            energy_loss,
+            replace(training, falling=True),
+            watch,
+            outputs=energies,
+        )
         return self
 
     def _energies(self, x: Tensor, places: Tensor) -> Tensor:

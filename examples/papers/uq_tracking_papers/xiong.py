@@ -30,7 +30,7 @@ from uq_tracking.figures.style import MODEL, ORACLE, RANDOM, SMALL, legend, line
 from uq_tracking.inputs import Predictions
 from uq_tracking_papers.datasets import DATASETS, Conditional
 from uq_tracking_papers.drawing import panel, panels
-from uq_tracking_papers.networks import Bundle, Effort, Energy, Training, fit, gaussian_loss, moments
+from uq_tracking_papers.networks import Bundle, Energy, Training, fit, gaussian_loss, moments
 from uq_tracking_papers.study import Better, FloatArray, Study, each_over_seeds, medians, over_seeds, told
 
 Columns = Mapping[str, npt.NDArray[np.generic]]
@@ -199,13 +199,14 @@ def trained(study: Study, data: Conditional) -> dict[str, npt.ArrayLike]:
     fine = np.linspace(*data.domain, 2001)
     means, stds = moments(networks.predict(fine[:, None]))
     two_modes = len(data.components(x[0])[0]) > 1  # their ridges take longer to find
-    hidden, energy_effort = study.pick(
-        ((48,) * 3, Effort(40 if two_modes else 20, 32, 48 if two_modes else 40, 4e-3)),
-        ((48,) * 3, Effort(32 if two_modes else 16, 32, 40 if two_modes else 32, 5e-3)),
-        ((32,) * 2, Effort(10, 128, 32, 1e-2)),
+    long = 2 if two_modes else 1
+    hidden, training, points = study.pick(
+        ((48,) * 3, Training(20 * long, 32, 4e-3), 48 if two_modes else 40),
+        ((48,) * 3, Training(16 * long, 32, 5e-3), 40 if two_modes else 32),
+        ((32,) * 2, Training(10, 128, 1e-2), 32),
     )
     model = Energy(float(y.min()) - ROOM, float(y.max()) + ROOM, hidden, first, len(seeds))
-    model.fit(x, y, energy_effort, partial(study.progress, what=f"energy, {data.name}"))
+    model.fit(x, y, training, points, partial(study.progress, what=f"energy, {data.name}"))
     summaries = model.summary(test_x, test_y)
     image_x, image_y = np.linspace(*data.domain, 160), np.linspace(model.low, model.high, 200)
     shape = (len(seeds), MEMBERS, len(fine))
@@ -261,8 +262,8 @@ def figures_2_and_3(study: Study, models: Mapping[str, Models]) -> None:
             ax.set_ylim(extent[2], extent[3])
     study.figure(
         figure,
-        "Log density (bright: high), test targets (orange) and predictions (white): only the energy-based model "
-        "can have two branches, and neither model knows the gap of the epistemic data.",
+        "Log density (bright: high), test targets (orange), predictions (white): only the energy-based model can "
+        "have two branches, and neither knows the gap of the epistemic data.",
     )
 
 
@@ -522,8 +523,8 @@ def figure_4(study: Study, models: Models) -> None:
                 study.repeats(key, f"{what}, {sizes[place]:,} samples", values)
     study.figure(
         figure,
-        "(a) One test set as it grows, (b) mean and one standard deviation of independent sets, each panel on its "
-        "own scale (dotted: 0): calibration error settles first; the p-value tends to 0, its correlation not.",
+        "(a) One test set as it grows, (b) mean and standard deviation of independent sets: calibration error "
+        "settles first; Spearman's p-value tends to 0 (dotted), its correlation does not.",
     )
     stability_findings(study, found)
 
