@@ -363,12 +363,12 @@ def favorite(of: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def table_2(study: Study, found: Estimates) -> None:
-    """The paper's table is of one image, ours of the front wheel of figure 5."""
+    """The paper's table is of one image, ours of the rear wheel of figure 5."""
     compute = partial(scene_scores, study, found, part_of(found.scene, WHEEL), "common")
     scores = study.cached("part-common", compute)
     study.item(
         "table 2", "Scores on one part of the scene, with a common predictor",
-        "the motorcycle's front wheel for an image of NYU Depth v2, small networks for a ResNet",
+        "the motorcycle's rear wheel for an image of NYU Depth v2, small networks for a ResNet",
         status=ANALOGUE, better=SHOWN, bounds=BOUNDS, choice=LEARNED_CHOICE,
     )  # fmt: skip
     report(study, scores, GAUSSIAN, TABLE_2)
@@ -505,7 +505,7 @@ def figures_5_and_6(study: Study, found: Estimates) -> None:
         "figure 5", "The same on further parts of the scene", "two parts of the motorcycle", status=ANALOGUE
     )
     study.figure(
-        maps(found, 1, part_of(found.scene, WHEEL)), "Front wheel, best first: Learned Error is last again."
+        maps(found, 1, part_of(found.scene, WHEEL)), "Rear wheel, best first: Learned Error is last again."
     )
     study.figure(
         maps(found, 0, part_of(found.scene, ENGINE)), "Engine, best first: Learned Error is last again."

@@ -260,7 +260,7 @@ LEARNED_FROM = {
 }
 """Columns of `EVERY` that make the six methods, with one of the two ways to learn the error."""
 LEARNED_CHOICE = "the pixels from whose errors Learned Error learns, which the papers do not state"
-WHEEL, ENGINE = "front wheel", "engine"
+WHEEL, ENGINE = "rear wheel", "engine"
 WINDOWS = {WHEEL: (0.45, 0.95, 0.05, 0.45), ENGINE: (0.3, 0.8, 0.4, 0.8)}
 """Parts of the scene that stand for further images: first and last row and column, as shares."""
 ARCHITECTURES = ((64, 64), (128,), (32, 32, 32), (96, 32), (48, 48), (32, 64))
