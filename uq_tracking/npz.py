@@ -120,14 +120,14 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
         header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in header:
             raise FileFormatError(f"{info.filename} has the unknown format version {version}")
-        shape, _, dtype = header[version](member)
+        shape, is_fortran, dtype = header[version](member)
         if dtype.hasobject:
             raise FileFormatError(f"{info.filename} holds Python objects")
         if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
             raise FileFormatError(f"{info.filename} does not have the size stated in its header")
-    with archive.open(info) as member:
-        found: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-        return found
+        content = bytearray(member.read())
+    found: npt.NDArray[Any] = np.frombuffer(content, dtype)
+    return found.reshape(shape[::-1]).T if is_fortran else found.reshape(shape)
 
 
 def prefixed(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:

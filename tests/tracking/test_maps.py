@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import SettingsError, TrackingWarning
 from uq_tracking.runs import RescoreOptions
 from uq_tracking.runs.read import logged_runs
 from uq_tracking.streams.map_samples import case_arrays
@@ -83,6 +83,16 @@ def test_channels_of_images_come_first_or_last(tmp_path):
     runs = (log(tmp_path, maps=[0], images=each) for each in (images, np.moveaxis(images, -1, 1)))
     one, other = (pictures(run) for run in runs)
     assert one == other != pictures(log(tmp_path, maps=[0]))
+
+
+def test_images_of_another_shape_are_named_in_one_line(tmp_path):
+    with pytest.warns(
+        TrackingWarning, match=r"images are 20 x 18, of another shape than maps of 18 x 20: drawn"
+    ):
+        log(tmp_path, maps=[0], images=np.ones((5, 20, 18, 3)))
+    log(
+        tmp_path, maps=[0], images=np.ones((5, 36, 40))
+    )  # a warning would be an error: finer images are usual
 
 
 def test_rescoring_draws_the_stored_cases_again(tmp_path):

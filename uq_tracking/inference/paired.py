@@ -111,11 +111,12 @@ def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
         return np.inf
     sets = len(moving)
     weights = _resamples(sets, seed)
-    mean = weights @ moving / sets
-    spread = np.maximum(weights @ np.square(moving) / sets - mean**2, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        largest = np.nan_to_num(np.abs(mean) / np.sqrt(spread / (sets - 1)), posinf=0.0).max(axis=1)
-    return float(np.quantile(largest, level))
+    square = np.square(weights @ moving)
+    spread = weights @ (np.square(moving) * sets) - square
+    # Squared until the end, in place: this runs for every pair of forty methods and every score.
+    ratio = np.divide(square, spread, out=square, where=spread > 0)
+    ratio[spread <= 0] = 0.0
+    return float(np.quantile(np.sqrt(ratio.max(axis=1) * (sets - 1)), level))
 
 
 @lru_cache(maxsize=8)

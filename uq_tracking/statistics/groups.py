@@ -72,7 +72,7 @@ class GroupCells:
 
         used, place = np.unique(bucket, return_inverse=True)
         width = max(len(used), 1)
-        cell, at, _ = compact(row * width + place[column], groups * width)
+        cell, at, _ = compact(row.astype(np.int64) * width + place[column], groups * width)
         index = np.int32 if max(len(cell), width) < 2**31 else np.int64
         indices = (cell % width).astype(index)
         indptr = np.searchsorted(cell, np.arange(groups + 1) * width).astype(index)

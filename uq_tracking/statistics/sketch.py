@@ -353,6 +353,8 @@ def tallied(
 
 def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
     """The non-empty cells (of 0 ... size - 1), each row's position among them, and their counts."""
+    if np.all(cell[1:] > cell[:-1]):  # as stored
+        return cell, np.arange(len(cell)), np.ones(len(cell), dtype=np.int64)
     if size > 8 * len(cell):  # the table would be nearly all zeros
         used, place, count = np.unique(cell, return_inverse=True, return_counts=True)
         return used, place, count.astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.checks import value_text
-from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
+from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, warn
 from uq_tracking.inputs.predictions import Case, case_count, case_place, looks_spatial
 
 WantedMaps = Literal["auto"] | int | Sequence[int] | bool
@@ -23,6 +23,8 @@ IMAGE = "image"
 PARTS = ("epistemic", "aleatoric")
 CHANNELS = (1, 3, 4)
 """Possible numbers of channels of a picture: grey, color, color with opacity."""
+ALIKE = 0.9
+"""How far the proportions of a picture and its map may differ unremarked."""
 
 
 def unknown_maps(wanted: object) -> str:
@@ -197,3 +199,7 @@ def check_image_count(shape: tuple[int, ...], images: Any) -> None:
             f"images holds {len(images)} images for {case_count(shape)} cases of a batch {shape}; pass one image per "
             "case, shape (cases, height, width) or (cases, height, width, channels)"
         )
+    height, width = one[:2] if _channels_last(one) else one[1:]
+    if not ALIKE < (height * shape[-1]) / (width * shape[-2]) < 1 / ALIKE:
+        shown, of = f"{height} x {width}", f"{shape[-2]} x {shape[-1]}"
+        warn(f"images are {shown}, of another shape than maps of {of}: drawn as they are")
