@@ -19,7 +19,7 @@ from scipy import special
 
 from uq_tracking.metrics.registry import Undefined, intermediate, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import has_event
+from uq_tracking.statistics.classification import PREDICTED, has_event
 from uq_tracking.statistics.exact import FEW, SortedRows
 from uq_tracking.statistics.groups import GroupCells, GroupTables
 from uq_tracking.statistics.orders import (
@@ -41,6 +41,8 @@ STEPS = 60
 SINGULAR = 1e13
 """Condition number from which on a regression has no single maximum."""
 PAYLOADS = ("probability", "variance", "event")
+DOUBT = ("count", "one_minus_confidence", "one_minus_confidence2", "correct")
+"""Sums over all samples; `PREDICTED` are those over samples that are predicted to be the event."""
 ROUNDING = 1e-9
 """A weight below this share of its bucket's is rounding."""
 
@@ -74,43 +76,26 @@ def event_order(statistics: Any, *, top: bool = False) -> Order:
         require_event(statistics)
     by_doubt = statistics.orders["one_minus_confidence"]
     if not isinstance(by_doubt, SortedRows):
-        return _top_buckets(bucketed(by_doubt)) if top else _event_buckets(bucketed(by_doubt))
-    rows = by_doubt.columns
-    if top:
-        found = {"probability": 1 - rows["one_minus_confidence"][::-1], "event": rows["correct"][::-1]}
-        return SortedRows("probability", found)
-    stated, doubt, correct = rows["predicted"], rows["one_minus_confidence"], rows["correct"]
+        return _event_buckets(bucketed(by_doubt), top=top)
+    doubt, correct = (by_doubt.columns[name] for name in ("one_minus_confidence", "correct"))
+    stated = np.ones(len(doubt), dtype=bool) if top else by_doubt.columns["predicted"]
     probability = np.concatenate([doubt[~stated], 1 - doubt[stated][::-1]])
     event = np.concatenate([~correct[~stated], correct[stated][::-1]])
     return SortedRows("probability", {"probability": probability, "event": event})
 
 
-def _top_buckets(held: Buckets) -> Buckets:
-    """Turn buckets of doubt into those of confidence."""
-    doubt, square, correct = (
-        held.sums[name] for name in ("one_minus_confidence", "one_minus_confidence2", "correct")
-    )
-    sums = {"probability": held.count - doubt, "variance": doubt - square, "event": correct}
-    made = {name: np.maximum(column[::-1], 0.0) for name, column in sums.items()}
-    low = 1 - (held.key + held.width)
-    return Buckets("probability", low[::-1], held.width[::-1], held.count[::-1], made)
-
-
-def _event_buckets(held: Buckets) -> Buckets:
-    """Split every bucket of doubt into that of either predicted class."""
-    doubt, square, correct = (
-        held.sums[name] for name in ("one_minus_confidence", "one_minus_confidence2", "correct")
-    )
-    count, own, own2, hit = (
-        held.sums[name] for name in ("predicted", "predicted_doubt", "predicted_doubt2", "predicted_correct")
-    )
+def _event_buckets(held: Buckets, *, top: bool) -> Buckets:
+    """Split every bucket of doubt into that of either predicted class; the top label is always predicted."""
+    sums = {"count": held.count, **held.sums}
+    doubt, square, correct = (sums[name] for name in DOUBT[1:])
+    count, own, own2, hit = (sums[name] for name in (DOUBT if top else PREDICTED))
     low = held.count - count > ROUNDING * held.count
     high = np.flatnonzero(count > ROUNDING * held.count)[::-1]
 
     def joined(below: FloatArray, above: FloatArray) -> FloatArray:
         return np.asarray(np.maximum(np.concatenate([below[low], above[high]]), 0.0))
 
-    sums = {
+    found = {
         "probability": joined(doubt - own, count - own),
         "probability2": joined(square - own2, count - 2 * own + own2),
         "variance": joined(doubt - own - (square - own2), own - own2),
@@ -122,7 +107,7 @@ def _event_buckets(held: Buckets) -> Buckets:
         joined(held.key, 1 - (held.key + held.width)),
         np.concatenate([held.width[low], held.width[high]]),
         counts if held.weighted else np.rint(counts).astype(np.int64),
-        sums,
+        found,
     )
 
 
@@ -132,39 +117,14 @@ def events_of_groups(tables: GroupTables, *, top: bool = False) -> GroupCells:
     from scipy.sparse import hstack
 
     held = tables.orders["one_minus_confidence"]
-    if top:
-        count, doubt = held.sums["count"], held.sums["one_minus_confidence"]
-        sums = {
-            "count": count,
-            "probability": count - doubt,
-            "event": held.sums["correct"],
-            "variance": doubt - held.sums["one_minus_confidence2"],
-        }
-        backward = {name: column[:, ::-1].tocsr() for name, column in sums.items()}
-        return GroupCells(np.arange(len(held.bucket)), backward)
-
-    def part(name: str, own: str) -> Any:
-        return held.sums[name] - held.sums[own]
-
-    count, doubt, correct = (
-        held.sums[name] for name in ("predicted", "predicted_doubt", "predicted_correct")
-    )
-    below = {
-        "count": part("count", "predicted"),
-        "probability": part("one_minus_confidence", "predicted_doubt"),
-        "event": part("count", "predicted") - part("correct", "predicted_correct"),
-        "variance": part("one_minus_confidence", "predicted_doubt")
-        - part("one_minus_confidence2", "predicted_doubt2"),
-    }
-    above = {
-        "count": count,
-        "probability": count - doubt,
-        "event": correct,
-        "variance": doubt - held.sums["predicted_doubt2"],
-    }
-    buckets = np.arange(2 * len(held.bucket))
+    every = [held.sums[name] for name in DOUBT]
+    count, doubt, square, correct = (held.sums[name] for name in (DOUBT if top else PREDICTED))
+    chosen = (count, doubt, square, correct)
+    others, doubts, squares, missed = (whole - part for whole, part in zip(every, chosen, strict=True))
+    below = {"count": others, "probability": doubts, "event": others - missed, "variance": doubts - squares}
+    above = {"count": count, "probability": count - doubt, "event": correct, "variance": doubt - square}
     sums = {name: hstack([below[name], above[name][:, ::-1]]).tocsr() for name in below}
-    return GroupCells(buckets, sums)
+    return GroupCells(np.arange(2 * len(held.bucket)), sums)
 
 
 @dataclass(frozen=True)

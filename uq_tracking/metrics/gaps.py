@@ -481,7 +481,7 @@ def kurtosis(statistics: Statistics, settings: Settings) -> float:
 MOST_DRAWN = 1 << 22
 """Numbers of simulated gaps that are held at a time."""
 ON_EDGE = 1e-10
-"""Doubts within this relative distance of a bin's edge lie on it: the rest is rounding of the probabilities."""
+"""Probabilities within this relative distance of a bin's edge lie on it: the rest is rounding."""
 
 
 @dataclass(frozen=True)
@@ -505,40 +505,12 @@ def confidence_bins(
     """
     if equal_count and statistics.n < n_bins:
         raise Undefined(f"{statistics.n:g} samples cannot fill {n_bins} bins; lower n_bins")
-    if is_of_event(statistics, top):
-        return _event_bins(statistics, n_bins, equal_count)
-    by_doubt = statistics.orders["one_minus_confidence"]
-    if equal_count:
-        n = statistics.n
-        ends = (n - equal_edges(n, n_bins)).astype(float)  # ascending confidence is descending doubt
-        edges = 1 - by_doubt.value(np.clip(ends, 1, n))
-    else:
-        edges = np.arange(n_bins + 1) / n_bins
-        # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the lower one
-        positions = by_doubt.position((1 - edges[1:-1]) * (1 + ON_EDGE), side="right")
-        ends = np.concatenate([[by_doubt.total], positions, [0.0]])
-    count = -np.diff(ends)
-    some, held = count > 0, np.maximum(count, 1e-300)
-    doubt, correct = (
-        by_doubt.between(name, ends[::-1])[::-1] for name in ("one_minus_confidence", "correct")
-    )
-    accuracy, confidence = np.where(some, correct / held, 0.0), np.where(some, 1 - doubt / held, 0.0)
-    return ConfidenceBins(edges[:-1], edges[1:], count, accuracy, confidence)
-
-
-def is_of_event(statistics: Any, top: bool) -> bool:
-    """Return whether the stated probability is that of the event of two classes."""
-    return not top and two_classes(statistics)
-
-
-def _event_bins(statistics: Statistics, n_bins: int, equal_count: bool) -> ConfidenceBins:
-    """Bins of the event's probability; one at an edge belongs to the bin above."""
-    order = event_order(statistics)
+    order = event_order(statistics, top=top or not two_classes(statistics))
     if equal_count:
         ends = equal_edges(statistics.n, n_bins).astype(float)
         edges = order.value(np.minimum(ends + 1, statistics.n))
     else:
-        edges = np.arange(n_bins + 1) / n_bins
+        edges = np.arange(n_bins + 1) / n_bins  # a probability at an edge belongs to the bin above
         positions = order.position(edges[1:-1] * (1 - ON_EDGE), side="left")
         ends = np.concatenate([[0.0], positions, [order.total]])
     count = np.diff(ends)
@@ -582,25 +554,13 @@ class ConfidenceGap(Gap):
 
     def sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Samples, sums of stated probability and those that occur of each group in each bin, lowest first."""
-        if is_of_event(statistics, self.top):
-            return self._event_sums(statistics, n_bins)
-        table = statistics.groups.orders["one_minus_confidence"]
-        if self.equal_count:
-            edges = groups.positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
-        else:
-            ends = np.cumsum(self.bins(statistics, n_bins).count[::-1])
-            edges = np.concatenate([[0.0], ends * (groups.total(statistics) / ends[-1])])
-        by_doubt = groups.binned(table, edges, ("count", "one_minus_confidence", "correct"))
-        count, doubt, correct = (part[:, ::-1] for part in by_doubt)
-        return count, count - doubt, correct
-
-    def _event_sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         if self.equal_count:
             edges = groups.positions(statistics, lambda total: equal_edges(total, n_bins))
         else:
             ends = np.concatenate([[0.0], np.cumsum(self.bins(statistics, n_bins).count)])
             edges = ends * (groups.total(statistics) / ends[-1])
-        table = events_of_groups(statistics.groups)
+        top = self.top or not two_classes(statistics)
+        table = events_of_groups(statistics.groups, top=top)
         count, stated, events = groups.binned(table, edges, ("count", "probability", "event"))
         return count, stated, events
 
