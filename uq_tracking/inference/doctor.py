@@ -11,9 +11,8 @@ it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,14 +59,11 @@ class Suspicion:
         What was seen, in one or two sentences.
     fix : str
         What to type if the suspicion is right.
-    numbers : dict of float
-        What it rests on.
     """
 
     name: str
     text: str
     fix: str
-    numbers: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.text} {self.fix}".strip()
@@ -97,22 +93,19 @@ def examine(
         Number of members if the standard deviation is the spread of an ensemble's means alone.
     """
     error = target - mean
-    found = [] if (corrupt := _corrupt_target(error)) is None else [corrupt]
+    corrupt = _corrupt_target(error)
     if len(error) > MOST:
         chosen = np.sort(np.random.default_rng(0).choice(len(error), MOST, replace=False, shuffle=False))
         target, mean, std, error = (values[chosen] for values in (target, mean, std, error))
     target, mean, std, error = (values.astype(np.float64) for values in (target, mean, std, error))
-    if not corrupt:
-        found += islice(_of_truth(target, mean, std, error), 1)
-    found += _filled_truth(target, error)
+    found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error)]
     if np.all(std > 0):
         if gaussian and spread_of_means is not None:
-            found += islice(_spread_of_means(error, std, spread_of_means), 1)
+            found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian:
-            found += _std_from_errors(error, std) or list(islice(_of_std(error, std), 1))
-        found += islice(_missing_code(target, error / std), 1)
-        found += islice(_near_constant(std), 1)
-    return tuple(found)
+            found.append(_std_from_errors(error, std) or _of_std(error, std))
+        found += [_missing_code(target, error / std), _near_constant(std)]
+    return tuple(each for each in found if each is not None)
 
 
 def _gap(error: FloatArray, std: FloatArray) -> float:
@@ -125,9 +118,9 @@ def _nll(error: FloatArray, std: FloatArray) -> float:
     return float(np.mean(np.log(std) + np.square(error / std) / 2)) + math.log(2 * math.pi) / 2
 
 
-def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
+def _of_std(error: FloatArray, std: FloatArray) -> Suspicion | None:
     if len(error) < FEWEST_STDS or not np.any(error):
-        return
+        return None
     size, log = log_size(error), np.log(std)
     factor, slope, spread = root_mean_square(error / std), slope_of(size, log), float(log.std())
     nll, of_best = _nll(error, std), _nll(error, std * factor)
@@ -171,77 +164,66 @@ def _of_std(error: FloatArray, std: FloatArray) -> Iterator[Suspicion]:
                 "log-variance": "exp(y_std / 2)",
                 "log-std": "exp(y_std)",
             }
-            yield Suspicion(
+            return Suspicion(
                 name,
                 f"The stds look like {kind}: with {made[name]} the factor is {fits:.2f} and nll falls from "
                 f"{format_number(nll)} to {format_number(fitted)}.",
                 f"If they are, {cure}.",
-                {"factor": fits, "nll": nll, "nll_then": fitted},
             )
-            return
     if _gap(error, std * factor) > 0.025 + 1 / math.sqrt(len(error)):
-        return
+        return None
     if not (spread < 0.1 or (slope is not None and abs(slope.value - 1) <= 0.2)):
-        return
+        return None
     for unit in (*FACTORS, *(1 / unit for unit in FACTORS)):
         if abs(math.log(factor / unit)) <= 0.12:
             side, times = ("small", factor) if factor > 1 else ("large", 1 / factor)
             named = max(unit, 1 / unit)
             variance = abs(math.log(root_mean_square(error / np.sqrt(std)))) <= 0.12
-            yield Suspicion(
+            return Suspicion(
                 "unit of std",
                 f"The stds are {format_number(times)} times too {side} but otherwise fit.",
                 f"Is y_std in another unit than y_true (factor {format_number(named)})"
                 + ("? Or does it hold variances (Predictions.from_variance)?" if variance else "?"),
-                {"factor": factor, "unit": unit},
             )
-            return
+    return None
 
 
-def _std_from_errors(error: FloatArray, std: FloatArray) -> list[Suspicion]:
+def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
     """Recognize standard deviations that were computed from the very errors they are to predict."""
     size = np.abs(error / std)
     middle = float(np.median(size))
     share = float(np.mean(np.abs(size - middle) <= ALIKE * middle))
     if len(error) < FEWEST or share < 0.9 or std.std() < ALIKE * std.mean():
-        return []
-    return [
-        Suspicion(
-            "std from errors",
-            f"{format_number(100 * share, 2)} % of the errors are {format_number(middle, 2)} times their std, within "
-            f"{format_number(100 * ALIKE)} %: the stds seem to be computed from the errors themselves.",
-            "Pass what was known before the truth was.",
-            {"share": share, "times": middle},
-        )
-    ]
+        return None
+    return Suspicion(
+        "std from errors",
+        f"{format_number(100 * share, 2)} % of the errors are {format_number(middle, 2)} times their std, within "
+        f"{format_number(100 * ALIKE)} %: the stds seem to be computed from the errors themselves.",
+        "Pass what was known before the truth was.",
+    )
 
 
-def _filled_truth(target: FloatArray, error: FloatArray) -> list[Suspicion]:
+def _filled_truth(target: FloatArray, error: FloatArray) -> Suspicion | None:
     """Recognize targets that were filled with predictions; equal values that recur, such as 0, are honest."""
     there = error == 0
     count = int(np.count_nonzero(there))
     if len(error) < FEWEST or count < max(10, 0.01 * len(error)) or count == len(error):
-        return []
+        return None
     if len(np.unique(target[there])) < 0.5 * count:
-        return []
+        return None
     share = count / len(error)
-    return [
-        Suspicion(
-            "filled truth",
-            f"{format_number(100 * share, 2)} % of the errors are exactly 0.",
-            "If the truth was filled with predictions there, or the model has seen it, mask these samples: "
-            "mask=(y_true == y_pred).",
-            {"share": share},
-        )
-    ]
+    return Suspicion(
+        "filled truth",
+        f"{format_number(100 * share, 2)} % of the errors are exactly 0.",
+        "If the truth was filled with predictions there, or the model has seen it, mask these samples: "
+        "mask=(y_true == y_pred).",
+    )
 
 
-def _of_truth(
-    target: FloatArray, mean: FloatArray, std: FloatArray, error: FloatArray
-) -> Iterator[Suspicion]:
+def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: FloatArray) -> Suspicion | None:
     n = len(target)
     if n < FEWEST:
-        return
+        return None
     of_target, of_mean = float(target.var()), float(mean.var())
     square, bias, chance = float(np.mean(np.square(error))), float(error.mean()), 1 / math.sqrt(n)
     both = of_target > 0 and of_mean > 1e-12 * square
@@ -253,43 +235,37 @@ def _of_truth(
         apart = abs(target.mean() - mean.mean()) > 0.1 * max(math.sqrt(of_target), math.sqrt(of_mean))
         if far[0] != far[1] and (apart or slope < 1):
             one, other = ("targets", "predictions") if far[1] else ("predictions", "targets")
-            yield Suspicion(
+            return Suspicion(
                 "standardized",
                 f"The {one} have mean 0 and standard deviation 1, the {other} do not.",
                 "Standardize both or neither.",
-                {"slope": slope, "correlation": correlation},
             )
-            return
         if abs(math.log(slope)) >= math.log(8) and correlation >= max(0.5, 10 * chance):
             start = float(target.mean() - slope * mean.mean())
-            yield Suspicion(
+            return Suspicion(
                 "unit",
                 f"True values are {format_number(start)} {'+' if slope > 0 else '-'} {format_number(abs(slope))} x "
                 f"prediction (correlation {correlation:.2f}).",
                 "Are y_true and y_pred in the same unit?",
-                {"slope": slope, "correlation": correlation},
             )
-            return
     if bias**2 >= 0.9 * square and bias**2 >= 4 * float(np.mean(np.square(std))):
-        yield Suspicion(
+        return Suspicion(
             "offset",
             f"Nearly all of the error is one offset: y_true - y_pred is {format_number(bias)} on average, with a "
             f"spread of only {format_number(float(error.std()))}.",
             "Are both in the same unit and centered alike?",
-            {"offset": bias, "spread": float(error.std())},
         )
-        return
     claimed = min(1.0, math.sqrt(of_mean / of_target)) if of_target > 0 else 0.0
     alike = abs(correlation) <= 3 * chance and abs(correlation) + 2.6 * chance <= 0.3 * claimed
     if of_mean >= 0.2 * of_target and alike and bias**2 <= 0.1 * of_target:
         random = math.sqrt(of_target + of_mean + bias**2)
-        yield Suspicion(
+        return Suspicion(
             "shuffled",
             f"Predictions do not correlate with the truth ({correlation:.2f}): rmse "
             f"{format_number(math.sqrt(square))} is that of random pairs, {format_number(random)}.",
             "Are both in the same order?",
-            {"correlation": correlation, "rmse": math.sqrt(square), "rmse_of_random_pairs": random},
         )
+    return None
 
 
 def _corrupt_target(error: FloatArray) -> Suspicion | None:
@@ -305,16 +281,15 @@ def _corrupt_target(error: FloatArray) -> Suspicion | None:
         "corrupt target",
         f"One error ({format_number(first)}) is {format_number(first / second)} times the next.",
         f"Is that target corrupt? Without it rmse is {format_number(rest)}.",
-        {"error": first, "next": second, "rmse_without": rest},
     )
 
 
-def _missing_code(target: FloatArray, z: FloatArray) -> Iterator[Suspicion]:
+def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
     value, count = np.unique(target, return_counts=True)
     n = len(target)
     for place in np.argsort(-count, kind="stable")[:3]:
         if count[place] < max(5, 0.005 * n) or len(value) < 3:
-            return
+            return None
         there = target == value[place]
         here, rest = root_mean_square(z[there]), root_mean_square(z[~there])
         others = target[~there]
@@ -332,7 +307,7 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Iterator[Suspicion]:
         if not code and not (filled and frequent):
             continue
         share, named = format_number(100 * count[place] / n, 2), format_number(float(value[place]))
-        yield Suspicion(
+        return Suspicion(
             "missing code",
             f"{share} % of the true values are exactly {named}, "
             + (
@@ -341,39 +316,33 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Iterator[Suspicion]:
                 else "the mean of all others."
             ),
             f"If {named} stands for missing, mask it: mask=(y_true == {named}).",
-            {
-                "value": float(value[place]),
-                "share": float(count[place] / n),
-                "there": here,
-                "elsewhere": rest,
-            },
         )
-        return
+    return None
 
 
-def _near_constant(std: FloatArray, width: float = 0.02) -> Iterator[Suspicion]:
+def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
     ordered = np.sort(std)
     if ordered.std() < ALIKE * ordered.mean() or len(std) < FEWEST:
-        return
+        return None
     last = np.searchsorted(ordered, ordered * (1 + width), side="right")
     held = last - np.arange(len(ordered))
     place = int(np.argmax(held))
     share = held[place] / len(ordered)
     if share >= 0.9:
         value = float(ordered[place] * (1 + width / 2))
-        yield Suspicion(
+        return Suspicion(
             "near-constant std",
             f"{format_number(100 * share, 2)} % of the stds lie within 1 % of {format_number(value)}: the ranking "
             f"rests on the other {format_number(100 * (1 - share), 2)} % (a border?).",
             "",
-            {"share": float(share), "value": value},
         )
+    return None
 
 
-def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Iterator[Suspicion]:
+def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
     factor = root_mean_square(error / std)
     if factor <= 1.2 or len(error) < FEWEST_STDS:
-        return
+        return None
     square, variance = np.square(error), np.square(std)
     low, high = 0.0, float(square.max())
     for _ in range(200):  # the mean falls as the added variance grows
@@ -388,11 +357,10 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Iterat
     if members > 3:
         chance = math.sqrt((members + 1) / (members - 3))
         text += f" The spread of {members} alone is noisy: even draws from the truth would give {chance:.2f}."
-    yield Suspicion(
+    return Suspicion(
         "spread of means",
         text,
         "Pass the members' stds too (from_ensemble(y_true, means, stds)); for draws use from_samples.",
-        {"factor": factor, "noise": added},
     )
 
 
