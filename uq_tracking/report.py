@@ -23,7 +23,7 @@ from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.store import statistics_from_arrays
-from uq_tracking.typed import DAMAGE
+from uq_tracking.typed import DAMAGE, plain, record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -298,7 +298,7 @@ class Report:
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
             "verdicts": dict(self.verdicts),
             **({} if self.class_table is None else {"classes": self.class_table.to_dict()}),
-            **self._judged.to_dict(),
+            **plain(self._judged),
             "blocks": None if self.blocks is None else self.blocks.to_dict(),
         }
 
@@ -559,7 +559,7 @@ def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
         return None
     from uq_tracking.inference import Judgement
 
-    return Judgement.from_dict(values)
+    return record(Judgement, {name: values[name] for name in ("noise", "verdict")})
 
 
 def _stored_classes(values: Mapping[str, Any]) -> ClassTable | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -271,7 +271,7 @@ def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "recalibration": outcome.fitted.to_dict(),
     }
     floors = noise_floors(after.statistics, after.task, settings, after.scores)
-    entry["noise"] = {key: floor.to_dict() for key, floor in floors.items()}
+    entry["noise"] = {key: asdict(floor) for key, floor in floors.items()}
     if outcome.half is not None:
         half = outcome.half
         entry["split"] = {"fitted": half.fitted_on.n, "scored": after.counts["n"], "scalars": half.scalars()}

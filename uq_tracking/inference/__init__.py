@@ -21,7 +21,6 @@ from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import groups_of_rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import record
 
 __all__ = ["Estimate", "Judgement", "NoiseFloor", "Samples", "Verdict", "judge", "no_verdict"]
 
@@ -32,19 +31,6 @@ class Judgement:
 
     noise: Mapping[str, NoiseFloor]
     verdict: Verdict
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {
-            "noise": {key: floor.to_dict() for key, floor in self.noise.items()},
-            "verdict": self.verdict.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Judgement:
-        """Inverse of ``to_dict``; KeyError or TypeError for anything else."""
-        noise = {key: record(NoiseFloor, floor) for key, floor in values["noise"].items()}
-        return cls(noise, Verdict.from_dict(values["verdict"]))
 
 
 def judge(

@@ -28,7 +28,6 @@ from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.statistics.classes import ClassSums
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
-from uq_tracking.typed import record
 
 PART = 0.0125
 """Level of each of the four parts."""
@@ -66,11 +65,6 @@ class OffClass:
     def is_slight(self) -> bool:
         """Return whether it is off by too little to matter."""
         return self.event.is_level_slight if self.what == "level" else self.event.is_slope_slight
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> OffClass:
-        """Return it from plain values."""
-        return record(cls, {**values, "event": record(Event, values["event"])})
 
 
 @dataclass(frozen=True)

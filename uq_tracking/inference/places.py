@@ -22,7 +22,6 @@ from scipy import special
 from uq_tracking.inference.limits import Contrasts, Influence, Ordered, contrast_parts, contrast_trend
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.statistics.orders import FloatArray, IntArray
-from uq_tracking.typed import record
 
 SIZE_LEVEL = 0.98
 ONE_SIDED = 0.03
@@ -161,15 +160,6 @@ class Places:
         sizes = [places.size for places in (self, other) if places.size is not None]
         size = min(sizes, key=lambda limits: limits[1], default=None)
         return Places({**self.parts, **other.parts}, tuple(patterns), size, (*self.strata, *other.strata))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Places:
-        """Inverse of ``dataclasses.asdict``, after JSON; KeyError or TypeError for anything else."""
-        parts = {on: tuple(record(Part, each) for each in found) for on, found in values["parts"].items()}
-        patterns = (record(Pattern, {**each, "named": tuple(each["named"])}) for each in values["patterns"])
-        size = values.get("size")
-        strata = tuple(record(Stratum, each) for each in values.get("strata", ()))
-        return cls(parts, tuple(patterns), size and tuple(size), strata)
 
 
 @dataclass(frozen=True, eq=False)

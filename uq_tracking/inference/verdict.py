@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +30,7 @@ from uq_tracking.metrics import groups
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.typed import record
+from uq_tracking.typed import plain, record
 
 Calibration = Literal[
     "overconfident",
@@ -68,10 +68,6 @@ class Estimate:
     low: float
     high: float
     level: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -163,21 +159,12 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "caveats": list(self.caveats)}
+        return {item.name: plain(getattr(self, item.name)) for item in fields(self)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Verdict:
         """Inverse of ``to_dict``; unknown names (from a newer version) are ignored."""
-        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
-        parts = {name: known[name] and record(Estimate, known[name]) for name in ("scale", "bias")}
-        suspicions = tuple(record(Suspicion, each) for each in known.get("suspicions", ()))
-        places = known.get("places") and Places.from_dict(known["places"])
-        event = known.get("event") and record(Event, known["event"])
-        off = known.get("off_class") and OffClass.from_dict(known["off_class"])
-        made = {
-            **known, **parts, "suspicions": suspicions, "places": places, "event": event, "off_class": off
-        }  # fmt: skip
-        return record(cls, {**made, "caveats": tuple(known.get("caveats", ()))})
+        return record(cls, {item.name: values[item.name] for item in fields(cls) if item.name in values})
 
 
 @dataclass(frozen=True)
