@@ -16,15 +16,8 @@ AGREEMENT = "## Agreement with other libraries\n"
 
 HEAD = """# Conventions: which calibration error is this?
 
-Written by `docs/generate.py conventions`, from `conformance/registry.json`; [our numbers beside theirs](#agreement-with-other-libraries)
-stand at the end.
-
-Two libraries rarely mean the same number by one name. Each row below was run over the golden data sets of `conformance/`:
-{sets} small data sets with ties, edges, certain forecasts, rare events, weights, draws and quantiles, and the exact value of
-{readings} readings of {scores} scores. A row says which reading the function follows in all of them. **ours** marks the
-reading of `uq_tracking`.
-
-Ask the same of any function, yours too:
+Two libraries rarely mean the same number by one name. The tables below say which reading of a score a function follows, and **ours** marks
+that of `uq_tracking`. Ask the same of any function, yours too:
 
 ```
 uq-tracking audit sklearn.metrics:brier_score_loss --score brier
@@ -40,8 +33,10 @@ from uq_tracking.testing import conformance
 assert found.follows[0].facts["unit"] == "nats"
 ```
 
-The arrays are JSON and CSV in `conformance/golden`; `python conformance/generate.py` writes them again, without any code of the
-package. `python conformance/peers.py` runs the libraries.
+Each row was run over the golden data of `conformance/`: {sets} small data sets with ties, edges, certain forecasts, rare events, weights,
+draws and quantiles, and the exact value of {readings} readings of {scores} scores. They are JSON and CSV in `conformance/golden`;
+`python conformance/generate.py` writes them again, without any code of the package, `python conformance/peers.py` runs the libraries, and
+`docs/generate.py conventions` writes this page. [Our numbers beside theirs](#agreement-with-other-libraries) stand at the end.
 
 Versions: {versions}.
 
