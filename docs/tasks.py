@@ -1,4 +1,4 @@
-"""The pictures of the guides by task and of the home page: what the code of each page itself draws."""
+"""The pictures of the guides by task, the home page and README.md: what the code of each page itself draws."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ def draw() -> None:
             for page in ("tabular", "time-series", "posteriors"):
                 run(page)["figure"].savefig(PICTURES / f"{page}.png", dpi=90)
             run("index", HOME)["figure"].savefig(PICTURES / "home.png", dpi=80)
+            for name in ("reliability", "sparsification"):
+                (drawn,) = Path("uq_runs").glob(f"*-run/uq_{name}.png")
+                copyfile(drawn, PICTURES / f"{name}.png")
             run("dense")
             (drawn,) = Path("runs").rglob("uq_map_0.png")
             copyfile(drawn, PICTURES / "dense.png")
