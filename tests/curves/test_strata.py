@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.curves import Curve
-from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
+from uq_tracking.streams.blocks import array_blocks
 
 KEYS = ["mae", "n_merci", "coverage_95"]
 
@@ -207,3 +209,58 @@ def test_a_stratum_of_grouped_samples_is_not_judged_as_if_they_were_independent(
     found = uq.evaluate(y, mean, std, by=np.arange(600) % 2, groups=np.arange(600) // 20).strata
     assert found["0"].verdict.calibration == "not enough data"
     assert "which samples of a stratum belong to which group is not kept" in found["0"].verdict.text
+
+
+def two_sets(n=3000):
+    rng = np.random.default_rng(5)
+    std, mean = np.exp(0.3 * rng.normal(size=n)), rng.normal(size=n)
+    sets = {"organ": rng.choice(["liver", "lung"], n, p=[0.3, 0.7]), "site": rng.integers(0, 3, n)}
+    truth = mean + std * rng.normal(size=n) * np.where(sets["organ"] == "liver", 1.7, 1)
+    return truth, mean, std, sets
+
+
+def test_several_sets_of_labels_are_judged_set_by_set():
+    truth, mean, std, sets = two_sets()
+    report = uq.evaluate(truth, mean, std, by=sets)
+    names = ["organ: liver", "organ: lung", "site: 0", "site: 1", "site: 2"]
+    assert sorted(report.strata) == names
+    for name in names:
+        of, label = name.split(": ")
+        chosen = sets[of].astype(str) == label
+        assert report.strata[name].scores["rmse"] == pytest.approx(
+            uq.evaluate(truth[chosen], mean[chosen], std[chosen], metrics=["rmse"]).scores["rmse"]
+        )
+    assert [(part.of, part.name) for part in report.verdict.places.strata] == [
+        (name.split(": ")[0], name) for name in names
+    ]
+    assert "Stratum 'organ: liver' is 1.7" in report.verdict.text
+    assert "show no difference" not in report.verdict.text  # of the organs, one other is left
+    one = uq.evaluate(truth, mean, std, by=sets["organ"], metrics=["rmse"]).verdict.places.strata
+    two = report.verdict.places.strata
+    assert [part.p for part in two[:2]] == pytest.approx([min(1, part.p * 5 / 2) for part in one])
+
+
+def test_several_sets_of_labels_pass_streams_frames_blocks_and_files(tmp_path):
+    truth, mean, std, sets = two_sets()
+    whole = uq.evaluate(truth, mean, std, by=sets)
+    stream = uq.Accumulator()
+    for batch in array_blocks(truth, mean, std, by=sets, samples=700):
+        stream.update(**batch)
+    streamed = stream.compute()
+    frame = pd.DataFrame({"y": truth, "m": mean, "s": std, **sets})
+    columns = {"y_true": "y", "y_pred": "m", "y_std": "s", "by": {"organ": "organ", "site": "site"}}
+    data = uq.Predictions.from_frame(frame, **columns)
+    stored = uq.Predictions.load(data.save(tmp_path / "predictions.npz"))
+    for report in (streamed, uq.evaluate(data), uq.evaluate(stored)):
+        assert report.verdict.text == whole.verdict.text
+        assert {name: each.counts["n"] for name, each in report.strata.items()} == {
+            name: each.counts["n"] for name, each in whole.strata.items()
+        }
+
+
+def test_a_set_of_labels_must_fit():
+    truth, mean, std, sets = two_sets(50)
+    with pytest.raises(ShapeError, match=r"by\['site'\] has shape \(49,\)"):
+        uq.evaluate(truth, mean, std, by={**sets, "site": sets["site"][1:]})
+    with pytest.raises(InputTypeError, match="by is an empty mapping"):
+        uq.evaluate(truth, mean, std, by={})

@@ -335,6 +335,29 @@ def one_site_calibrated(rng):
     return (mu + np.where(site == 3, 1, 1.5) * s * z, mu, s), {"by": site}
 
 
+@scenario(
+    "two sets of labels: one organ of four 1.6 times too small, at all of six sites", PLACES, USEFUL,
+    says=("Stratum 'organ: 2' is", "times overconfident", "the other 3 show no difference"), never=("'site",),
+)  # fmt: skip
+def one_organ_too_small(rng):
+    z, s, mu, site = sites(rng, 4000)
+    organ = rng.integers(0, 4, 4000)
+    return (mu + np.where(organ == 2, 1.6, 1) * s * z, mu, s), {"by": {"organ": organ, "site": site // 2}}
+
+
+@scenario(
+    "calibrated by two sets of labels",
+    FINE,
+    USEFUL,
+    says=("in any of 10 strata",),
+    never=("Stratum",),
+    slow=True,
+)
+def calibrated_organs(rng):
+    z, s, mu, site = sites(rng, 4000)
+    return (mu + s * z, mu, s), {"by": {"organ": rng.integers(0, 4, 4000), "site": site // 2}}
+
+
 @scenario("calibrated; all but one label have too few samples", (*FINE, *UNKNOWN), never=("tratum", "strata"))
 def labels_with_few_samples(rng):
     y, mu, s = calibrated(rng, 300)

@@ -19,6 +19,7 @@ from uq_tracking.evaluation.scoring import LaterReports
 from uq_tracking.evaluation.subsets import by_members, stability
 from uq_tracking.formatting import axis_label, format_number
 from uq_tracking.inference.noise import with_chance
+from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, select
 from uq_tracking.report import Report
 from uq_tracking.settings import ScoreOptions, Settings
@@ -171,9 +172,11 @@ def strata_of(layout: Layout, data: Any, how: How = "auto") -> dict[Label, Stati
     """Return the statistics of each label of ``by``."""
     labels, codes = data.label_codes("by")
     used, codes = np.unique(data.select(codes), return_inverse=True)
-    _check_number(len(used), "by has", "labels")
-    parts = _split(layout, data, codes, len(used), how)
-    return dict(zip(plain_labels(labels[used]), parts, strict=True))
+    strata: dict[Label, Statistics] = {}
+    for names, place in sets_of(plain_labels(labels[used])):
+        _check_number(len(names), "by has", "labels")
+        strata |= zip(names, _split(layout, data, place[codes], len(names), how), strict=True)
+    return strata
 
 
 def target_strata(

@@ -232,9 +232,9 @@ class Findings:
         named = {
             place for each in found if (each.quantity, each.on) == ("scale", "label") for place in each.named
         }
-        rest = [
-            part for place, part in enumerate(self.places.strata if self.places else ()) if place not in named
-        ]
+        strata = self.places.strata if self.places is not None else ()
+        of = {strata[place].of for place in sorted(named)[:1]}
+        rest = [part for place, part in enumerate(strata) if place not in named and part.of in of]
         share = sum(part.share for part in rest)
         square = sum(part.share * part.factor**2 for part in rest)
         return bool(named and square) and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR

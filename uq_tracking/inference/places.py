@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -99,12 +99,15 @@ class Stratum(Part):
         Smaller p-value of scale and bias, adjusted for all labels.
     word : str
         What was found: "1.80x overconfident", "no difference", "too few".
+    of : str
+        Name of its set of labels; "" if there is one.
     """
 
     name: str
     n: int
     p: float
     word: str
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,13 @@ class Places:
 
     def joined(self, other: Places) -> Places:
         """Add what was found along something else."""
-        patterns = sorted((*self.patterns, *other.patterns), key=lambda pattern: pattern.p)
+        moved = (
+            replace(each, named=tuple(place + len(self.strata) for place in each.named))
+            if each.on == "label"
+            else each
+            for each in other.patterns
+        )
+        patterns = sorted((*self.patterns, *moved), key=lambda pattern: pattern.p)
         sizes = [places.size for places in (self, other) if places.size is not None]
         size = min(sizes, key=lambda limits: limits[1], default=None)
         return Places({**self.parts, **other.parts}, tuple(patterns), size, (*self.strata, *other.strata))
@@ -294,6 +303,8 @@ def find_strata(
     weight: FloatArray | None = None,
     group: IntArray | None = None,
     level: float = LEVEL_OF_LABELS,
+    of: str = "",
+    tests_of_all: int = 0,
 ) -> Places:
     """Test whether scale and bias of the samples with one label differ from those of all.
 
@@ -308,6 +319,10 @@ def find_strata(
     names : sequence of str
     level : float
         Share of calibrated models of which anything is claimed.
+    of : str
+        Name of the set of labels, one of several.
+    tests_of_all : int
+        Number of tests of all sets, `tests_of` each; by default of this one.
     """
     if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
         return Places()
@@ -315,7 +330,8 @@ def find_strata(
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
     samples = _Samples.of("label", label.astype(float), order, error, std, weight, group)
     few = order.sizes < PER_PART
-    number = max(2 * int(np.count_nonzero(~few)), 1)
+    own = tests_of(label)
+    number = tests_of_all or max(own, 1)
     parts = _parts(samples, 1 - level / number)
     z = samples.error / samples.std
     means = np.repeat([part.bias for part in parts], order.sizes)
@@ -348,12 +364,14 @@ def find_strata(
     made = []
     for k, part in enumerate(parts):
         word = "too few" if few[k] else _word(part, *claims[:, k].tolist())
-        made.append(
-            Stratum(
-                **vars(part), name=names[k], n=int(order.sizes[k]), p=float(adjusted[:, k].min()), word=word
-            )
-        )
-    return Places(patterns=tuple(patterns) if number > 2 else (), strata=tuple(made))
+        least, n = float(adjusted[:, k].min()), int(order.sizes[k])
+        made.append(Stratum(**vars(part), name=names[k], n=n, p=least, word=word, of=of))
+    return Places(patterns=tuple(patterns) if own > 2 else (), strata=tuple(made))
+
+
+def tests_of(label: IntArray) -> int:
+    """Return the number of tests of a set of labels: scale and bias of each that has enough samples."""
+    return 2 * int(np.count_nonzero(np.bincount(label) >= PER_PART))
 
 
 def find_drift(

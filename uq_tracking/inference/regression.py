@@ -43,6 +43,7 @@ from uq_tracking.inference.places import (
     find_drift,
     find_places,
     find_strata,
+    tests_of,
 )
 from uq_tracking.inference.ranking import Order, sign_without_largest
 from uq_tracking.inference.samples import FEWEST_TILES_OF_MORE as FEWEST_TILES
@@ -57,6 +58,7 @@ from uq_tracking.inference.verdict import (
     no_verdict,
 )
 from uq_tracking.inputs.forms import form_of
+from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
@@ -270,8 +272,13 @@ class RegressionTests(Tests):
         if in_order:
             found = found.joined(find_drift(error, samples.std, **units, level=each))
         if samples.by is not None:
-            names, label = samples.by
-            found = found.joined(find_strata(error, samples.std, label, names, **units, level=each))
+            names, joint = samples.by
+            sets = [(own, place[joint]) for own, place in sets_of(names)]
+            units["tests_of_all"] = sum(tests_of(label) for _, label in sets)
+            for own, label in sets:
+                of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
+                strata = find_strata(error, samples.std, label, own, **units, level=each, of=of)
+                found = found.joined(strata)
         return found
 
     def _few_tiles(self) -> int | None:

@@ -217,7 +217,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
         times = _factor_of(part).replace("too small", "overconfident").replace("too large", "underconfident")
         text = f"Stratum '{part.name}' is {times}"
     others = len(pattern.named) - 1
-    alike = sum(each.word != "too few" for each in strata) - others - 1
+    alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
     also = f"; {others} other{'s differ' if others > 1 else ' differs'} too" if others else ""
     return text + also + (f"; the other {alike} show no difference." if alike > 1 else ".")
 

@@ -633,6 +633,8 @@ class Constructors:
             raise SettingsError("y_std needs a point prediction; name its column with y_pred=")
         columns: dict[str, Any] = {"y_true": [y_true]} | ({} if y_pred is None else {"y_pred": [y_pred]})
         columns |= {option: [own[option]] for option in COLUMN_OPTIONS if isinstance(own.get(option), str)}
+        sets = own["by"] if isinstance(own.get("by"), Mapping) else {}
+        columns |= {f"by[{name!r}]": [column] for name, column in sets.items() if isinstance(column, str)}
         if quantiles is not None:
             columns |= {f"quantiles[{level}]": [name] for level, name in quantiles.items()}
         elif interval is not None:
@@ -642,7 +644,8 @@ class Constructors:
         if engine not in WITHOUT_NAMES:
             columns = _found_columns(table, columns)
         if engine is not None:
-            if arrays := [option for option in COLUMN_OPTIONS if not isinstance(own.get(option), str | None)]:
+            of_tables = {**own, "by": None} if sets else own
+            if arrays := [key for key in COLUMN_OPTIONS if not isinstance(of_tables.get(key), str | None)]:
                 raise SettingsError(
                     f"{', '.join(arrays)}: name a column, because this table is read in pieces"
                 )
@@ -656,6 +659,8 @@ class Constructors:
             return cast("Self", made)
         found = {role: [table[name] for name in names] for role, names in columns.items()}
         own |= {option: found[option][0] for option in COLUMN_OPTIONS if option in found}
+        if sets:
+            own["by"] = {name: found.get(f"by[{name!r}]", [labels])[0] for name, labels in sets.items()}
         (truth,), (point,) = found["y_true"], found.get("y_pred", [None])
         if quantiles is not None:
             arrays = [found[f"quantiles[{level}]"][0] for level in quantiles]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -24,6 +24,48 @@ from uq_tracking.inputs.convert import (
 
 LONGEST = 1000
 """Characters of a label."""
+BETWEEN = "\x1f"
+"""Stands between the labels of a sample that has one of each of several sets."""
+
+
+def label_array(value: Any, name: str, shape: tuple[int, ...]) -> AnyArray:
+    """Return labels, or those of several sets, as an array whose axes are those of a truth of this shape."""
+    if isinstance(value, Mapping):
+        each = {str(key): label_array(own, f"{name}[{key!r}]", shape) for key, own in value.items()}
+        return join_labels(each, len(shape))
+    labels = np.asarray(value)
+    return labels.reshape(label_shape(labels.shape, name, shape))
+
+
+def join_labels(sets: Mapping[str, AnyArray], ndim: int) -> AnyArray:
+    """Return labels that hold one of each set, such as "organ: liver" and "site: A"; ``ndim`` is the truth's."""
+    if not sets:
+        raise InputTypeError("by is an empty mapping; pass a name and labels for each set")
+    texts, codes = [], []
+    for name, labels in sets.items():
+        distinct, code = np.unique(labels, return_inverse=True)
+        texts.append(np.asarray([f"{name}: {label}" for label in distinct], dtype=object))
+        codes.append(code.reshape(*labels.shape, *(1,) * (ndim - labels.ndim)))
+    place = np.ravel_multi_index(np.broadcast_arrays(*codes), [len(text) for text in texts])
+    used, code = np.unique(place, return_inverse=True)
+    columns = np.unravel_index(used, [len(text) for text in texts])
+    rows = zip(*(text[column] for text, column in zip(texts, columns, strict=True)), strict=True)
+    return np.asarray([BETWEEN.join(row) for row in rows])[code.reshape(place.shape)]
+
+
+def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
+    r"""Return the labels of each set, and the place among them of that which each joint label holds.
+
+    >>> [(names, place.tolist()) for names, place in sets_of(["a: 1\x1fb: 3", "a: 2\x1fb: 3"])]
+    [(['a: 1', 'a: 2'], [0, 1]), (['b: 3'], [0, 0])]
+    """
+    if not any(isinstance(label, str) and BETWEEN in label for label in labels):
+        return [(list(labels), np.arange(len(labels)))]
+    found = []
+    for column in zip(*(label.split(BETWEEN) for label in labels), strict=True):
+        place = {name: number for number, name in enumerate(dict.fromkeys(column))}
+        found.append((list(place), np.asarray([place[name] for name in column])))
+    return found
 
 
 def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth: str) -> AnyArray:

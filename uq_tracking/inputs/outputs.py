@@ -110,6 +110,8 @@ def _of_output(value: Any, name: str, k: int, ndim: int) -> Any:
     """Return what an option says about output k: its entry along the last axis, if it has the truth's axes."""
     if value is None or name not in ("mask", "weights", "groups", "by"):
         return value
+    if isinstance(value, Mapping):
+        return {key: _of_output(labels, name, k, ndim) for key, labels in value.items()}
     source = read(value, name)
     if source.values.ndim < ndim:
         return value

@@ -40,6 +40,7 @@ from uq_tracking.inputs.labels import (
     Series,
     check_no_gaps,
     check_weights,
+    join_labels,
     read_labels,
     read_weights,
     spread,
@@ -147,7 +148,8 @@ class Predictions(Constructors):
         or series are alike; False says that samples are independent.
     by : labels, optional
         Strata to score separately; shapes as for ``groups``, or one label per entry of the last axes (one per lead
-        time or output), or with axes of length 1, along which labels repeat.
+        time or output), or with axes of length 1, along which labels repeat. Several sets as a mapping, such as
+        ``{"organ": organs, "site": sites}``.
     unit : str, optional
         Unit of the target, for axis labels; by default the ``units`` attribute of an xarray target. If arrays in the
         target's unit state different ``units``, this accepts them as they are.
@@ -652,6 +654,10 @@ def _read_mask(mask: Any, truth: Source) -> Source:
 def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
     if value is None:
         return None
+    if isinstance(value, Mapping) and name == "by":
+        sets = {key: _labels(labels, f"by[{key!r}]", truth, valid) for key, labels in value.items()}
+        known = {str(key): labels for key, labels in sets.items() if labels is not None}
+        return join_labels(known, truth.values.ndim)
     labels = read_labels(value, name, truth.values.shape, truth.axes, truth.name)
     check_no_gaps(labels, name, valid)
     return labels

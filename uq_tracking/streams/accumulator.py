@@ -27,6 +27,7 @@ from uq_tracking.inference.samples import EvenSamples
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.metrics.registry import select
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
@@ -446,7 +447,13 @@ class Accumulator:
     @property
     def stratum_statistics(self) -> dict[Label, Statistics]:
         """Statistics per label of ``by``."""
-        return by_label(None if self._state is None else self._state.tables("by"))
+        found = by_label(None if self._state is None else self._state.tables("by"))
+        strata: dict[Label, Statistics] = {}
+        for names, place in sets_of(list(found)):
+            for number, part in zip(place.tolist(), found.values(), strict=True):
+                name = names[number]
+                strata[name] = strata[name] + part if name in strata else part
+        return strata
 
     @property
     def cases(self) -> dict[int, Case]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from uq_tracking.errors import InputTypeError
 from uq_tracking.inputs.convert import IN_A_TABLE
-from uq_tracking.inputs.labels import label_shape
+from uq_tracking.inputs.labels import label_array
 from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.streams.accumulator import Accumulator
@@ -93,8 +93,7 @@ def array_blocks(
     given = arrays | {name: array for name, array in beside.items() if array is not None}
     for name in ("groups", "by"):
         if name in given:
-            labels = np.asarray(given[name])
-            given[name] = labels.reshape(label_shape(labels.shape, name, tuple(y_true.shape)))
+            given[name] = label_array(given[name], name, tuple(y_true.shape))
     step, size = rows_per_block(y_true, samples), y_true.shape[0]
     for start in range(0, size, step):
         yield {

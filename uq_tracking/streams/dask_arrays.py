@@ -25,7 +25,7 @@ from uq_tracking.inputs.convert import (
 )
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mixture import wants_quantiles
-from uq_tracking.inputs.labels import label_shape
+from uq_tracking.inputs.labels import label_array, label_shape
 from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_place
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
@@ -182,6 +182,8 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
         if value == BY_CHUNK and name == "groups":
             return BY_CHUNK
         raise SettingsError(f"{name} is {value!r}; pass labels{', or chunk' if name == 'groups' else ''}")
+    if isinstance(value, Mapping):
+        value = label_array(value, name, shape)
     bare = value.data if hasattr(value, "dims") else value
     labels = bare if isinstance(bare, da.Array) else da.asarray(np.asarray(bare))
     labels = labels.reshape(label_shape(labels.shape, name, shape))

@@ -122,7 +122,7 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
 
 
 def strata_table(report: Report) -> Table | None:
-    """Return one row per label of ``by=``, with what the verdict found of it, the most certain first."""
+    """Return one row per label of ``by=``, set by set, with what the verdict found of it, the most certain first."""
     places = report.verdict.places
     if places is None or not places.strata:
         return None
@@ -138,7 +138,7 @@ def strata_table(report: Report) -> Table | None:
             },
             "score",
         )
-        for part in sorted(places.strata, key=lambda part: part.p)
+        for part in sorted(places.strata, key=lambda part: (part.of, part.p))
     ]
     numbers = (Column("n"), Column("factor"), Column("bias [std]"), Column("p"))
     note = "limits and p hold for all labels together: one calibrated model in a hundred has a label that differs"
