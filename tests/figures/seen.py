@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
-from uq_tracking.figures import to_png
+from uq_tracking.figures import to_rgb
 
 THUMBNAIL = 300
 
@@ -34,8 +32,7 @@ def holds_line(ax: Axes, x: np.ndarray, y: np.ndarray) -> bool:
 
 def thumbnail(figure: Figure) -> np.ndarray:
     """The figure as grey values at 300 pixels width."""
-    picture = Image.open(io.BytesIO(to_png(figure))).convert("L")
-    return np.asarray(picture.resize((THUMBNAIL, round(THUMBNAIL * picture.height / picture.width))))
+    return np.asarray(Image.fromarray(to_rgb(figure, dpi=THUMBNAIL / figure.get_figwidth())).convert("L"))
 
 
 def text_heights(figure: Figure) -> list[float]:

@@ -45,6 +45,11 @@ def all_pixels(report):
     return [figures.to_rgb(figure) for figure in drawn]
 
 
+@pytest.fixture(scope="module")
+def expected(report):
+    return all_pixels(report)
+
+
 def test_png_bytes_are_deterministic(report):
     for name in NAMES:
         assert figures.to_png(made.draw(name, report)) == figures.to_png(made.draw(name, report))
@@ -70,8 +75,7 @@ def test_pixels_are_rgb_bytes_at_the_wanted_size(report):
 
 
 @pytest.mark.parametrize("theme", ["dark_background", "bmh"])
-def test_the_users_own_settings_do_not_change_a_pixel(report, theme):
-    expected = all_pixels(report)
+def test_the_users_own_settings_do_not_change_a_pixel(report, expected, theme):
     with mpl.rc_context():
         matplotlib.style.use(theme)
         mpl.rcParams.update(
@@ -89,8 +93,7 @@ def test_settings_of_matplotlib_stay_as_they_were(report):
     assert dict(mpl.rcParams) == before
 
 
-def test_threads_draw_what_one_thread_draws(report):
-    expected = all_pixels(report)
+def test_threads_draw_what_one_thread_draws(report, expected):
     found = {}
 
     def work(index):
