@@ -21,16 +21,21 @@ import numpy as np
 import torch.distributed as dist
 import uq_tracking as uq
 
-rank, folder, settings = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+rank, folder = int(sys.argv[1]), sys.argv[2]
 dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
 data = np.load(f"{folder}/data.npy")
 own = [column[rank::2].reshape(-1, 20, 25) for column in data]
-accumulator = uq.Accumulator(**settings[rank])
-for batch in zip(*own):
-    labels = {} if "unit" in settings[rank] else {"by": np.full(20, f"rank {rank}")}
-    accumulator.update(*(part for part in batch), **labels)
-try:
-    accumulator.all_reduce()
+
+
+def ended(**settings):
+    accumulator = uq.Accumulator(**settings)
+    for batch in zip(*own):
+        labels = {} if settings else {"by": np.full(20, f"rank {rank}")}
+        accumulator.update(*(part for part in batch), **labels)
+    try:
+        accumulator.all_reduce()
+    except uq.errors.UQTrackingError as error:
+        return {"error": f"{type(error).__name__}: {error}"}
     result = {"report": accumulator.compute().to_json(), "strata": sorted(accumulator.stratum_statistics)}
     try:
         accumulator.update([1.0], [1.0], [1.0])
@@ -39,21 +44,29 @@ try:
     accumulator.reset()
     accumulator.update([1.0], [2.0], [1.0])
     result["after reset"] = accumulator.n
-except uq.errors.UQTrackingError as error:
-    result = {"error": f"{type(error).__name__}: {error}"}
+    return result
+
+
+results = ended(), ended(alpha=(0.9, 0.8)[rank], unit="m")
 with open(f"{folder}/{rank}.json", "w") as file:
-    json.dump(result, file)
+    json.dump(results, file)
 dist.barrier()
 dist.destroy_process_group()
 """
 
 
-def run_two(folder, data, settings=({}, {})):
-    """What each of two processes, that count every other sample, ended with."""
+@pytest.fixture(scope="module")
+def data():
+    return predictions(n=20_000)
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory, data):
+    """What each of two processes ended with, that count every other sample: with equal and with other settings."""
+    folder = tmp_path_factory.mktemp("ranks")
     np.save(folder / "data.npy", np.stack(data))
-    arguments = [str(folder), json.dumps(settings)]
     running = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM, str(rank), *arguments], stderr=subprocess.PIPE)
+        subprocess.Popen([sys.executable, "-c", PROGRAM, str(rank), str(folder)], stderr=subprocess.PIPE)
         for rank in (0, 1)
     ]
     for process in running:
@@ -64,12 +77,11 @@ def run_two(folder, data, settings=({}, {})):
                 other.kill()
             raise
         assert process.returncode == 0, errors.decode()
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in (0, 1)]
+    return list(zip(*(json.loads((folder / f"{rank}.json").read_text()) for rank in (0, 1)), strict=True))
 
 
-def test_two_ranks_and_one_process_agree(tmp_path):
-    data = predictions(n=20_000)
-    found = run_two(tmp_path, data)
+def test_two_ranks_and_one_process_agree(data, ended):
+    found = ended[0]
     reports = [uq.Report.from_json(result["report"]) for result in found]
     assert reports[0] == reports[1]
     whole = uq.Accumulator()
@@ -86,9 +98,8 @@ def test_two_ranks_and_one_process_agree(tmp_path):
         assert result["after reset"] == 1
 
 
-def test_ranks_with_differing_settings_all_hear_of_it(tmp_path):
-    found = run_two(tmp_path, predictions(n=2000), ({"alpha": 0.9, "unit": "m"}, {"alpha": 0.8, "unit": "m"}))
-    for result in found:
+def test_ranks_with_differing_settings_all_hear_of_it(ended):
+    for result in ended[1]:
         assert result["error"].startswith("IncompatibleStatisticsError: alpha differs")
 
 
