@@ -106,3 +106,38 @@ def test_without_places_there_is_no_figure(tmp_path):
     uq.log(made, run=f"dir:{tmp_path}")
     assert not list(tmp_path.rglob("uq_where.png"))
     assert "undefined" in seen.texts(plugins.figures()["where"].draw(made))
+
+
+def test_labels_have_a_column_for_each_set():
+    rng = np.random.default_rng(1)
+    n = 4000
+    mean, std = rng.normal(size=n), np.exp(rng.normal(0, 0.3, n))
+    organ, site = rng.choice(["kidney", "liver"], n), rng.integers(0, 12, n)
+    truth = mean + std * rng.normal(size=n) * np.where(organ == "liver", 1.6, 1)
+    named = np.asarray([f"hospital number {k}" for k in range(12)])[site]
+    made = uq.evaluate(truth, mean, std, by={"organ": organ, "site": named}, metrics=["rmse"])
+    figure, strata = made.plot("where"), made.verdict.places.strata
+    assert problems(figure) == []
+    assert [ax.get_xlabel() for ax in figure.axes[6:]] == ["organ", "site (8 of 12)"]
+    factors = [y for ax in figure.axes[2:4] for drawn in ax.lines for y in seen_points(drawn)]
+    assert sorted(factors[:2]) == pytest.approx(sorted(part.factor for part in strata[:2]))
+    assert set(factors[2:]) < {part.factor for part in strata[2:]}
+    assert "too small in organ: liver" in header(figure)
+
+
+def seen_points(drawn):
+    return drawn.get_ydata() if drawn.get_marker() == "o" else []
+
+
+def header(figure):
+    return " ".join(text.get_text() for text in figure.texts)
+
+
+def test_an_order_has_a_column():
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=2000) * np.linspace(0.7, 2, 2000)
+    made = uq.evaluate(truth, np.zeros(2000), np.ones(2000), order=np.arange(2000), metrics=["rmse"])
+    figure = made.plot("where")
+    assert problems(figure) == []
+    assert figure.axes[-1].get_xlabel() == "Place in the order [%]"
+    assert "at 80 to 100 % of the order" in header(figure)

@@ -23,7 +23,7 @@ comparison            1935    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
 evaluation             848     880       6     6
-figures               1999    1480      14    12
+figures               2030    1480      14    12
 files                  638     380       4     3
 frameworks             855     360       7     4
 inference             4479    1650      17    11
@@ -37,7 +37,7 @@ tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
 tracking              3152    1950      17    17
-total                32979   20540     194   164
+total                33010   20540     194   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -62,7 +62,7 @@ Raised for what is printed on terminals that lack letters, and for comparisons t
 Raised for inputs and frameworks by names of classes as labels.
 Raised for tracking by the limit of what a run weighs, and the sentence on what that rules out.
 Raised for figures by maps that are placed without a layout engine, and by bins of few samples.
-Raised for figures and inference by the drift along an order; for inputs and inference by several sets of labels.
+Raised for figures and inference by the drift along an order and by labels; for inputs by several sets of these.
 Raised for inputs by what libraries return: intervals at several levels, classes named by columns and categories,
 times with a zone, and messages for members and for uneven batches.
 Raised for statistics by a file, for inference by a file, and for metrics: sums by class, the tests of more than two

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from uq_tracking.figures.curves import undefined_figure
 from uq_tracking.figures.header import TIMES, report_header
 from uq_tracking.figures.sides import name_side
 from uq_tracking.figures.style import legend_below, line, new_figure, readable, style_axes
-from uq_tracking.formatting import axis_label
+from uq_tracking.formatting import axis_label, one_line, shorten, shortened
 
 if TYPE_CHECKING:
     from uq_tracking.inference.places import Covariate, Part, Places, Quantity
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-WIDTH, HEIGHT = (5.0, 8.6, 12.2), 6.6
-"""Width, in inches, of a figure along one, two and three covariates, and its height."""
+MARGIN, WIDTH, HEIGHT = 1.4, 3.6, 6.6
+"""Width, in inches, beside all columns and of each, and height of the figure."""
+MOST_LABELS, LETTERS, MOST_LETTERS = 8, 10, 30
+"""Labels in a column, the most certain ones, letters of each, and of the name of a set."""
 PERFECT: dict[Quantity, float] = {"scale": 1.0, "bias": 0.0}
 NEGLIGIBLE: dict[Quantity, tuple[float, float]] = {"scale": (1 / 1.05, 1.05), "bias": (-0.05, 0.05)}
 SEEN: dict[Quantity, tuple[float, float]] = {"scale": (1 / 1.1, 1.1), "bias": (-0.1, 0.1)}
@@ -45,13 +48,54 @@ COVARIATES: dict[Covariate, tuple[str, str, str]] = {
     "order": ("Place in the order", "%", "at {} % of the order"),
 }
 """Label of an axis, its unit, and where that is."""
+ROOM = 40
+"""Letters of labels that stand beside one another; more are turned."""
 LONG = 1e6
 """From here on, numbers are written with an exponent."""
 NOTHING = "No part of the samples is found to differ by an amount that matters."
 
 
+@dataclass(frozen=True)
+class _Column:
+    """What is drawn along one covariate, or for one set of labels."""
+
+    on: Covariate
+    label: str
+    parts: tuple[Part, ...]
+    ticks: list[str]
+    places: list[int]
+    """Of the parts among those that patterns name."""
+
+    def named(self, places: Places, quantity: Quantity) -> list[int]:
+        """Return the parts that the verdict names, without those that may well be right."""
+        found = [each for each in places.found() if (each.quantity, each.on) == (quantity, self.on)]
+        ends = (0, len(self.parts) - 1) if self.on != "label" else ()
+        named = [self.places.index(k) for each in found for k in each.named or ends if k in self.places]
+        _, low, high = _values(quantity, self.parts)
+        sure = [place for place in named if not low[place] <= PERFECT[quantity] <= high[place]]
+        return sure or named
+
+
+def _columns(places: Places, unit: str | None) -> list[_Column]:
+    """Return a column per covariate, and per set of labels."""
+    made = []
+    for on, parts in places.parts.items():
+        ticks = ["\n".join(texts) for texts in _ranges(parts)]
+        made.append(_Column(on, axis_label(*COVARIATES[on][:2], unit), parts, ticks, list(range(len(parts)))))
+    strata = places.strata
+    for of in dict.fromkeys(part.of for part in strata):
+        known = [k for k, part in enumerate(strata) if part.of == of and part.word != "too few"]
+        kept = sorted(sorted(known, key=lambda k: strata[k].p)[:MOST_LABELS])
+        ticks = shortened([one_line(strata[k].name).removeprefix(f"{of}: ") for k in kept], LETTERS)
+        share = f" ({len(kept)} of {len(known)})" if len(kept) < len(known) else ""
+        if len(kept) > 1:
+            label = shorten(one_line(of or "Stratum"), MOST_LETTERS) + share
+            made.append(_Column("label", label, tuple(strata[k] for k in kept), ticks, kept))
+    return made
+
+
 def where(report: Report) -> Figure:
-    """Draw factor and bias in parts of equal count along the standard deviation, the prediction and the order.
+    """Draw factor and bias in parts of equal count along std, prediction and order, and for each label of ``by=``.
 
     Points are the parts of ``report.verdict.places``, whose limits hold for all parts together; those that the header
     names are orange. A calibrated model lies at 1 and at 0; within the grey band, it does not matter if it does not.
@@ -59,47 +103,41 @@ def where(report: Report) -> Figure:
     places = report.verdict.places
     if places is None or not places.parts:
         return undefined_figure(report, "Where it is wrong", "the verdict looked at no parts of the samples")
-    figure = new_figure((WIDTH[len(places.parts) - 1], HEIGHT))
-    grid = figure.subplots(2, len(places.parts), sharex="col", sharey="row", squeeze=False)
+    unit = report.settings.get("unit")
+    columns = _columns(places, unit)
+    figure = new_figure((MARGIN + WIDTH * len(columns), HEIGHT))
+    grid = figure.subplots(2, len(columns), sharex="col", sharey="row", squeeze=False)
     quantities: tuple[Quantity, ...] = ("scale", "bias")
     for row, quantity in zip(grid, quantities, strict=True):
-        limits = _limits(quantity, [part for parts in places.parts.values() for part in parts])
-        for ax, (on, parts) in zip(row, places.parts.items(), strict=True):
+        limits = _limits(quantity, [part for column in columns for part in column.parts])
+        for ax, column in zip(row, columns, strict=True):
             below, first = ax in grid[-1], ax is row[0]
-            label = axis_label(*COVARIATES[on][:2], report.settings.get("unit"))
-            style_axes(ax, label if below else "", AXES[quantity] if first else "")
-            _draw(ax, quantity, parts, _named(places, quantity, on), limits)
+            style_axes(ax, column.label if below else "", AXES[quantity] if first else "")
+            _draw(ax, quantity, column, column.named(places, quantity), limits)
             ax.tick_params(labelbottom=below, labelleft=first)
     legend_below(figure, max(grid.flat, key=lambda ax: len(ax.get_legend_handles_labels()[0])))
     facts = [
-        _fact(each.quantity, each.on, places.parts[each.on], place, report.settings.get("unit"))
+        _fact(each.quantity, column, place, unit)
         for each in places.found()
-        if each.on in places.parts
-        for place in _named(places, each.quantity, each.on)
+        for column in columns
+        if column.on == each.on and (each.on != "label" or set(each.named) & set(column.places))
+        for place in column.named(places, each.quantity)
     ]
     return report_header(figure, report, "Where it is wrong", facts or [NOTHING], ("calibration",))
 
 
-def _named(places: Places, quantity: Quantity, on: Covariate) -> list[int]:
-    """Return the parts that the verdict names, without those that may well be right."""
-    parts = places.parts[on]
-    found = (each for each in places.found() if (each.quantity, each.on) == (quantity, on))
-    named = [place for each in found for place in each.named or (0, len(parts) - 1)]
-    _, low, high = _values(quantity, parts)
-    sure = [place for place in named if not low[place] <= PERFECT[quantity] <= high[place]]
-    return sure or named
-
-
-def _fact(quantity: Quantity, on: Covariate, parts: tuple[Part, ...], place: int, unit: str | None) -> str:
+def _fact(quantity: Quantity, column: _Column, place: int, unit: str | None) -> str:
     """Say how wrong a part is."""
-    value = float(_values(quantity, parts)[0, place])
+    value = float(_values(quantity, column.parts)[0, place])
     size = max(value, 1 / max(value, 1e-300)) if quantity == "scale" else abs(value)
     above, under = SIZES[quantity]
     what = (above if value > PERFECT[quantity] else under).format(
         readable(size, 3 if quantity == "scale" else 2, padded=True)
     )
-    between = _ranges(parts)[place][0].replace("\n", " ")
-    return f"{what} {COVARIATES[on][2].format(between, f' {unit}' if unit else '')}"
+    if column.on == "label":
+        return f"{what} in {column.label}: {column.ticks[place]}"
+    between = _ranges(column.parts)[place][0].replace("\n", " ")
+    return f"{what} {COVARIATES[column.on][2].format(between, f' {unit}' if unit else '')}"
 
 
 def _values(quantity: Quantity, parts: list[Part] | tuple[Part, ...]) -> FloatArray:
@@ -122,9 +160,10 @@ def _limits(quantity: Quantity, parts: list[Part]) -> tuple[float, float]:
 
 
 def _draw(
-    ax: Axes, quantity: Quantity, parts: tuple[Part, ...], named: list[int], limits: tuple[float, float]
+    ax: Axes, quantity: Quantity, column: _Column, named: list[int], limits: tuple[float, float]
 ) -> None:
-    """Draw one quantity along one covariate."""
+    """Draw one quantity along one covariate, or for one set of labels."""
+    parts = column.parts
     if quantity == "scale":
         style.log_axes(ax, y=limits)
     band: dict[str, Any] = {"color": style.REFERENCE, "alpha": 0.13, "linewidth": 0, "zorder": 1.6}
@@ -144,8 +183,9 @@ def _draw(
     above, under = SIDES[quantity]
     name_side(ax, 0.02, 0.97, above, over=True, va="top")
     name_side(ax, 0.02, 0.03, under, over=False, va="bottom")
-    ax.set_xticks(range(len(parts)), ["\n".join(texts) for texts in _ranges(parts)])
-    ax.tick_params(axis="x", labelsize=style.SMALL - 1.5)
+    ax.set_xticks(range(len(parts)), column.ticks)
+    turned = 90 if max(map(len, column.ticks)) * len(parts) > ROOM and column.on == "label" else 0
+    ax.tick_params(axis="x", labelsize=style.SMALL - 1.5, rotation=turned)
     ax.grid(False, axis="x")
     ax.set(xlim=ends, ylim=limits)
 
