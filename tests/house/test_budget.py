@@ -26,18 +26,18 @@ evaluation             848     880       6     6
 figures               2030    1480      14    12
 files                  638     380       4     3
 frameworks             855     360       7     4
-inference             4479    1650      17    11
+inference             4478    1650      17    11
 inputs                3822    2250      20    18
 metrics               2479    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
-statistics            3295    2350      16    13
+statistics            3269    2350      15    13
 streams               1267     760       8     7
 tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
 tracking              3152    1950      17    17
-total                33010   20540     194   164
+total                32983   20540     193   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from uq_tracking.statistics import building, sketch
-from uq_tracking.statistics.building import Builder
+from uq_tracking.statistics import sketch
+from uq_tracking.statistics import statistics as counting
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.sketch import Joint
+from uq_tracking.statistics.statistics import Builder
 
 
 def columns(n=20_000):
@@ -26,7 +27,7 @@ def counted(rows, bits=11):
 @pytest.mark.parametrize("largest", [0, 1 << 16, 1 << 21])
 def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):
     monkeypatch.setattr(sketch, "LARGEST_GRID", largest)
-    monkeypatch.setattr(building, "BUILD_BLOCK", 1000)
+    monkeypatch.setattr(counting, "BUILD_BLOCK", 1000)
     rows = columns()
     made, expected = counted(rows, bits), Joint.of(rows["std"], rows["target"])
     assert made.size == expected.size

@@ -13,7 +13,7 @@ from uq_tracking.errors import (
     SettingsError,
     TrackingWarning,
 )
-from uq_tracking.statistics.building import BUILD_BLOCK
+from uq_tracking.statistics.layout import BUILD_BLOCK
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
 

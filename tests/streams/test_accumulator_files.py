@@ -10,7 +10,7 @@ import uq_tracking as uq
 from uq_tracking.errors import (
     FileFormatError,
 )
-from uq_tracking.statistics.building import BUILD_BLOCK
+from uq_tracking.statistics.layout import BUILD_BLOCK
 
 from .made import assert_same_arrays, counted, predictions
 

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.statistics import building, collecting
+from uq_tracking.statistics import collecting
+from uq_tracking.statistics import statistics as counting
 
 values = st.integers(-8, 8).map(lambda i: i / 4)
 positive = st.integers(1, 12).map(lambda i: i / 4)
@@ -169,7 +170,7 @@ def test_blocks_of_a_sketch_add_up(block, monkeypatch):
     mu, s, w = rng.normal(size=300), rng.gamma(4, 0.25, 300), rng.gamma(1, 1, 300)
     arrays = mu + s * rng.normal(size=300), mu, s
     whole = uq.evaluate(*arrays, weights=w, statistics="sketch")
-    monkeypatch.setattr(building, "BUILD_BLOCK", block)
+    monkeypatch.setattr(counting, "BUILD_BLOCK", block)
     monkeypatch.setattr(collecting, "BUILD_BLOCK", block)
     assert_same(whole, uq.evaluate(*arrays, weights=w, statistics="sketch"))
     stream = uq.Accumulator()

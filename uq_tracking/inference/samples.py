@@ -37,9 +37,8 @@ from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.blocks import block_length
-from uq_tracking.statistics.building import joined_rows, row_count
 from uq_tracking.statistics.groups import Label, plain_labels
-from uq_tracking.statistics.layout import Rows
+from uq_tracking.statistics.layout import Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
 MOST_GROUPS = 64

@@ -20,8 +20,7 @@ from uq_tracking.inputs.fingerprint import hashes
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import BLOCK, map_threads
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.building import joined_rows, row_count
-from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.layout import Layout, Rows, joined_rows, row_count
 from uq_tracking.statistics.weights import WEIGHT
 
 MOST = 127

@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_columns
 from uq_tracking.statistics.layout import Layout, Parts, Rows
-from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.sketch import CellCounts, Confusion, tallied
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
@@ -111,16 +109,6 @@ class ClassificationLayout(Layout):
         possible = np.isfinite(rows["log_chosen"])
         sums = {"log_loss": -_sum(rows["log_chosen"][possible]), "impossible": float(np.sum(~possible))}
         return Parts(orders, sums, {}, self.cells(rows, facts), counts=counts)
-
-    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
-        """Confidence goes with correctness, and entropy with the Brier score; each pair has its own order."""
-        held: dict[str, Column] = {}
-        for name in self.orders.keys() - {"brier"}:
-            order = orders[name]
-            if not isinstance(order, SortedRows):
-                raise IncompatibleStatisticsError("these orders hold buckets, not samples")
-            held |= order.columns
-        return held
 
 
 class TopLabelLayout(ClassificationLayout):

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.npz import Arrays, prefixed
-from uq_tracking.statistics.building import BUILD_BLOCK
-from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Parts, Rows
 from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_bucket, coarse_keys, compact, dense
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole

@@ -22,6 +22,8 @@ from uq_tracking.statistics.weights import WEIGHT, Moments, in_units
 T = TypeVar("T")
 Rows = Mapping[str, npt.NDArray[Any]]
 """Columns of samples, each of shape (n,)."""
+BUILD_BLOCK = 1 << 17
+"""Samples counted at a time: bucket tables are added once per block."""
 
 
 class OnDemand(Mapping[str, T]):
@@ -121,7 +123,7 @@ class Layout(ABC):
     counted: ClassVar[tuple[str, ...]] = ()
     """Counts that are sums of a column of the same name."""
     kept: ClassVar[tuple[str, ...]]
-    """Columns that exact statistics hold for every sample."""
+    """Columns that exact statistics hold for every sample; the first order that has one holds it."""
     forgotten: ClassVar[tuple[str, ...]] = ()
     """Sums and moments that cannot be computed from these columns."""
     alike: ClassVar[Mapping[str, str]]
@@ -176,10 +178,6 @@ class Layout(ABC):
     ) -> dict[str, float | None]:
         """By-products of sorting samples with weights."""
         return {}
-
-    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
-        """The rows that ``sort`` made its own kind of orders from, and accepts again."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,3 +250,15 @@ def weighted_correlation(one: FloatArray, other: FloatArray, counts: npt.NDArray
     return (
         float((counts * x * y).sum() / (np.sqrt(spread) * np.sqrt(wide))) if spread > 0 and wide > 0 else None
     )
+
+
+def joined_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts together."""
+    if len(parts) < 2:
+        return parts[0] if parts else {}
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def row_count(rows: Rows) -> int:
+    """Return the number of samples."""
+    return len(next(iter(rows.values()), ()))

@@ -28,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.forms.form import JOINT, LEVELS, SCORES
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
@@ -45,7 +44,7 @@ from uq_tracking.statistics.exact import (
     z_column,
 )
 from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows, weighted_correlation
-from uq_tracking.statistics.orders import FloatArray, Order
+from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.sketch import JOINT_BITS, CellCounts, Joint
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT, Moments
@@ -174,13 +173,6 @@ class RegressionLayout(Layout):
     def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
         return {"rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts)}
 
-    @override
-    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
-        by_std = orders["std"]
-        if not isinstance(by_std, SortedRows):
-            raise IncompatibleStatisticsError("these orders hold buckets, not samples")
-        return {name: by_std.columns[name] for name in ("std", "error")}
-
 
 REGRESSION = RegressionLayout()
 
@@ -303,14 +295,6 @@ class CovarianceLayout(RegressionLayout):
         orders = {**made.orders, DISTANCE: by_distance}
         return replace(made, orders=orders, sums=OnDemand.joined(made.sums, sums))
 
-    @override
-    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
-        by_distance = orders[DISTANCE]
-        if not isinstance(by_distance, SortedRows):
-            raise IncompatibleStatisticsError("these orders hold buckets, not samples")
-        own = {name: by_distance.columns[name] for name in ("joint_pit", "whole")}
-        return {**super().rows_of(orders), **own}
-
 
 COVARIANCE = CovarianceLayout()
 
@@ -409,17 +393,6 @@ class DistributionLayout(RegressionLayout):
             moments=OnDemand.joined(made.moments, {"size": size}),
             counts=counts,
         )
-
-    @override
-    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
-        low = orders[LOW]
-        if not isinstance(low, SortedRows):
-            raise IncompatibleStatisticsError("these orders hold buckets, not samples")
-        return {
-            **super().rows_of(orders),
-            "pit_low": low.columns["pit_low"],
-            "pit_high": low.columns["pit_high"],
-        }
 
 
 DISTRIBUTION = DistributionLayout()
