@@ -10,7 +10,10 @@ from difflib import get_close_matches
 from types import FrameType
 
 CALLERS = frozenset(
-    ("joblib", "lightning", "lightning_fabric", "mlflow", "pluggy", "pytorch_lightning", "sklearn", "torch")
+    (
+        *("joblib", "keras", "lightning", "lightning_fabric", "mlflow", "pluggy", "pytorch_lightning"),
+        *("sklearn", "torch", "transformers"),
+    )
 )
 """Packages that call this one on behalf of a user's line."""
 

@@ -23,9 +23,12 @@ RECIPES = dict(
 )
 LONGEST = 15
 HEADLINE = {"uq/crps", "uq/nll"}
+CLASSES = {"uq/val/ece", "uq/val/accuracy", "uq_curve/val/reliability"}
 MLFLOW = {
     "Hugging Face Trainer": [{"uq/val/crps", "eval_crps", "uq_curve/val/reliability"}],
+    "Hugging Face classifier": [CLASSES | {"eval_ece"}],
     "Keras": [{"uq/val/crps", "uq_curve/val/reliability"}],
+    "Keras classifier": [CLASSES],
     "Optuna": [set(), HEADLINE, HEADLINE, HEADLINE],
     "Cross-validation and grid search": [HEADLINE],
     "MLflow autolog": [HEADLINE | {"training_r2_score"}],

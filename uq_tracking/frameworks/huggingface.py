@@ -35,12 +35,16 @@ class UncertaintyCallback(TrainingCallback):
 
     Parameters
     ----------
-    read : callable, optional
+    read : callable(outputs, labels), optional
         Receives the model's predictions and the labels, and returns ``(target, mean, std)`` or ``(labels, probs)``;
         predictions; or a dict of arguments for the accumulator's ``update``. By default the model returns a mean and
-        a std, as a pair or along a last axis of length 2; or class probabilities (logits with ``logits=True``).
-    task : {"regression", "classification"}
-        What the model predicts.
+        a std, as a pair or along a last axis of length 2; or class probabilities: logits if
+        the model is a classifier of transformers, or with ``logits=True``. A
+        last axis of length 1 that only labels or only outputs have does not count.
+    task : {"regression", "classification"}, optional
+        What the model predicts. By default what the options are for (``logits`` and ``classes``, or ``unit``), else
+        classes if labels are whole numbers and every class has a column. Two columns that do not sum to 1 are refused
+        then, because they may be a mean and a std.
     splits : mapping, optional
         Names of splits by ``metric_key_prefix``, which names a split otherwise; by default ``eval`` is ``val``.
     scores : "headline" or "all"
@@ -71,7 +75,7 @@ class UncertaintyCallback(TrainingCallback):
         self,
         *,
         read: Callable[[Any, Any], Any] | None = None,
-        task: TaskName = "regression",
+        task: TaskName | None = None,
         splits: Mapping[str, str] | None = None,
         scores: Scores = "headline",
         step: StepKind = "global_step",
@@ -105,9 +109,10 @@ class UncertaintyCallback(TrainingCallback):
 
     def compute_metrics(self, evaluated: Any, compute_result: bool = True) -> dict[str, float]:
         """Count an evaluation, or one batch of it, and return its headline scores for the trainer."""
+        arguments = self._read_outputs(evaluated.predictions, evaluated.label_ids)
         if self._counting is None:
             self._counting = self._empty()
-        self._counting.update(**self._read_outputs(evaluated.predictions, evaluated.label_ids))
+        self._counting.update(**arguments)
         if not compute_result:
             return {}
         counted, self._counting = self._counting, None
@@ -119,6 +124,10 @@ class UncertaintyCallback(TrainingCallback):
             report.scores if self.logging["scores"] == "all" else headline_or_all(report.task, report.scores)
         )
         return {key: report.scores[key] for key in keys}
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        """Note what the model is; `compute_metrics` is not told."""
+        self._gives_logits = _is_classifier(model)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note the runs that are active: the trainer's, whose callbacks come first."""
@@ -136,6 +145,11 @@ class UncertaintyCallback(TrainingCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Log everything about the last evaluation."""
         self._is_training = False
+        if args.eval_strategy == "no" and not self._last and state.is_world_process_zero:
+            warn(
+                "training evaluated nothing, so nothing is logged yet; call trainer.evaluate(), or train with "
+                "TrainingArguments(eval_strategy='epoch')"
+            )
         self._finish(state)
 
     def _log(self, state: Any, metrics: Mapping[str, Any]) -> None:
@@ -153,3 +167,12 @@ class UncertaintyCallback(TrainingCallback):
         self._last[split] = counted
         step = round(state.epoch) if self.step == "epoch" else state.global_step
         log(report, run=self._destinations(), split=split, step=step, **self.logging)
+
+
+def _is_classifier(model: Any) -> bool:
+    """Return True for a classifier of transformers with one label per sample or token: its outputs are logits."""
+    config = getattr(model, "config", None)
+    if problem := getattr(config, "problem_type", None):
+        return bool(problem == "single_label_classification")
+    heads = [kind.__name__ for kind in type(model).__mro__ if kind.__module__.startswith("transformers.")]
+    return any(name.endswith("Classification") for name in heads) and getattr(config, "num_labels", 0) > 1

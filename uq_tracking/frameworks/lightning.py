@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 from uq_tracking.checks import check_choice, value_text
 from uq_tracking.errors import (
     InputTypeError,
-    InvalidValueError,
     MissingPackageError,
     SettingsError,
     warn,
@@ -23,6 +22,7 @@ from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallbac
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.blocks import arguments_of
+from uq_tracking.tasks import REGRESSION
 from uq_tracking.tracking.content import Scores, logged_scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split
@@ -65,7 +65,8 @@ class UncertaintyCallback(TrainingCallback):
         Without ``read``: the entries of the dict returned by the step; by default ``target``, ``mean``, ``std``, or
         ``labels``, ``probs``.
     task : {"regression", "classification"}
-        What the model predicts: means and standard deviations, or class probabilities.
+        What the model predicts: means and standard deviations, or class probabilities. By default what the options
+        are for (``logits``, ``classes``), else a regression.
     splits : mapping
         Which of the stages ``"validate"`` and ``"test"`` to score, and the split to use in names. With several data
         loaders in sequence, ``_0``, ``_1`` ... is appended.
@@ -111,7 +112,7 @@ class UncertaintyCallback(TrainingCallback):
         *,
         read: Callable[[Any, Any], Any] | None = None,
         keys: Sequence[str] | None = None,
-        task: TaskName = "regression",
+        task: TaskName | None = None,
         splits: Mapping[Stage, str] | None = None,
         scores: Scores = "headline",
         step: StepKind = "epoch",
@@ -127,7 +128,7 @@ class UncertaintyCallback(TrainingCallback):
         given = {"scores": scores, "on_invalid": on_invalid, "method": method, "run": run, "figures": figures}
         given |= {"tags": tags, "strict": strict, "statistics": statistics}
         super().__init__(read=read, task=task, **given, **options)
-        wanted = KEYS[self.task.name]
+        wanted = KEYS[(self.task or REGRESSION).name]
         keys = wanted if keys is None else keys
         splits = {"validate": "val", "test": "test"} if splits is None else splits
         if not isinstance(keys, list | tuple) or [type(key) for key in keys] != [str] * len(wanted):
@@ -215,14 +216,12 @@ class UncertaintyCallback(TrainingCallback):
             if trainer.world_size > 1:
                 accumulator.all_reduce()
             if trainer.sanity_checking:
-                if accumulator.defect and not accumulator.n:
-                    raise InvalidValueError(
-                        f"no prediction of {split} could be scored in the sanity check: {accumulator.defect}"
-                    )
+                self._check_first(accumulator, split)
                 continue
-            what, leads = f"epoch {trainer.current_epoch} of {split}", trainer.is_global_zero
-            report = self._scored(accumulator, what, leads=leads)
-            pl_module.log_dict(self._monitored(report, split), logger=False, sync_dist=trainer.world_size > 1)
+            epoch = f"epoch {trainer.current_epoch} of "
+            report = self._scored(accumulator, split, leads=trainer.is_global_zero, epoch=epoch)
+            monitored = self._monitored(accumulator, report, split)
+            pl_module.log_dict(monitored, logger=False, sync_dist=trainer.world_size > 1)
             if report is None:
                 continue
             if trainer.state.fn == "fit":

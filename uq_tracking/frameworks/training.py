@@ -12,6 +12,9 @@ from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
+from uq_tracking import plugins
 from uq_tracking.checks import check_callable, check_choice
 from uq_tracking.errors import (
     EmptyInputError,
@@ -21,12 +24,13 @@ from uq_tracking.errors import (
     UnknownOptionError,
     warn,
 )
+from uq_tracking.inputs.convert import read as read_array
+from uq_tracking.inputs.forms.probabilities import look_like_probabilities
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
-from uq_tracking.settings import SCORE_OPTIONS
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.blocks import arguments_of
-from uq_tracking.tasks import task_of
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
 from uq_tracking.tracking.content import LogOptions, Scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import ORIGIN_TAG, scalar_name
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 OnInvalid = Literal["skip", "drop", "raise"]
 TaskName = Literal["regression", "classification"]
+
+FOR_CLASSES = "pass task='classification' for class probabilities, logits=True for logits"
 
 
 def _new_fit() -> str:
@@ -112,7 +118,7 @@ class TrainingCallback(ABC):
         self,
         *,
         read: Callable[..., Any] | None = None,
-        task: TaskName = "regression",
+        task: TaskName | None = None,
         scores: Scores = "headline",
         on_invalid: OnInvalid = "skip",
         method: str | None = None,
@@ -124,15 +130,15 @@ class TrainingCallback(ABC):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.task = task_of(task)
         check_choice("on_invalid", on_invalid, get_args(OnInvalid))
-        check_callable("read", read)
+        _check_read(read)
         self.logging: dict[str, Any] = {"scores": scores, "method": method, "figures": figures, "tags": tags}
         self.logging |= {"strict": strict, "every_rank": True}  # the trainer knows which process logs
         about = LogOptions(**self.logging)
         options["statistics"] = statistics
         self._check_known(options)
-        Accumulator(**options)  # checks them
+        self.task = _task_of(task, Accumulator(**options))
+        """What the model predicts; None until its first outputs show it."""
         self.read, self.on_invalid, self.options = read, on_invalid, options
         self._runs = None
         if run is not None:
@@ -141,7 +147,10 @@ class TrainingCallback(ABC):
             self._runs.check(ids=False)
         self._active: list[Any] = []
         """Runs that were active when the training began, if none are given."""
-        self._keys_of_scores = [metric.key for metric in select(task, options.get("metrics"))]
+        self._gives_logits = False
+        """Whether the framework says that the model is a classifier without a softmax."""
+        self._failed: set[str] = set()
+        """Splits whose last epoch could not be scored."""
         self._last: dict[str, Accumulator] = {}
         """The last epoch of each split during a fit."""
 
@@ -152,9 +161,6 @@ class TrainingCallback(ABC):
             own = set(inspect.signature(TrainingCallback.__init__).parameters)
             own |= set(inspect.signature(type(self).__init__).parameters)
             raise UnknownOptionError("UncertaintyCallback", unknown, known | own - {"self", "options"})
-        strange = [name for name in options if name in SCORE_OPTIONS and name not in self.task.options]
-        if strange:
-            raise SettingsError(f"{', '.join(strange)} cannot be used with task={self.task.name!r}; omit it")
 
     def _empty(self) -> Accumulator:
         """Make an accumulator that leaves out and counts bad values, so that all ranks learn of those in any."""
@@ -164,19 +170,52 @@ class TrainingCallback(ABC):
         """Return the arguments of ``Accumulator.update`` from what a model returned and its labels."""
         if self.read is not None:
             return arguments_of(self.read(outputs, labels), "what read returned")
-        if self.task.name == "classification":
-            return {"y_true": labels, "probs": outputs}
+        if self.task is None:
+            are_classes = _hold_classes(outputs, labels, certain=self._gives_logits)
+            self.task = CLASSIFICATION if are_classes else REGRESSION
+        if self.task is CLASSIFICATION:
+            return self._read_classes(outputs, labels)
         if not isinstance(outputs, tuple | list) and getattr(outputs, "shape", ())[-1:] == (2,):
             outputs = (outputs[..., 0], outputs[..., 1])
         if not isinstance(outputs, tuple | list) or len(outputs) != 2:
+            shape = getattr(outputs, "shape", None)
+            what = type(outputs).__name__ if shape is None else f"an array of shape {tuple(shape)}"
             raise InputTypeError(
-                f"the model returned {type(outputs).__name__}, not a mean and a std; pass "
-                "read=lambda outputs, labels: (labels, mean, std)"
+                f"the model returned {what}, not a mean and a std as two outputs or columns; {FOR_CLASSES}, or "
+                "read=lambda outputs, labels: (labels, mean, std) for anything else"
             )
-        return {"y_true": labels, "y_pred": outputs[0], "y_std": outputs[1]}
+        arrays = {"y_true": labels, "y_pred": outputs[0], "y_std": outputs[1]}
+        least = min(np.ndim(array) for array in arrays.values())
+        return {
+            name: _without_column(array) if np.ndim(array) > least else array
+            for name, array in arrays.items()
+        }
 
-    def _scored(self, accumulator: Accumulator, what: str, *, leads: bool) -> Report | None:
-        """The report, or None and a warning if there is nothing to score; the same on all ranks."""
+    def _read_classes(self, outputs: Any, labels: Any) -> dict[str, Any]:
+        """Return labels and probabilities, whose classes come last unless the shapes say otherwise."""
+        if np.ndim(labels) == np.ndim(outputs):
+            labels = _without_column(labels)
+        if np.shape(outputs) == (*np.shape(labels), 1):
+            outputs = _without_column(outputs)
+        if self._gives_logits:
+            self.options.setdefault("logits", True)
+        if np.shape(outputs)[:-1] == np.shape(labels):
+            self.options.setdefault("class_axis", -1)
+        return {"y_true": labels, "probs": outputs}
+
+    def _check_first(self, accumulator: Accumulator, split: str) -> None:
+        """Raise InvalidValueError if none of the first predictions can be scored."""
+        if accumulator.defect and not accumulator.n:
+            raise InvalidValueError(
+                f"no prediction of {split} could be scored in the sanity check: {_cure(accumulator)}"
+                f"{accumulator.defect}"
+            )
+
+    def _scored(self, accumulator: Accumulator, split: str, *, leads: bool, epoch: str = "") -> Report | None:
+        """The report, or None if there is nothing to score, with a warning in the first such epoch in a row.
+
+        All ranks return the same.
+        """
         try:
             report = accumulator.compute(intervals=False)  # computed for the final log
             bad = report.counts["n_invalid"] if self.on_invalid != "drop" else 0
@@ -188,18 +227,25 @@ class TrainingCallback(ABC):
         except (EmptyInputError, InvalidValueError) as error:
             if self.on_invalid == "raise":
                 raise
-            if leads:
-                warn(f"{what} is not logged: {error}")
+            if leads and split not in self._failed:
+                warn(
+                    f"{epoch}{split} is not logged: {_cure(accumulator)}{error}; later ones like it add no warning"
+                )
+            self._failed.add(split)
             return None
+        self._failed.discard(split)
         return report
 
-    def _monitored(self, report: Report | None, split: str) -> dict[str, float]:
+    def _monitored(self, accumulator: Accumulator, report: Report | None, split: str) -> dict[str, float]:
         """Every score by its logged name, NaN if undefined: frameworks would go on showing the last epoch's."""
-        scores = dict.fromkeys(self._keys_of_scores, math.nan) | dict(report.scores if report else {})
-        return {scalar_name(key, split, self.task.name): value for key, value in scores.items()}
+        task = accumulator.task or (self.task or REGRESSION).name
+        keys = [metric.key for metric in select(task, self.options.get("metrics"))]
+        scores = dict.fromkeys(keys, math.nan) | dict(report.scores if report else {})
+        return {scalar_name(key, split, task): value for key, value in scores.items()}
 
     def _begin_fit(self, *, leads: bool) -> None:
         """Log to runs of this fit: those given, else those active now."""
+        self._failed.clear()
         if self._runs is not None:
             self._runs.forget()
         if leads and self._runs is not None:
@@ -218,6 +264,63 @@ class TrainingCallback(ABC):
         last, self._last = self._last, {}
         for split, accumulator in last.items():
             self._log_all(accumulator, split, trainer, **changes)
+
+
+def _check_read(read: Any) -> None:
+    check_callable("read", read)
+    if read is None:
+        return
+    try:
+        inspect.signature(read).bind(None, None)
+    except TypeError as error:
+        raise SettingsError(
+            "read cannot be called with two arguments, the outputs and the labels (of Lightning, the batch)"
+        ) from error
+    except ValueError:  # a compiled function does not tell
+        return
+
+
+def _task_of(name: TaskName | None, options: Accumulator) -> Task | None:
+    """Return the task of this name, or the only one that has all options; None if several have."""
+    if name is not None:
+        if (problem := options.problem_with(task_of(name))) is not None:
+            raise SettingsError(f"task is {name!r}, but {problem}")
+        return task_of(name)
+    fitting = [task for task in plugins.tasks().values() if options.problem_with(task) is None]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _hold_classes(outputs: Any, labels: Any, *, certain: bool) -> bool:
+    """Return True for labels of classes and a column for each class.
+
+    Two columns may be a mean and a std as well: SettingsError, unless the model is certain to be a classifier.
+    """
+    truth = read_array(labels, "labels").values
+    if isinstance(outputs, tuple | list | Mapping) or truth.dtype.kind not in "biuUSO":
+        return False
+    if np.shape(outputs)[:-1] not in (truth.shape, truth.shape[: truth.ndim - (truth.shape[-1:] == (1,))]):
+        return False
+    columns = np.shape(outputs)[-1]
+    if columns == 2 and not certain and not look_like_probabilities(read_array(outputs, "outputs").values):
+        raise SettingsError(
+            f"the model returned two columns for labels that are whole numbers; {FOR_CLASSES}, "
+            "task='regression' for a mean and a std"
+        )
+    return bool(columns > 1)
+
+
+def _without_column(array: Any) -> Any:
+    """Return an array without a last axis of length 1, if it has one."""
+    if np.ndim(array) < 2 or np.shape(array)[-1] != 1:
+        return array
+    return array[..., 0] if hasattr(array, "dtype") else np.asarray(array)[..., 0]
+
+
+def _cure(accumulator: Accumulator) -> str:
+    """Return what a model with negative standard deviations most likely returns instead."""
+    if accumulator.task != "regression" or "negative" not in accumulator.defect:
+        return ""
+    return "if std is a log variance, let read= return Predictions.from_log_variance(truth, mean, log_variance); "
 
 
 @lru_cache(maxsize=64)

@@ -173,21 +173,19 @@ class Accumulator:
 
     def _check_fits(self, tasks: Sequence[Task]) -> None:
         """Raise SettingsError if no task has all given options and metrics."""
-        problems: list[SettingsError] = []
-        for task in tasks:
-            strange = [name for name in self._given if name not in task.options]
-            if strange:
-                text = (
-                    f"{', '.join(strange)}: not an option of {task.forecast}; make the Accumulator without it"
-                )
-                problems.append(SettingsError(text))
-                continue
-            try:
-                select(task.name, self._given.get("metrics"))
-            except UnknownMetricError as error:
-                problems.append(error)
+        problems = [problem for task in tasks if (problem := self.problem_with(task)) is not None]
         if len(problems) == len(tasks):
             raise problems[0]
+
+    def problem_with(self, task: Task) -> SettingsError | None:
+        """Return which of the options and metrics given by name the task lacks, as an error; None if it has all."""
+        if strange := [name for name in self._given if name not in task.options]:
+            return SettingsError(f"{', '.join(strange)} cannot be used with {task.forecast}; omit it")
+        try:
+            select(task.name, self._given.get("metrics"))
+        except UnknownMetricError as error:
+            return error
+        return None
 
     @property
     def task(self) -> str | None:

@@ -653,6 +653,13 @@ def _same_readings(probs: AnyArray, axes: Sequence[int]) -> bool:
     return all(np.array_equal(first, np.moveaxis(probs, axis, -1), equal_nan=True) for axis in axes[1:])
 
 
+def look_like_probabilities(values: AnyArray) -> bool:
+    """Return True for shares that sum to 1 along the last axis, which has several entries."""
+    if values.ndim < 2 or values.shape[-1] < 2 or values.dtype.kind != "f":
+        return False
+    return bool(np.all((values >= 0) & (values <= 1))) and _sum_to_one(values, -1)
+
+
 def _sum_to_one(probs: AnyArray, axis: int) -> bool:
     total = probs.sum(axis=axis)
     return bool(np.allclose(total[np.isfinite(total)], 1, rtol=0, atol=1e-2))
