@@ -19,14 +19,14 @@ from _pytest.doctest import DoctestModule
 from matplotlib.figure import Figure
 
 from tests.browser import MISSING, browser, is_skipped_for_it
-from tests.mlflow_stores import mlflow_imported, server, sqlite_uri
+from tests.mlflow_stores import empty_database, mlflow_imported, own_sqlite_uri, server, sqlite_uri
 from uq_tracking.drawings import pictured
 from uq_tracking.tracking import publish
 from uq_tracking.tracking.deadline import THREADS
 from uq_tracking.tracking.health import forget_health
 from uq_tracking.tracking.journal import Write
 
-__all__ = ["browser", "mlflow_imported", "server", "sqlite_uri"]
+__all__ = ["browser", "empty_database", "mlflow_imported", "own_sqlite_uri", "server", "sqlite_uri"]
 
 DRAWN = publish._drawn
 LONGEST = 30.0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 import warnings
+from contextlib import contextmanager
 
 import pytest
 import requests
@@ -23,28 +25,52 @@ def mlflow_imported():
 
 
 @pytest.fixture(scope="session")
-def sqlite_uri(mlflow_imported, tmp_path_factory):
+def empty_database(mlflow_imported, tmp_path_factory):
+    """The file of a store without runs, to be copied: MLflow takes a second to make one."""
     import mlflow
 
-    folder = tmp_path_factory.mktemp("mlflow_sqlite")
-    uri = f"sqlite:///{folder}/mlflow.db"
-    before = os.getcwd()
-    os.chdir(folder)  # MLflow keeps the artifacts of a sqlite store in the folder where it was first opened
-    try:
-        mlflow.MlflowClient(uri).search_experiments()
-    finally:
-        os.chdir(before)
-    return uri
+    folder = tmp_path_factory.mktemp("mlflow_empty")
+    with _inside(folder):
+        mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db").search_experiments()
+    return folder / "mlflow.db"
 
 
 @pytest.fixture(scope="session")
-def server(mlflow_imported, tmp_path_factory):
+def sqlite_uri(empty_database, tmp_path_factory):
+    import mlflow
+
+    folder = tmp_path_factory.mktemp("mlflow_sqlite")
+    uri = f"sqlite:///{shutil.copy(empty_database, folder)}"
+    with _inside(folder):
+        mlflow.MlflowClient(uri).search_experiments()
+    return uri
+
+
+@contextmanager
+def _inside(folder):
+    """Work in this folder: MLflow keeps the artifacts of a sqlite store where it was first opened."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture
+def own_sqlite_uri(empty_database, tmp_path):
+    """A store without runs, in the test's own folder."""
+    return f"sqlite:///{shutil.copy(empty_database, tmp_path)}"
+
+
+@pytest.fixture(scope="session")
+def server(empty_database, tmp_path_factory):
     """The address of a real server, and its database."""
     folder = tmp_path_factory.mktemp("mlflow_server")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    database = folder / "mlflow.db"
+    database = shutil.copy(empty_database, folder / "mlflow.db")
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
     command += [
         "--backend-store-uri",

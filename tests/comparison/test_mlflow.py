@@ -17,9 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 
 
 @pytest.fixture
-def experiment(tmp_path):
+def experiment(own_sqlite_uri, tmp_path):
     before = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    mlflow.set_tracking_uri(own_sqlite_uri)
     made = mlflow.create_experiment("terrain", artifact_location=(tmp_path / "artifacts").as_uri())
     yield made
     mlflow.set_tracking_uri(before)

@@ -222,13 +222,13 @@ def test_missing_mlflow_says_how_to_install_it(tmp_path, monkeypatch):
         run_demo(tmp_path)
 
 
-def test_example_script_logs_two_runs(tmp_path, monkeypatch, capsys):
+def test_example_script_logs_two_runs(own_sqlite_uri, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mlflow.tracking.fluent._active_experiment_id", None)
     monkeypatch.setattr("uq_tracking.demo.terrain.load_terrain", fast_terrain)
     monkeypatch.setattr("uq_tracking.demo.methods.predict", lambda name, terrain: fast_estimate(name))
-    address = f"sqlite:///{tmp_path / 'mlflow.db'}"  # MLflow keeps the connection of a relative one
-    code = EXAMPLE.read_text().replace("sqlite:///mlflow.db", address)
+    # MLflow keeps the connection of a relative address
+    code = EXAMPLE.read_text().replace("sqlite:///mlflow.db", own_sqlite_uri)
     try:
         exec(compile(code, str(EXAMPLE), "exec"), {"__name__": "__main__"})
     finally:
@@ -238,6 +238,6 @@ def test_example_script_logs_two_runs(tmp_path, monkeypatch, capsys):
     for name in TWO:
         rmse = np.sqrt(np.nanmean(np.square(fast_estimate(name).mean - fast_terrain().target)))
         assert re.search(rf"^{name}: RMSE {rmse:.1f} m, n-MeRCI \d\.\d\d$", printed, re.MULTILINE)
-    client = mlflow.MlflowClient(address)
+    client = mlflow.MlflowClient(own_sqlite_uri)
     runs = client.search_runs([client.get_experiment_by_name("terrain").experiment_id])
     assert {run.data.tags["uq.method"] for run in runs} == set(TWO)

@@ -29,13 +29,13 @@ def test_every_page_with_python_is_run():
 
 @pytest.mark.filterwarnings("default", "ignore::uq_tracking.errors.TrackingWarning")
 @pytest.mark.parametrize("name", PRELUDES)
-def test_the_python_of_the_page_runs(name, tmp_path, monkeypatch):
+def test_the_python_of_the_page_runs(name, own_sqlite_uri, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_SILENT", "true")
     page = "\n".join(blocks(DOCS / f"{name}.md"))
     # a database by its whole path: MLflow keeps the connection of a relative one, which is that of an earlier page
     page = page.replace("RUN_ID", "0123abcd").replace('0123abcd"', '" + RUN_ID')
-    code = f"{PRELUDES[name]}\n{page}".replace("sqlite:///mlflow.db", f"sqlite:///{tmp_path}/mlflow.db")
+    code = f"{PRELUDES[name]}\n{page}".replace("sqlite:///mlflow.db", own_sqlite_uri)
     monkeypatch.setattr("mlflow.tracking.fluent._active_experiment_id", None)
     module = ModuleType(f"page_{name}")
     monkeypatch.setitem(sys.modules, module.__name__, module)

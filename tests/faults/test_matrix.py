@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 
 import pytest
@@ -26,9 +27,12 @@ def check(row, deadline):
     assert row.differing == []
 
 
-def test_a_server_that_is_stopped_until_an_interrupted_job_has_ended(tmp_path):
+def test_a_server_that_is_stopped_until_an_interrupted_job_has_ended(empty_database, tmp_path):
     """The call that waits is interrupted, the later ones are kept, and `sync` sends all of them."""
-    with MLflowHttp(tmp_path / "server") as http:
+    http = MLflowHttp(tmp_path / "server")
+    http.server.folder.mkdir(parents=True)
+    shutil.copy(empty_database, http.server.folder)
+    with http:
         store = http.store()
         store.deadline = 1.5
         fault = Fault("stopped", http.stop, http.go_on, "exit", interruption=signal.SIGINT, syncs=2)

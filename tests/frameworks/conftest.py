@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import warnings
+import shutil
 
 import pytest
 
@@ -15,12 +15,5 @@ def in_own_folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def mlflow_uri(tmp_path_factory):
-    with warnings.catch_warnings():  # the package's own imports warn
-        warnings.simplefilter("ignore")
-        import mlflow
-        import mlflow.store.tracking.sqlalchemy_store
-
-    uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow')}/mlflow.db"
-    mlflow.MlflowClient(uri).search_experiments()
-    return uri
+def mlflow_uri(empty_database, tmp_path_factory):
+    return f"sqlite:///{shutil.copy(empty_database, tmp_path_factory.mktemp('mlflow'))}"

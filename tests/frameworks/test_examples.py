@@ -23,21 +23,19 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:::(lightning|torch|mlflow|sklea
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Run a script in a folder of its own, with an MLflow store of its own."""
+    """Run a script in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
 
     def call(path, *arguments):
         monkeypatch.setattr(sys, "argv", [str(path), *arguments])
         runpy.run_path(str(path), run_name="__main__")
-        return uri
 
     yield call
     mlflow.set_tracking_uri(None)
 
 
-def test_the_lightning_example(run, tmp_path, capsys):
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
+def test_the_lightning_example(run, own_sqlite_uri, capsys):
+    uri = own_sqlite_uri
     run(ROOT / "examples/gallery/lightning_callback.py", "--epochs", "2", "--tracking-uri", uri)
     (stored,) = mlflow.MlflowClient(uri).search_runs(["1"])
     assert {"uq/val/nll", "uq/test/nll"} <= set(stored.data.metrics)
@@ -55,14 +53,13 @@ def test_the_sklearn_example(run, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_code_of_the_page_runs_in_order(run, tmp_path):
+def test_the_code_of_the_page_runs_in_order(run, own_sqlite_uri, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/frameworks.md").read_text(), flags=re.DOTALL)
     assert len(blocks) == 5
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
     script = tmp_path / "page.py"
-    script.write_text("\n".join(blocks).replace("sqlite:///mlflow.db", uri))
+    script.write_text("\n".join(blocks).replace("sqlite:///mlflow.db", own_sqlite_uri))
     run(script)
-    client = mlflow.MlflowClient(uri)
+    client = mlflow.MlflowClient(own_sqlite_uri)
     stored = client.search_runs([item.experiment_id for item in client.search_experiments()])
     assert sorted(run.data.tags.get("uq.method", "") for run in stored) == ["", "gp", "mean-variance"]
     assert sorted(path.name.rpartition("-")[2] for path in tmp_path.glob("uq_runs/*")) == [

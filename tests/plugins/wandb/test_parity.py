@@ -28,10 +28,10 @@ Logged = tuple[RunStore, str]
 
 
 @pytest.fixture
-def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def experiment(own_sqlite_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.chdir(tmp_path)
     before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    mlflow.set_tracking_uri(own_sqlite_uri)
     yield mlflow.create_experiment("p", artifact_location=str(tmp_path / "artifacts"))
     mlflow.set_tracking_uri(before)
 
