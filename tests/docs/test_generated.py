@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from runpy import run_path
@@ -67,6 +68,15 @@ def test_every_metric_stands_in_the_table_of_agreement_and_agrees():
     ours = {m.key for m in every_metric() if not m.needs and m.function.__module__.startswith("uq_tracking.")}
     assert ours <= {key for key, _, _ in rows}, "run `make pages`"
     assert all(float(value) < (1e-6 if peer == "torchmetrics" else 1e-9) for _, peer, value in rows)
+
+
+def test_the_words_a_reader_searches_for_lead_to_one_page_each():
+    tree = ast.parse((DOCS / "conf.py").read_text())
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    (index,) = [ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "INDEX"]
+    assert all((DOCS / f"{page}.md").is_file() for page in index)
+    words = [word for entries in index.values() for word in entries.split(", ")]
+    assert sorted(set(words)) == sorted(words)
 
 
 def test_documents_name_no_file_that_is_missing():
