@@ -230,3 +230,20 @@ def test_two_classes_have_no_figure_by_class():
     labels, z = samples(500, 2)
     report = uq.evaluate(labels, probs=softmax(z))
     assert "3 to 100 classes" in plugins.figures("classification")["by_class"].lacks(report)
+
+
+def test_a_map_of_one_class_shows_where_it_is_found_missed_and_false():
+    labels, probs = np.zeros((8, 8), dtype=int), np.full((8, 8, 3), [0.8, 0.1, 0.1])
+    labels[0], labels[7, 7] = 1, -1
+    probs[:2, :4] = [0.1, 0.7, 0.2]
+    figure = class_map(labels, probs, classes=["a", "b", "c"], of="b")
+    where, probability = [ax.images[0].get_array() for ax in figure.axes if ax.images][:2]
+    colors = [
+        tuple(np.rint(255 * np.asarray(where[pixel])).astype(int)) for pixel in ((0, 0), (0, 5), (1, 0))
+    ]
+    assert colors == [(166, 166, 166), (106, 0, 168), (227, 18, 11)]
+    np.testing.assert_allclose(where[7, 7], 0.85)  # the grey of pixels without a label
+    np.testing.assert_allclose(probability[:2, :4], 0.7)
+    assert {"found", "missed", "false"} <= set(seen.texts(figure))
+    with pytest.raises(SettingsError, match="of='d' is not a class"):
+        class_map(labels, probs, classes=["a", "b", "c"], of="d")

@@ -4,6 +4,7 @@ import pytest
 import torch
 import xarray as xr
 
+import uq_tracking as uq
 from uq_tracking.errors import (
     AlignmentError,
     EmptyInputError,
@@ -271,3 +272,30 @@ def test_the_digest_tells_data_apart_and_not_types():
     assert Predictions.from_probs(labels[::-1], probs[::-1]).digest() != digest
     assert Predictions.from_probs(labels, probs, ignore_label=0).digest() != digest
     assert Predictions.from_probs(labels, probs, logits=True).digest() != digest
+
+
+def test_pixels_near_another_class_are_the_boundary_of_their_own_image():
+    labels = np.zeros((2, 9, 9), dtype=np.int64)
+    labels[0, :, 6:] = 1
+    labels[1, 4, 4] = 255  # has no class, so it borders on nothing
+    probs = np.full((2, 9, 9, 3), 1 / 3)
+    data = uq.Predictions.from_probs(labels, probs, ignore_label=255, by="boundary")
+    expected = np.full((2, 9, 9), "interior")
+    expected[0, :, 4:8] = "boundary"
+    np.testing.assert_array_equal(data.by, expected)
+    report = uq.evaluate(labels, probs=probs, ignore_label=255, by="boundary", groups=False)
+    both = Predictions.from_probs(labels, probs, ignore_label=255, by={"place": "boundary", "image": [0, 1]})
+    assert len(np.unique(both.by)) == 3
+    assert {name: part.counts["n"] for name, part in report.strata.items()} == {
+        "boundary": 36,
+        "interior": 125,
+    }
+
+
+@pytest.mark.parametrize(
+    ("shape", "by", "message"),
+    [((4,), "boundary", r"needs maps, shape \(..., height"), ((4, 4), "edge", "no label of each")],
+)
+def test_other_strata_by_name_are_refused(shape, by, message):
+    with pytest.raises(SettingsError, match=message):
+        uq.evaluate(np.zeros(shape, dtype=int), probs=np.full((*shape, 3), 1 / 3), by=by)

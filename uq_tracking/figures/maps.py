@@ -16,6 +16,7 @@ from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.panels import (
     Drawn,
+    Layout,
     Limits,
     Masked,
     Origin,
@@ -33,7 +34,7 @@ from uq_tracking.figures.panels import (
     shown_pixels,
     told_mean,
 )
-from uq_tracking.figures.style import plain_texts, readable
+from uq_tracking.figures.style import plain_texts, readable, text_width
 from uq_tracking.formatting import axis_label, one_line, shorten
 
 FloatArray = npt.NDArray[np.float64]
@@ -53,6 +54,8 @@ MOST_NAMED = 9
 """Maximum number of classes in the legend; the largest ones are named."""
 BASE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5195", "#8C564B")
 """Colors of the first classes: Okabe and Ito's plus two more."""
+OUTCOMES = {"found": "#A6A6A6", "missed": "#6A00A8", "false": "#E3120B"}
+"""Colors of the pixels where a class is predicted and true, true only, and predicted only."""
 
 
 def uncertainty_map(
@@ -216,11 +219,15 @@ def class_map(
     probs: npt.ArrayLike,
     *,
     classes: Sequence[str] | None = None,
+    of: int | str | None = None,
     image: npt.ArrayLike | None = None,
     title: str | None = None,
     origin: Origin = "upper",
 ) -> Figure:
     """Draw one 2-D case: wrong pixels beside the predictive entropy, and true classes beside predicted ones.
+
+    With ``of``, where that class is found, missed or falsely predicted, beside its probability, instead of all wrong
+    pixels and the entropy.
 
     A useful uncertainty looks like the error: bright where the prediction is wrong, dark elsewhere. Entropy is shown
     from 0 to its 99th percentile. Maps with more pixels than a panel are reduced: classes by subsampling, the others
@@ -234,6 +241,8 @@ def class_map(
         Probabilities of the classes.
     classes : sequence of str, optional
         Names of the classes, for the legend.
+    of : int or str, optional
+        Number or name of a single class to judge.
     image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
         The model's input, drawn first; of any resolution.
     title : str, optional
@@ -250,7 +259,7 @@ def class_map(
     ShapeError
         Labels and probabilities do not match, or the image is not a picture.
     SettingsError
-        The origin is unknown.
+        The origin or the class is unknown.
     """
     truth, p = np.asarray(labels), np.asarray(probs)
     if truth.ndim != 2 or p.shape[:-1] != truth.shape or 0 in p.shape:
@@ -259,35 +268,54 @@ def class_map(
             "pass one case at a time"
         )
     check_origin(origin)
-    predicted, entropy = p.argmax(axis=-1), entropy_of(p)
-    wrong = np.where(truth >= 0, truth != predicted, np.nan)
-    (error, share), (uncertain, mean) = reduced(wrong, entropy)
-    share_text = f"{readable(100 * share)} % wrong" if math.isfinite(share) else "undefined"
+    predicted, colors = p.argmax(axis=-1), class_colors(p.shape[-1])
+    if of is None:
+        wrong = np.where(truth >= 0, truth != predicted, np.nan)
+        (error, share), (uncertain, mean) = reduced(wrong, entropy_of(p))
+        share_text = f"{readable(100 * share)} % wrong" if math.isfinite(share) else "undefined"
+        first = Panel(f"error, {share_text}", error, "error")
+        second, unit = Panel(f"entropy, mean {told_mean(mean)}", uncertain, "entropy"), "entropy [nats]"
+        highest = float(np.percentile(uncertain.compressed(), 99) or uncertain.max() or 1.0)
+        outcomes: list[Patch] = []
+    else:
+        number = known_class(of, classes, p.shape[-1])
+        name, outcome = _name_of(number, classes), (truth == number) + 2 * (predicted == number)
+        ((uncertain, _),) = reduced(p[..., number])
+        shades = _rgb(("#FFFFFF", OUTCOMES["missed"], OUTCOMES["false"], OUTCOMES["found"]))
+        first = Panel(f"{name}: where wrong", _colored(np.where(truth < 0, -1, outcome), shades), "class")
+        second, unit, highest = Panel(f"probability of {name}", uncertain, "entropy"), "probability", 1.0
+        outcomes = [Patch(color=color, label=how) for how, color in OUTCOMES.items()]
     panels = [
         *([] if image is None else [picture(plain(image))]),
-        Panel(f"error, {share_text}", error, "error"),
-        Panel(f"entropy, mean {told_mean(mean)}", uncertain, "entropy"),
-        Panel("label", _colored(truth, p.shape[-1]), "class"),
-        Panel("prediction", _colored(predicted, p.shape[-1]), "class"),
+        first,
+        second,
+        Panel("label", _colored(truth, colors), "class"),
+        Panel("prediction", _colored(predicted, colors), "class"),
     ]
-    seen = uncertain.compressed()
-    highest = float(np.percentile(seen, 99) or seen.max() or 1.0)
     limits = {"image": (0.0, 1.0), "class": (0.0, 1.0), "error": (0.0, 1.0), "entropy": (0.0, highest)}
     layout = layout_for(truth.shape, panels, limits)
     beside = layout.rows == 2 and layout.bars == "right"  # room for the legend to the right of the prediction
-    right, below = (0.5, 0.0) if beside else (0.0, 0.6)
+    handles = _named(shown_classes(truth, predicted), classes, missing=bool((truth < 0).any())) + outcomes
+    right, below = (_legend_room(handles, layout), 0.0) if beside else (0.0, 0.6)
     figure = framed(layout, title, right, below)
     drawn = draw_panels(figure, panels, limits, layout, origin, below)
-    color_bar(figure, drawn["entropy"], "entropy [nats]", layout)
+    color_bar(figure, drawn["entropy"], unit, layout)
     look: dict[str, Any] = {"fontsize": style.TICKS - 1, "frameon": False, "labelcolor": "black"}
     look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
-    handles = _named(shown_classes(truth, predicted), classes, missing=bool((truth < 0).any()))
     if beside:
-        prediction, _ = drawn["class"][1]
+        prediction, _ = drawn["class"][-1]
         prediction.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.04, 1.0), **look)
     else:
         figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 0.01), ncols=4, **look)
     return plain_texts(figure)
+
+
+def known_class(of: int | str, names: Sequence[str] | None, n_classes: int) -> int:
+    """Return the number of a class, given by number or name; SettingsError if there is none."""
+    known: list[int | str] = [*range(n_classes), *(names or ())]
+    if of not in known or isinstance(of, bool):
+        raise SettingsError(f"of={of!r} is not a class; choose from {', '.join(map(repr, known[-20:]))}")
+    return known.index(of) % n_classes
 
 
 def compared_values(
@@ -320,18 +348,21 @@ def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
 
 def class_colors(n_classes: int) -> FloatArray:
     """Return the color of each class, shape (C, 3)."""
-    first = [[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in BASE]
     more = [colormaps[name](k)[:3] for name in ("tab20b", "tab20c") for k in range(20)]
-    table = np.asarray(first + more)
+    table = np.concatenate([_rgb(BASE), more])
     return np.asarray(table[np.arange(n_classes) % len(table)])
 
 
-def _colored(classes: npt.NDArray[Any], n_classes: int) -> Masked:
+def _rgb(colors: Sequence[str]) -> FloatArray:
+    return np.asarray([[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in colors])
+
+
+def _colored(classes: npt.NDArray[Any], colors: FloatArray) -> Masked:
     """Return colors of the classes at reduced resolution, masked where there is no class."""
     step = max(1, max(classes.shape) // shown_pixels(classes.shape[0] / classes.shape[1]))
     picked = classes[::step, ::step]
     missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
-    return np.ma.masked_array(class_colors(n_classes)[np.maximum(picked, 0)], mask=missing)
+    return np.ma.masked_array(colors[np.maximum(picked, 0)], mask=missing)
 
 
 def shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
@@ -341,11 +372,23 @@ def shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
     return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]
 
 
+def _legend_room(handles: Sequence[Patch], layout: Layout) -> float:
+    """Return how much wider, in inches, a figure must be for a legend to the right of its last panel."""
+    widest = max(text_width(str(handle.get_label()), style.TICKS - 1) for handle in handles)
+    left, _, across, _ = layout.places[-1]
+    return max(0.5, (widest + 2 * style.TICKS) / 72 + 0.06 * across - (layout.size[0] - left - across))
+
+
+def _name_of(number: int, names: Sequence[str] | None) -> str:
+    """Return what a legend calls a class."""
+    return shorten(one_line(names[number] if names else f"class {number}"), 16)
+
+
 def _named(classes: Sequence[int], names: Sequence[str] | None, *, missing: bool) -> list[Patch]:
     """Return samples of the largest classes for a legend, and of pixels without a label."""
     colors = class_colors(max(classes) + 1)
     kept = sorted(classes if len(classes) <= MOST_NAMED + 1 else classes[:MOST_NAMED])
-    labels = [shorten(one_line(names[k] if names else f"class {k}"), 16) for k in kept]
+    labels = [_name_of(k, names) for k in kept]
     handles = [Patch(color=colors[k], label=label) for k, label in zip(kept, labels, strict=True)]
     if len(kept) < len(classes):
         handles.append(Patch(color="white", label=f"and {len(classes) - len(kept)} more"))

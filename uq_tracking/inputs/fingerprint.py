@@ -26,8 +26,9 @@ def digest(blocks: Iterable[npt.NDArray[Any]], about: str = "") -> str:
     """
     state = xxhash.xxh3_64(about.encode())
     for values in blocks:
-        numbers = np.add(values, 0.0, dtype=np.float64)  # adding zero turns -0.0 into 0.0
-        state.update(np.ascontiguousarray(numbers, dtype="<f8").data)
+        numbers = values.astype("<f8", order="C")
+        numbers += 0.0  # which turns -0.0 into 0.0
+        state.update(numbers.data)
     return state.hexdigest()
 
 
@@ -52,10 +53,19 @@ def _mixed(state: npt.NDArray[np.uint64], multiplier: int) -> npt.NDArray[np.uin
     return state
 
 
+def _of_rows(table: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Hash of each row, read as float32: the bits of each column times an odd factor, added."""
+    with np.errstate(over="ignore"):
+        bits = (table.astype(np.float32, copy=False) + np.float32(0)).view(np.uint32)
+    summed: npt.NDArray[np.uint64] = np.einsum("ij,j->i", bits, _factors(bits.shape[1])).astype(np.uint64)
+    return summed << np.uint64(SHIFT)
+
+
 @lru_cache(maxsize=8)
-def _factors(count: int) -> npt.NDArray[np.uint64]:
-    """Odd factors of the columns of a table: multiplied and added, they make one hash of a row."""
-    return _mixed(np.arange(1, count + 1, dtype=np.uint64), MULTIPLIERS[0]) | np.uint64(1)
+def _factors(count: int) -> npt.NDArray[np.uint32]:
+    """Odd factors of the columns of a table."""
+    mixed = _mixed(np.arange(1, count + 1, dtype=np.uint64), MULTIPLIERS[0])
+    return (mixed >> np.uint64(SHIFT)).astype(np.uint32) | np.uint32(1)
 
 
 @dataclass(frozen=True)
@@ -82,12 +92,10 @@ class Fingerprint:
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         sums = []
         for column, multiplier in zip(columns, cycle(MULTIPLIERS), strict=False):
-            bits = np.add(column, 0.0, dtype=np.float64).view(np.uint64)  # adding zero turns -0.0 into 0.0
-            if bits.ndim > 1:
-                bits = bits.reshape(len(state), -1)
-                bits ^= bits >> np.uint64(SHIFT)
-                bits = np.einsum("ij,j->i", bits, _factors(bits.shape[1]))
-            state += bits
+            if column.ndim == 1:
+                state += (column.astype(np.float64) + 0.0).view(np.uint64)  # adding 0 turns -0.0 into 0.0
+            else:
+                state += _of_rows(column.reshape(len(state), -1))
             sums.append(int(_mixed(state, multiplier).sum(dtype=np.uint64)))
         return cls(sums[0], sums[-1])
 

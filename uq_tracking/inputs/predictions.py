@@ -149,7 +149,8 @@ class Predictions(Constructors):
     by : labels, optional
         Strata to score separately; shapes as for ``groups``, or one label per entry of the last axes (one per lead
         time or output), or with axes of length 1, along which labels repeat. Several sets as a mapping, such as
-        ``{"organ": organs, "site": sites}``.
+        ``{"organ": organs, "site": sites}``. For maps of class labels, "boundary" tells pixels within 2 pixels of
+        another class in the same image from the interior.
     unit : str, optional
         Unit of the target, for axis labels; by default the ``units`` attribute of an xarray target. If arrays in the
         target's unit state different ``units``, this accepts them as they are.
@@ -261,6 +262,7 @@ class Predictions(Constructors):
         if given is not None:
             check_weights(given.values, valid)
         unit = truth.unit if unit is None and form.in_unit else unit
+        by = _with_strata(by, form, truth.values)
         data = object.__new__(cls)._fill(
             {
                 "truth": read_only(truth.values),
@@ -649,6 +651,13 @@ def _read_mask(mask: Any, truth: Source) -> Source:
     check_shapes((truth.name, truth.values.shape), ("mask", source.values.shape))
     hidden = source.values if source.left_out is None else source.values | source.left_out
     return source._replace(left_out=hidden)
+
+
+def _with_strata(by: Any, form: Form, truth: AnyArray) -> Any:
+    """Return labels of strata, with those that are only named by text."""
+    if isinstance(by, Mapping):
+        return {name: _with_strata(labels, form, truth) for name, labels in by.items()}
+    return form.strata(by, truth) if isinstance(by, str) else by
 
 
 def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:

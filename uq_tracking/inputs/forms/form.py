@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from uq_tracking.errors import EmptyInputError, InvalidValueError
+from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan
@@ -230,6 +230,10 @@ class Form(ABC):
     def input_options(self) -> dict[str, Any]:
         """Options that read another set with arrays of the same form."""
         return {}
+
+    def strata(self, name: str, truth: AnyArray) -> AnyArray:
+        """Return the labels of strata that ``by=`` names, in the shape of the truth."""
+        raise SettingsError(f"by={name!r} is no label of each sample; pass an array of them")
 
     def narrowed(self) -> Self:
         """Return the form with rows that hold only what metrics ``of_top`` need, if there is any such."""

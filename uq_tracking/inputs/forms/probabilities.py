@@ -38,6 +38,12 @@ OFF = "off"
 HALVED_ABOVE = 1 << 17
 """From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
 
+NEAR = 2
+"""Pixels from another class within which a pixel is at the boundary."""
+
+FEW_CLASSES = 24
+"""Up to this many, comparing columns finds the top label faster than looking through the rows."""
+
 Floats = npt.NDArray[np.float64]
 SomeFloats = TypeVar("SomeFloats", bound=AnyFloats)
 Transform = Callable[[Floats], Floats]
@@ -192,6 +198,23 @@ class Probabilities(Form):
             "ignore_label": self.ignore_label,
             "classes": None if self.classes is None else list(self.classes),
         }
+
+    @override
+    def strata(self, name: str, truth: AnyArray) -> AnyArray:
+        from scipy import ndimage
+
+        if name != "boundary":
+            raise SettingsError(
+                f"by={name!r} is no label of each sample; pass an array of them, or 'boundary'"
+            )
+        if truth.ndim < 2:
+            raise SettingsError(f"by='boundary' needs maps, shape (..., height, width), got {truth.shape}")
+        window, absent = (1,) * (truth.ndim - 2) + (2 * NEAR + 1,) * 2, self.absent(truth)
+        highest = ndimage.maximum_filter(np.where(absent, truth.dtype.type(0), truth), window, mode="nearest")
+        lowest = ndimage.minimum_filter(
+            np.where(absent, np.iinfo(truth.dtype).max, truth), window, mode="nearest"
+        )
+        return np.where(highest > lowest, "boundary", "interior")
 
     @override
     def narrowed(self) -> Self:
@@ -427,7 +450,8 @@ class Probabilities(Form):
 
 def chosen(values: SomeFloats, labels: npt.NDArray[np.int64]) -> SomeFloats:
     """The value of each row, shape (n, C), at its label."""
-    return cast(SomeFloats, values[np.arange(len(labels)), labels])
+    first = np.arange(0, values.size, values.shape[1])
+    return cast(SomeFloats, values.reshape(-1).take(first + labels))
 
 
 def log_softmax(logits: Floats) -> Floats:
@@ -448,11 +472,24 @@ def _kept(rows: SomeFloats, keep: AnyArray | None) -> SomeFloats:
     return rows if keep is None else cast(SomeFloats, rows[keep])
 
 
+def top_of(probs: AnyFloats) -> tuple[npt.NDArray[np.int64], AnyFloats]:
+    """First class of the highest probability of each row, shape (n, C), and that probability."""
+    if probs.shape[1] > FEW_CLASSES:
+        predicted = probs.argmax(axis=1)
+        return predicted, chosen(probs, predicted)
+    columns = np.ascontiguousarray(probs.T)  # numpy looks for the maximum of short rows one by one
+    top, place = columns[0].copy(), np.zeros(len(probs), dtype=np.int32)
+    for k in range(1, len(columns)):
+        np.maximum(place, (columns[k] > top) * np.int32(k), out=place)
+        np.maximum(top, columns[k], out=top)
+    return place.astype(np.int64), top
+
+
 def top_columns(rows: Known) -> dict[str, npt.NDArray[Any]]:
     """One minus the confidence, correctness, pair of classes and log score of each sample."""
-    predicted = rows.probs.argmax(axis=1)
+    predicted, top = top_of(rows.probs)
     return {
-        "one_minus_confidence": np.maximum(1 - chosen(rows.probs, predicted).astype(np.float64), 0.0),
+        "one_minus_confidence": np.maximum(1 - top.astype(np.float64), 0.0),
         "correct": predicted == rows.labels,
         "pair": rows.labels * rows.probs.shape[1] + predicted,
         "log_chosen": rows.log_chosen,
