@@ -229,9 +229,7 @@ def classes() -> tuple[Array, Array]:
 CLASS_PEERS: dict[str, dict[str, Callable[[Array, Array], float]]] = {
     "accuracy": {"scikit-learn": lambda y, p: sk.accuracy_score(y, p.argmax(axis=1))},
     "nll": {"scikit-learn": lambda y, p: sk.log_loss(y, p, labels=range(p.shape[1]))},
-    "brier": {
-        "scikit-learn": lambda y, p: sk.brier_score_loss(y, p, labels=range(p.shape[1]), scale_by_half=False)
-    },
+    "brier": {"scikit-learn": lambda y, p: brier_of_classes(y, p)},
     "ece": {"torchmetrics": lambda y, p: calibration(y, p, "l1")},
     "mce": {"torchmetrics": lambda y, p: calibration(y, p, "max")},
     "mdice": {"scikit-learn": lambda y, p: sk.f1_score(y, p.argmax(axis=1), average="macro")},
@@ -276,6 +274,11 @@ def odds(y: Array, p: Array) -> float:
     """Slope of an unpenalized logistic regression on the logit."""
     fit = LogisticRegression(penalty=None, tol=1e-14, solver="newton-cholesky")
     return float(fit.fit(np.log(p[:, 1:] / p[:, :1]), y).coef_[0, 0])
+
+
+def brier_of_classes(y: Array, p: Array) -> float:
+    """Add the Brier scores of the classes: older versions of scikit-learn know only those of an event."""
+    return float(sum(sk.brier_score_loss(y == k, column) for k, column in enumerate(p.T)))
 
 
 def calibration(y: Array, p: Array, norm: str) -> float:
