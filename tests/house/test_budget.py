@@ -23,11 +23,11 @@ comparison            1935    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
 evaluation             848     880       6     6
-figures               2030    1480      14    12
+figures               2056    1480      14    12
 files                  638     380       4     3
 frameworks             855     360       7     4
 inference             4478    1650      17    11
-inputs                3822    2250      20    18
+inputs                3866    2250      20    18
 metrics               2479    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
@@ -35,7 +35,7 @@ statistics            3269    2350      15    13
 streams               1267     760       8     7
 frameworks             964     360       7     4
 inference             4478    1650      17    11
-inputs                3826    2250      20    18
+inputs                3866    2250      20    18
 metrics               2479    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
@@ -45,8 +45,8 @@ tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
 tracking              3152    1950      17    17
-total                32983   20540     193   164
-total                33095   20540     193   164
+total                33161   20540     193   164
+total                33161   20540     193   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -94,6 +94,7 @@ Raised for tracking by a base for trackers that keep folders (their plugins shri
 torchmetrics; by scorers and folds of scikit-learn; and for tracking by the run that ended last, and by the model and
 data set that scores belong to.
 Raised for inputs, statistics, metrics and evaluation by what reads only the top label where no more is asked for.
+Raised for inputs and figures by the boundary of classes as strata, and maps of one class.
 """
 
 TOP, TOTAL = "top", "total"
