@@ -206,6 +206,7 @@ LAST = {"logits": True, "class_axis": -1}
         (np.zeros(0, int), np.zeros((0, 3)), {}, EmptyInputError, "nothing to score"),
         ([0, 1], HALVES, {"on_invalid": "skip"}, SettingsError, "choose 'raise' or 'drop'"),
         ([0, 1], HALVES, {"classes": ["a"]}, SettingsError, "1 names for 2 classes"),
+        (["a", "b"], np.array(HALVES), {"classes": ["a"]}, SettingsError, "1 names for 2 classes"),
     ],
 )  # fmt: skip
 def test_refusals(labels, probs, options, error, match):

@@ -36,6 +36,7 @@ streams               1267     760       8     7
 frameworks             964     360       7     4
 inference             4478    1650      17    11
 inputs                3866    2250      20    18
+inputs                3878    2250      20    18
 metrics               2479    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
@@ -47,6 +48,8 @@ testing                631     420       6     5
 tracking              3152    1950      17    17
 total                33161   20540     193   164
 total                33161   20540     193   164
+total                32983   20540     193   164
+total                33173   20540     193   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -68,7 +71,8 @@ Raised for inference, tables, tracking, comparison and top by the table of class
 
 Raised for cli and testing by a command that tells which reading of a score's name a function follows.
 Raised for what is printed on terminals that lack letters, and for comparisons that notice altered reports.
-Raised for inputs and frameworks by names of classes as labels.
+Raised for inputs and frameworks by names of classes as labels; for inputs by 12 lines, messages that name quantiles,
+probabilities, levels and the number of names.
 Raised for tracking by the limit of what a run weighs, and the sentence on what that rules out.
 Raised for figures by maps that are placed without a layout engine, and by bins of few samples.
 Raised for figures and inference by the drift along an order and by labels; for inputs by several sets of these.

@@ -205,12 +205,21 @@ def test_unequal_shapes_name_all_three_and_the_cure(shapes, message):
 
 
 def test_members_without_std_name_their_constructor():
-    with pytest.raises(SettingsError, match=r"y_std is missing; if y_pred holds the members .*from_ensemble"):
+    with pytest.raises(
+        SettingsError, match=r"y_std is missing; if y_pred holds the members .*from_ensemble.*from_q"
+    ):
         uq.evaluate(np.linspace(0, 1, 3), np.ones((5, 3)))
     with pytest.raises(
         SettingsError, match=r"y_std is missing; pass y_true, y_pred, y_std, or one Predictions"
     ):
         uq.evaluate(np.linspace(0, 1, 3), np.ones(3))
+
+
+def test_shares_that_sum_to_one_are_named_as_probabilities_whatever_the_labels_are():
+    probs = np.tile([0.5, 0.3, 0.2], (4, 1))
+    for labels in (list("abca"), [0.0, 1.0, 2.0, 0.0]):
+        with pytest.raises(SettingsError, match="pass those as probs="):
+            uq.evaluate(labels, probs)
 
 
 def test_mask_of_another_shape_is_refused():

@@ -116,7 +116,7 @@ class TestOneAccumulator:
             uq.Accumulator(metrics=["brir"])
 
     def test_options_that_no_forecast_has_together_are_refused_at_once(self):
-        with pytest.raises(SettingsError, match="not an option of"):
+        with pytest.raises(SettingsError, match="logits cannot be used with a forecast of numbers; omit it"):
             uq.Accumulator(alpha=0.9, logits=True)
 
     def test_an_empty_one_is_stored(self, tmp_path):

@@ -338,7 +338,7 @@ class Constructors:
         cls,
         y_true: Any,
         quantiles: Any,
-        levels: Any,
+        levels: Any = None,
         y_pred: Any = None,
         *,
         axis: int | None = None,

@@ -13,6 +13,7 @@ from uq_tracking.inputs.constructors import Constructors
 from uq_tracking.inputs.convert import IN_A_TABLE, LazyPredictions, Pieces, engine_of
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import MeanStd
+from uq_tracking.inputs.forms.probabilities import look_like_probabilities
 from uq_tracking.inputs.labels import Series
 from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.inputs.validation import cure_of_members
@@ -109,9 +110,14 @@ def _cure_of_members(truth: Any, means: Any) -> str:
 
 
 def _look_like_classes(labels: Any, probs: Any) -> bool:
-    """Return True for whole numbers and an array with an added axis, or of shares in the same shape."""
+    """Return True for whole numbers and an array with an added axis, or of shares in the same shape.
+
+    Also for anything with shares that sum to 1 along an added axis.
+    """
     try:
         shape, spread = np.shape(labels), np.shape(probs)
+        if len(spread) == len(shape) + 1 and look_like_probabilities(np.asarray(probs)):
+            return True
         if np.asarray(labels).dtype.kind not in "biu" or not shape:
             return False
         if len(spread) > len(shape):

@@ -120,7 +120,8 @@ def cure_of_members(truth: tuple[int, ...], means: tuple[int, ...]) -> str:
         return ""
     return (
         "if y_pred holds the members of an ensemble, pass Predictions.from_ensemble(y_true, y_pred, y_std), "
-        "where y_std may be missing; if draws, Predictions.from_samples(y_true, y_pred)"
+        "where y_std may be missing; if draws, Predictions.from_samples(y_true, y_pred); if quantiles, "
+        "Predictions.from_quantiles(y_true, y_pred, levels)"
     )
 
 

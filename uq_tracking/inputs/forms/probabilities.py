@@ -115,6 +115,10 @@ class Probabilities(Form):
     @override
     def with_stated(cls, y_true: Any, arrays: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         if options.get("classes") is not None:
+            shape: tuple[int, ...] = getattr(arrays.get("probs"), "shape", ())
+            is_plain = options.get("class_axis") is None and options.get("members_axis") is None
+            if is_plain and len(shape) == 2 and np.ndim(y_true) == 1:
+                names_of(options["classes"], shape[-1])  # before labels are looked up among the names
             return options
         return {**options, "classes": stated_names(y_true, arrays.get("probs"))}
 

@@ -156,6 +156,10 @@ def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
         given = np.asarray(levels, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise SettingsError(f"levels is {value_text(levels)}; pass shares, such as [0.1, 0.5, 0.9]") from None
+    if levels is None:
+        raise SettingsError(
+            f"levels are missing; pass the level of each of {size} quantiles, such as 0.1, 0.5, 0.9"
+        )
     if given.shape != (size,):
         raise ShapeError(f"levels has shape {given.shape} for {size} quantiles; pass one level for each")
     order = np.argsort(given)
