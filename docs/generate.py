@@ -6,6 +6,7 @@ python docs/generate.py concepts   # pictures of the concept pages
 python docs/generate.py lessons    # scores and pictures of the pages on choosing and reading
 python docs/generate.py tasks      # pictures of the home page and of the guides by task
 python docs/generate.py classes    # the pictures of the page on classification
+python docs/screenshots.py FOLDER  # MLflow's pages and the comparison page, of `uq-tracking demo -o FOLDER`
 python docs/generate.py scenarios  # what the verdict says of known truths, in some minutes
 """
 

@@ -45,11 +45,8 @@ streams               1263     760       8     7
 tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
-tracking              3152    1950      17    17
-total                33161   20540     193   164
-total                33161   20540     193   164
-total                32983   20540     193   164
-total                33173   20540     193   164
+tracking              3153    1950      17    17
+total                33174   20540     193   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -63,6 +60,7 @@ call), and refusals that are about one run; by 30 for reading back what a tracke
 
 Raised for inputs and files when whole numbers that float64 cannot hold came to be refused: every library
 makes floats of them in its own way.
+Raised for tracking by a line: which figures fit a description.
 Raised for statistics by two lines: stored tables are not summed again when they are read.
 Raised for statistics by a file, for comparison, and by a few lines each where samples pass: sums of losses over
 consecutive samples, so that two runs on the same test set are compared without being told anything else.

@@ -241,10 +241,11 @@ def description(report: Report, split: str | None = None) -> Description:
     of_split = f"**{markdown_escaped(split)}:** " if split else ""
     by_chance = "*by chance*: what a calibrated forecast would score on the same amount of data."
     title = f"{table.title}; {scored_as(report)}; {by_chance}"
-    figures = {
+    of_curves = {curve.figure for curve in plugins.curves(report.task).values()}
+    figures = {  # of one panel: wider ones would push MLflow's side column, and the ends of lines, out of sight
         figure_name(spec.name, split): spec.name.replace("_", " ")
         for spec in plugins.figures(report.task).values()
-        if spec.default and not spec.lacks(report)
+        if spec.default and spec.name in of_curves and not spec.lacks(report)
     }
     first: dict[str, str] = {}  # one score of each family, as in the table of runs
     for key in headline_or_all(report.task, report.scores):
