@@ -74,8 +74,7 @@ class ClassTests(Tests):
             return Estimated(ratio, *(end / doubt for end in rare))
         if groups.count(statistics) is not None:
             count, own, correct = groups.class_sums(statistics)
-            left = (wrong - (count - correct)) / np.maximum(doubt - own, groups.ZERO_GAP)
-            influence = Influence.left_out(left, groups.freedom(statistics))
+            influence = Influence.of_ratio(count - correct, own, groups.freedom(statistics))
         else:
             influence = _independent(statistics, lambda wrong, own: (wrong - ratio * own) / (doubt * share))
         low, high = influence.limits(ratio, TEST_LEVEL)
@@ -180,8 +179,7 @@ class ClassTests(Tests):
         if groups.count(statistics) is not None:
             count, doubt, correct = groups.class_sums(statistics)
             own = count - doubt - correct
-            left = (own.sum() - own) / (count.sum() - count)
-            influence = Influence.left_out(left, groups.freedom(statistics))
+            influence = Influence.of_ratio(own, count, groups.freedom(statistics))
         elif (known := groups.weighted_rows(statistics)) is not None:
             rows, weight = known
             wrong = 1 - rows["correct"] - rows["one_minus_confidence"]

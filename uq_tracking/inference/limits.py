@@ -48,7 +48,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.inputs.forms import form_of
-from uq_tracking.metrics.groups import size_freedom, sums_of
+from uq_tracking.metrics.groups import ZERO_GAP, size_freedom, sums_of
 from uq_tracking.metrics.groups import whole as whole_table
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
@@ -106,6 +106,12 @@ class Influence:
         units = len(estimates)
         return cls.of(-(estimates - estimates.mean()) * (units - 1) / units, None, most_freedom)
 
+    @classmethod
+    def of_ratio(cls, above: FloatArray, below: FloatArray, most_freedom: float = math.inf) -> Influence:
+        """Contributions of units to the ratio of two sums over them (the jackknife)."""
+        left = (above.sum() - above) / np.maximum(below.sum() - below, ZERO_GAP)
+        return cls.left_out(left, most_freedom)
+
     def scaled(self, factor: float) -> Influence:
         """Contributions to a multiple of the estimate."""
         square, cube = self.square * factor * factor, self.cube * factor * factor * factor
@@ -125,13 +131,9 @@ class Influence:
     @property
     def freedom(self) -> float:
         """Degrees of freedom of the standard error."""
-        n = self.units
         if not self.square:
-            return float(n - 1)
-        kurtosis = n * self.fourth / self.square / self.square
-        if n > SMALLEST:
-            kurtosis = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)
-        return max(1.0, min(n - 1.0, self.most_freedom, 2 * n / max(kurtosis - 1, 1e-9)))
+            return float(self.units - 1)
+        return max(1.0, min(self.most_freedom, float(_freedom(self.units, self.square, self.fourth))))
 
     def _skewness(self) -> float:
         if not self.square:
@@ -513,10 +515,10 @@ def _of_groups(estimate: FloatArray, u: FloatArray, leverage: FloatArray, most: 
     return Contrasts(estimate, error, freedom, p)
 
 
-def _freedom(n: int, square: FloatArray, fourth: FloatArray) -> FloatArray:
+def _freedom(n: float, square: FloatArray | float, fourth: FloatArray | float) -> FloatArray:
     """Return Satterthwaite's degrees of freedom of a sum of squared contributions."""
-    kurtosis = n * fourth / np.maximum(square, TINY) ** 2
-    if n > 3:
+    kurtosis = n * fourth / np.maximum(square, TINY) / np.maximum(square, TINY)
+    if n > SMALLEST:
         kurtosis = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)
     return np.asarray(np.minimum(n - 1.0, 2 * n / np.maximum(kurtosis - 1, 1e-9)))
 

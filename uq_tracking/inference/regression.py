@@ -536,8 +536,7 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     if groups.count(statistics) is not None:
         square, variance = groups.squares(statistics)
         ratio = float(square.sum() / variance.sum())
-        left = (square.sum() - square) / np.maximum(variance.sum() - variance, groups.ZERO_GAP)
-        influence = Influence.left_out(left, groups.freedom(statistics))
+        influence = Influence.of_ratio(square, variance, groups.freedom(statistics))
     else:
         square, variance, count = groups.sample_squares(statistics)
         total = float(statistics.orders["std"].sum("std2"))
@@ -600,8 +599,7 @@ def _scores_of_groups(statistics: Any) -> tuple[float, Influence] | None:
     score = np.clip(low + width / 2, -DEEPEST, DEEPEST)
     count = groups.sums_of(table, "count")
     square = np.asarray(table.sums["count"] @ np.square(score))
-    left = (square.sum() - square) / (count.sum() - count)
-    return float(square.sum() / count.sum()), Influence.left_out(left, groups.freedom(statistics))
+    return float(square.sum() / count.sum()), Influence.of_ratio(square, count, groups.freedom(statistics))
 
 
 def _root(mean: float, influence: Influence, level: float) -> Estimated:
@@ -644,9 +642,7 @@ def _independent_square(statistics: Any, family: Standard) -> tuple[float, Influ
 def _grouped_square(statistics: Any) -> tuple[float, Influence]:
     count, mean, spread = groups.moments(statistics, "z")
     square = spread + count * mean**2
-    estimate = float(square.sum() / count.sum())
-    left = (square.sum() - square) / (count.sum() - count)
-    return estimate, Influence.left_out(left, groups.freedom(statistics))
+    return float(square.sum() / count.sum()), Influence.of_ratio(square, count, groups.freedom(statistics))
 
 
 def mean_bias(statistics: Any, level: float, of: str = "error") -> Estimated:
@@ -654,8 +650,7 @@ def mean_bias(statistics: Any, level: float, of: str = "error") -> Estimated:
     moments = statistics.moments[of]
     if groups.count(statistics) is not None:
         count, mean, _ = groups.moments(statistics, of)
-        left = ((count * mean).sum() - count * mean) / (count.sum() - count)
-        influence = Influence.left_out(-left, groups.freedom(statistics))
+        influence = Influence.of_ratio(-count * mean, count, groups.freedom(statistics))
     elif (known := groups.weighted_rows(statistics)) is not None:  # errors may be larger where weights are
         rows, weight = known
         values = rows["error"] / rows["std"] if of == "z" else rows["error"]
@@ -733,6 +728,5 @@ def _limits(statistics: Any, inside: FloatArray, level: float) -> Range:
         count = statistics.n_effective
         return share_limits(float(inside[0]) / statistics.n * count, count, level)
     sizes = statistics.groups.sizes_by_weight
-    left = (inside.sum() - inside) / (sizes.sum() - sizes)
-    influence = Influence.left_out(left, groups.freedom(statistics))
+    influence = Influence.of_ratio(inside, sizes, groups.freedom(statistics))
     return effective_share_limits(inside.sum() / sizes.sum(), influence, len(sizes), level)
