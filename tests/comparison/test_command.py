@@ -110,14 +110,20 @@ def test_mistakes_are_one_line_and_exit_with_1(folder, arguments, words):
     ],
 )
 def test_a_pipeline_fails_if_a_condition_holds(folder, condition, code, named):
-    program = [sys.executable, "-c", "from uq_tracking.cli import app; app()"]
-    command = [*program, "compare", f"dir:{folder}", "--baseline", "large"]
-    done = subprocess.run([*command, "--fail-if", condition], capture_output=True, text=True, check=False)
-    assert done.returncode == code if code is not None else done.returncode in (0, 3)
+    done = run(f"dir:{folder}", "--baseline", "large", "--fail-if", condition)
+    assert done.exit_code == code if code is not None else done.exit_code in (0, 3)
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == sorted(
         named, key=done.stderr.index
     )
     assert "difference to large" in done.stdout
+
+
+def test_a_pipeline_sees_the_code_of_the_process(folder):
+    program = [sys.executable, "-c", "from uq_tracking.cli import app; app()"]
+    command = [*program, "compare", f"dir:{folder}", "--fail-if", "coverage_95 <= 1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert sorted(line.partition(":")[0] for line in done.stderr.splitlines()) == ["large", "small"]
 
 
 def test_several_conditions_and_those_that_cannot_be_read(folder):
