@@ -22,6 +22,7 @@ NAMES = [name for variables, size in resolve._LAUNCHERS for name in (*variables,
 
 PROGRAM = """
 import json, logging, os, sys
+from functools import partial
 import numpy as np
 import torch.distributed as dist
 import uq_tracking as uq
@@ -40,11 +41,12 @@ target, mean, std = data[0][rank::2], data[1][rank::2], np.full(500, 1.5)
 accumulator = uq.Accumulator()
 accumulator.update(target, mean, std)
 accumulator.all_reduce()
-union = uq.log(accumulator, method="union")
-share = uq.log(target, mean, std, method="share")
-labels = uq.log([0, 1, 1], probs=[0.2, 0.9, 0.4], method="classes")
-uq.log(target, mean, std, method="all", every_rank=True)
-uq.log(target, mean, std, method="given", run=f"dir:{folder}/given")
+log = partial(uq.log, figures=False)
+union = log(accumulator, method="union")
+share = log(target, mean, std, method="share")
+labels = log([0, 1, 1], probs=[0.2, 0.9, 0.4], method="classes")
+log(target, mean, std, method="all", every_rank=True)
+log(target, mean, std, method="given", run=f"dir:{folder}/given")
 result = {"union": union.to_json(), "n": share.counts["n"], "accuracy": labels.scores["accuracy"], "heard": heard}
 with open(f"{folder}/{rank}.json", "w") as file:
     json.dump(result, file)
