@@ -520,7 +520,7 @@ def figures_5_and_6(study: Study, found: Estimates) -> None:
     study.item("figure 6", title, note, status=ANALOGUE)
     study.figure(
         maps(found, 0, window, wrong=wrong),
-        "The wrong patch is the bright rectangle of ERROR: no uncertainty foresees it, and MeRCI's order stays.",
+        "The wrong patch is the bright rectangle of ERROR: no uncertainty foresees it, and the order hardly changes.",
     )
     before, after = (merci_by_seed(found, window, add) for add in (0 * wrong, wrong))
     for place, method in enumerate(MAPPED):

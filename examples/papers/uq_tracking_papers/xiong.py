@@ -15,7 +15,7 @@ advises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,8 +35,7 @@ from uq_tracking_papers.study import Better, FloatArray, Study, each_over_seeds,
 
 Columns = Mapping[str, npt.NDArray[np.generic]]
 """Scores by key, and the columns of a curve."""
-Draw = Callable[[int, np.random.Generator], Predictions]
-"""Predictions for new samples, in the form that `iid_stability` expects."""
+
 
 HOMO, HETERO = "homoscedastic", "heteroscedastic"
 MEMBERS = 5
@@ -263,7 +262,7 @@ def figures_2_and_3(study: Study, models: Mapping[str, Models]) -> None:
     study.figure(
         figure,
         "Log density (bright: high), test targets (orange), predictions (white): only the energy-based model can "
-        "have two branches, and neither knows the gap of the epistemic data.",
+        "have two branches, and both miss the gap of the epistemic data.",
     )
 
 
@@ -549,7 +548,11 @@ def independent_sets(
         first = int(study.rng("independent", seed, size).integers(2**31))
         draw = partial(models.draw, seed)
         curves = iid_stability(draw, metrics=STABLE, sizes=[size], repeats=repeats, seed=first)
-        p_values = list(_p_values(draw, size, repeats, first))
+        rng, p_values = np.random.default_rng(first), []
+        for _ in range(repeats):
+            predictions = draw(size, rng)
+            _, mean, std = predictions.flat()
+            p_values.append(spearmanr(std, np.abs(predictions.truth.reshape(-1) - mean)).pvalue)
         for key in STABLE:
             for what in ("mean", "spread"):
                 value = float(curves[key].columns[what][0]) if key in curves else np.nan
@@ -557,15 +560,6 @@ def independent_sets(
         columns.setdefault(f"{P_VALUE} mean", []).append(float(np.mean(p_values)))
         columns.setdefault(f"{P_VALUE} spread", []).append(float(np.std(p_values)))
     return {name: np.asarray(values) for name, values in columns.items()}
-
-
-def _p_values(draw: Draw, size: int, repeats: int, seed: int) -> Iterator[float]:
-    """Yield the p-value of Spearman's correlation for each of some test sets."""
-    rng = np.random.default_rng(seed)
-    for _ in range(repeats):
-        predictions = draw(size, rng)
-        _, mean, std = predictions.flat()
-        yield float(spearmanr(std, np.abs(predictions.truth.reshape(-1) - mean)).pvalue)
 
 
 def settled(columns: Columns, key: str) -> float:
