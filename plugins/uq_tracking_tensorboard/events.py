@@ -22,6 +22,9 @@ class Writer(Protocol):
     def add_image(self, tag: str, img_tensor: Image, global_step: int, *, dataformats: str) -> Any:
         """Write pixels of shape (height, width, 3), for ``dataformats="HWC"``."""
 
+    def add_text(self, tag: str, text_string: str, global_step: int) -> Any:
+        """Write Markdown."""
+
     def flush(self) -> Any:
         """Flush to disk."""
 
@@ -50,6 +53,12 @@ class EventWriter:
         PIL.Image.fromarray(img_tensor).save(buffer, format="PNG")
         image.encoded_image_string = buffer.getvalue()
         self._add(self._summary.Value(tag=tag, image=image), global_step)
+
+    def add_text(self, tag: str, text_string: str, global_step: int) -> None:
+        """Write Markdown."""
+        from tensorboard.plugins.text.summary_v2 import text_pb
+
+        self._add(text_pb(tag, text_string).value[0], global_step)
 
     def flush(self) -> None:
         """Flush to disk."""

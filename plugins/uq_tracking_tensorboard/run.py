@@ -7,6 +7,7 @@ in ``<run>/uq``, as the ``dir:`` backend keeps a run, and event files receive on
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.curves import Curve
+    from uq_tracking.tracking.overview import Description
 
 
 class TensorBoardRun(KeptRun):
@@ -84,6 +86,16 @@ class TensorBoardRun(KeptRun):
         """Show the map among the images and keep it as a PNG file; see `Run`."""
         self._draw(name, figure)
         super().log_map(name, figure)
+
+    def describe(self, description: Description) -> None:
+        """Show verdict and headline among the texts, if they are new; see `Run`."""
+        self._check_exists()
+        shown = [line["values"] for line in self.journal.others() if line["kind"] == "description"]
+        if asdict(description) not in shown:
+            name = f"uq/{description.split}/verdict" if description.split else "uq/verdict"
+            self._writer().add_text(name, description.text, 0)
+            self._flush()
+        super().describe(description)
 
     def link(self) -> str | None:
         """Return the command that shows the run."""

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorboardX
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.util.tensor_util import make_ndarray
 from torch.utils.tensorboard import SummaryWriter
 
 import uq_tracking as uq
@@ -59,6 +61,25 @@ def test_a_training_loop_with_a_writer(kind, folder):
     assert stored.scalars["uq/nll"] == report.scores["nll"]
     assert stored.scalars["loss"] == 0.25
     assert not any(name.startswith("uq_curve/") for name in stored.scalars)
+    uq.log(predictions, run=f"tensorboard:{folder}/first", method="ensemble", strict=True)
+    uq.log(predictions, run=f"tensorboard:{folder}/first", method="ensemble", split="test", strict=True)
+    texts = texts_of(folder / "first")
+    assert {name.removesuffix("/text_summary"): len(found) for name, found in texts.items()} == {
+        "uq/verdict": 1,
+        "uq/test/verdict": 1,
+    }
+    assert all(report.verdict.text[:40] in found[0] for found in texts.values())
+
+
+def texts_of(folder):
+    events = EventAccumulator(str(folder)).Reload()
+    names = events.Tags()["tensors"]
+    kinds = {name: events.SummaryMetadata(name).plugin_data.plugin_name for name in names}
+    assert set(kinds.values()) == {"text"}
+    return {
+        name: [make_ndarray(event.tensor_proto).item().decode() for event in events.Tensors(name)]
+        for name in names
+    }
 
 
 def test_runs_are_compared_rescored_and_copied(folder, tmp_path):
