@@ -68,8 +68,11 @@ class Data:
 CASES = [
     Data("50 samples", 50, 400, designed=".036 and .038"),
     Data("300", 300, 300, designed=".027 and .048"),
+    Data("500", 500, 200),
     Data("2000", 2000, 200, designed=".010 and .020"),
+    Data("5000", 5000, 100),
     Data("20,000", 20_000, 60, designed=""),
+    Data("100,000", 100_000, 20),
     Data("1,000,000", 1_000_000, 4, designed="0 of 2"),
     Data("8 groups of 50", 400, 400, 8, designed="scale .028, places .015"),
     Data("12 groups of 50", 600, 200, 12, designed="scale .052, places .010"),
@@ -153,8 +156,18 @@ FAULTS: dict[str, tuple[Maker, str]] = {
     "std .8x and 1.17x by the sign of mu": (halved(0.8, 1.17), ".64, 1.0; .72, .98"),
     "std .95x and 1.05x by the sign of mu": (halved(0.95, 1.05), ".04, .20; -, -"),
 }
-POWER = [case for case in CASES if case.name in ("300", "2000", "12 groups of 50", "30 groups of 50")]
-POWER += [case for case in CASES if case.name in ("300, exponential weights", "2000, a sketch")]
+POWER_OF = (
+    "50 samples",
+    "300",
+    "2000",
+    "5000",
+    "100,000",
+    "8 groups of 50",
+    "12 groups of 50",
+    "30 groups of 50",
+)
+POWER_OF += ("300 groups of 50", "300, exponential weights", "2000, a sketch")
+POWER = [next(case for case in CASES if case.name == name) for name in POWER_OF]
 
 
 def type_one(case: Data, sets: int) -> str:
@@ -180,7 +193,7 @@ def power(fault: str, sets: int | None) -> str:
     make, designed = FAULTS[fault]
     shares = []
     for case in POWER:
-        count = sets or (40 if case.n >= 1500 else 80)
+        count = sets or (80 if case.n < 1500 else 40 if case.n < 10_000 else 10)
         found = 0
         for seed in range(count):
             verdict = case.report(np.random.default_rng([seed, case.n, 1]), make).verdict

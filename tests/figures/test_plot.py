@@ -110,3 +110,17 @@ def test_a_frame_has_a_row_per_score(report):
     assert frame.loc["rmse", "unit"] == "m"
     assert frame.loc["ence", "by_chance"] == report.noise["ence"].high
     assert frame.loc["coverage_95", "judges"] == "calibration"
+
+
+def test_pictures_with_a_band_say_that_it_is_pointwise():
+    rng = np.random.default_rng(0)
+    std, labels = np.exp(0.3 * rng.normal(size=500)), rng.integers(0, 3, 500)
+    reports = (
+        uq.evaluate(std * rng.normal(size=500), np.zeros(500), std),
+        uq.evaluate(labels, probs=rng.dirichlet(np.ones(3), 500)),
+    )
+    for report in reports:
+        banded = [name for name, curve in report.curves.items() if "chance_low" in curve.columns]
+        for name in ("overview", *banded):
+            texts = [text.get_text() for text in report.plot(name).texts]
+            assert any("pointwise: 5 % outside" in text for text in texts), name

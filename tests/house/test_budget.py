@@ -23,10 +23,10 @@ comparison            1935    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
 evaluation             848     880       6     6
-figures               2056    1480      14    12
+figures               2058    1480      14    12
 files                  638     380       4     3
 frameworks             964     360       7     4
-inference             4470    1650      17    11
+inference             4471    1650      17    11
 inputs                3878    2250      20    18
 metrics               2479    1400      13     9
 recalibration         1407     920       8     8
@@ -34,7 +34,7 @@ runs                  1544    1000       9     8
 statistics            3269    2350      15    13
 streams               1263     760       8     7
 frameworks             964     360       7     4
-inference             4470    1650      17    11
+inference             4471    1650      17    11
 inputs                3878    2250      20    18
 inputs                3878    2250      20    18
 metrics               2479    1400      13     9
@@ -46,7 +46,7 @@ tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
 tracking              3153    1950      17    17
-total                33166   20540     193   164
+total                33169   20540     193   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -33,7 +33,7 @@ MAKES = {
     "1500 samples": lambda rng, factor: of_regression(rng, 1500, factor),
     "30 groups of 50": lambda rng, factor: of_regression(rng, 1500, factor, 30),
     "1500 classified": lambda rng, factor: uq.evaluate(
-        uq.Predictions.from_probs(*classes(rng, 1500, factor)), metrics=["ece"]
+        uq.Predictions.from_probs(*classes(rng, 1500, factor)), metrics=["brier"]
     ),
 }
 
@@ -302,7 +302,7 @@ def test_the_verdict_comes_first_in_print():
 def test_miscalibrated_classifiers_are_found(power, word):
     rng = np.random.default_rng(17)
     found = [
-        uq.evaluate(uq.Predictions.from_probs(*classes(rng, 1500, power)), metrics=["accuracy"]).verdict
+        uq.evaluate(uq.Predictions.from_probs(*classes(rng, 1500, power)), metrics=["brier"]).verdict
         for _ in range(25)
     ]
     assert share(found, word) == 1

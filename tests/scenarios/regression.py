@@ -625,6 +625,16 @@ def stream_of_few_maps(rng):
 
 
 @scenario(
+    "heavy tails of the right size, and one error in 5000 a hundred times as large",
+    (*SHAPE, *TAILS), bias=None, never=("no error",),
+)  # fmt: skip
+def heavy_tails_and_one(rng):
+    y, mu, s = calibrated(rng, 5000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
+    y[0] = mu[0] + 100 * s[0]
+    return y, mu, s
+
+
+@scenario(
     "heavy tails, half of the right size", (*OVER, "overconfident, most in the tails"), USEFUL,
     never=("Do not widen",), slow=True,
 )  # fmt: skip

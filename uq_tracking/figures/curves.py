@@ -190,4 +190,6 @@ def overview(report: Report) -> Figure:
     figure = new_figure((PANEL[0] * wide, PANEL[1] * high + HEAD))
     for place, name in enumerate(names, start=1):
         known[name].draw(report, ax=figure.add_subplot(high, wide, place))
-    return report_header(figure, report, "Uncertainty", judged=("calibration", "ranking"))
+    banded = any("chance_low" in report.curves[name].columns for name in names if name in report.curves)
+    band = f"bands {POINTWISE}" if banded else ""
+    return report_header(figure, report, "Uncertainty", judged=("calibration", "ranking"), samples=band)

@@ -154,8 +154,9 @@ class Findings:
             return "unclear"
         if shape.high is not None and shape.high <= NEGLIGIBLE_SHAPE:
             return "fine"
-        factor = 1.0 if self.scale is None else self.scale.value
-        bias = 0.0 if self.bias_in_std is None else self.bias_in_std.value
+        said = ("slight", "off")
+        factor = 1.0 if self.scale is None or self.scale_grade not in said else self.scale.value
+        bias = 0.0 if self.bias_in_std is None or self.bias_grade not in said else self.bias_in_std.value
         rest = shape.gap - 0.4 * abs(bias) - 0.24 * abs(math.log(max(factor, 1e-300)))
         if shape.p >= 1 - self.shape_level or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
             return "unclear"
