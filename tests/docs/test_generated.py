@@ -79,7 +79,16 @@ def test_the_words_a_reader_searches_for_lead_to_one_page_each():
     assert sorted(set(words)) == sorted(words)
 
 
-def test_documents_name_no_file_that_is_missing():
-    for page in DOCS.glob("*.md"):
-        for target in re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_documents_name_no_file_and_no_heading_that_is_missing():
+    for page in [*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")]:
+        for target, _, anchor in re.findall(r"\]\(((?!http)[^)#]*)(#([^)]+))?\)", page.read_text()):
+            found = page.parent / target if target else page
+            assert found.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in anchors(found), f"{page.name}: {target}#{anchor}"

@@ -40,7 +40,7 @@ FOLDERS = {
     "Ray Tune": ("dir:runs", 2),
     "Ray Train": ("dir:runs", 1),
     "Hydra": ("dir:runs", 4),
-    "W&B sweeps, offline": ("wandb-offline:wandb", 4),
+    "Sweeps, offline": ("wandb-offline:wandb", 4),
     "MAPIE": ("dir:uq_runs", 1),
 }
 """Where the other recipes log, and how many runs."""
