@@ -387,9 +387,9 @@ def completed(study: Study, scene: Scene) -> Arrays:
     return {"measured": measured, **{name: np.stack(values) for name, values in found.items()}}
 
 
-CUT = 1e-4
+CUTS = 1e-3, 1e-4
 """Metres; the least uncertainty where the output of Learned Error is cut."""
-ENDS = ("softplus", "cut at 0.1 mm", "exponential")
+ENDS = ("softplus", "cut at 1 mm", "cut at 0.1 mm", "exponential")
 """How the output of Learned Error is kept positive, which the papers do not state."""
 
 
@@ -410,7 +410,7 @@ def memorized(study: Study, found: Estimates) -> dict[str, FloatArray]:
 
     first = trained(rest / scale, squared_loss, 1)
     errors = np.abs(rest / scale - first.predict(x)[..., 0])
-    wanted = errors, errors, np.log(np.maximum(errors, CUT))
+    wanted = errors, errors, np.log(np.maximum(errors, CUTS[-1]))
     losses = positive_loss, squared_loss, squared_loss
     second = [trained(of, loss, 2) for of, loss in zip(wanted, losses, strict=True)]
     scores: dict[str, list[float]] = {"seen": (scale * errors.mean(axis=1)).tolist()}
@@ -419,7 +419,8 @@ def memorized(study: Study, found: Estimates) -> dict[str, FloatArray]:
         y, own = scene.target[scene.known & ~mask], slice(seed, seed + 1)
         mean = scale * first.part(own).predict(view.x)[0, :, 0] + view.base
         raw = [networks.part(own).predict(view.x)[0, :, 0].astype(float) for networks in second]
-        stds = scale * np.logaddexp(0, raw[0]), np.maximum(scale * raw[1], CUT), scale * np.exp(raw[2])
+        cut = [np.maximum(scale * raw[1], least) for least in CUTS]
+        stds = scale * np.logaddexp(0, raw[0]), *cut, scale * np.exp(raw[2])
         for name, std in zip(ENDS, stds, strict=True):
             report = evaluate(y, mean, std, metrics=["n_merci", "mae"])
             scores.setdefault(name, []).append(report.scores["n_merci"])
