@@ -13,6 +13,7 @@ MOST_FUNCTIONS, MOST_FILES, DEEPEST = 870, 99, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
+Raised by two when TensorBoard came to show the verdict as text.
 Raised by 134 functions and eight files when a verdict learnt to say where it is wrong and how many samples there are:
 the map of this call is cut into tiles, whose statistics are tested.
 Raised by five functions: the level of reports that are judged together, and the cure that a verdict names.
