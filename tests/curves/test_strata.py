@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.curves import Curve
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
-from uq_tracking.streams.blocks import array_blocks
+from uq_tracking.streams.engines import array_blocks
 
 KEYS = ["mae", "n_merci", "coverage_95"]
 
@@ -123,7 +123,7 @@ class TestLabelsOfTheLastAxes:
     def test_of_forms_streams_dask_and_slices(self):
         import dask.array as da
 
-        from uq_tracking.streams.blocks import array_blocks
+        from uq_tracking.streams.engines import array_blocks
 
         y, mean, std = self.arrays()
         options = {"by": self.HOURS, "curve_metrics": ["rmse"]}

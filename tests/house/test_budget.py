@@ -32,7 +32,7 @@ metrics               2479    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
 statistics            3269    2350      15    13
-streams               1263     760       8     7
+streams               1259     760       7     7
 frameworks             964     360       7     4
 inference             4471    1650      17    11
 inputs                3878    2250      20    18
@@ -41,12 +41,12 @@ metrics               2479    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
 statistics            3269    2350      15    13
-streams               1263     760       8     7
+streams               1259     760       7     7
 tables                 717     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
 tracking              3153    1950      17    17
-total                33169   20540     193   164
+total                33165   20540     192   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -9,7 +9,7 @@ from uq_tracking.errors import (
     InputTypeError,
     ShapeError,
 )
-from uq_tracking.streams.blocks import array_blocks
+from uq_tracking.streams.engines import array_blocks
 
 from .made import batches, counted, predictions
 

@@ -62,7 +62,7 @@ def _read(
     from uq_tracking.files import read_blocks, read_predictions
     from uq_tracking.settings import EXACT_LIMIT
     from uq_tracking.streams.accumulator import Accumulator
-    from uq_tracking.streams.blocks import arguments_of
+    from uq_tracking.streams.engines import arguments_of
 
     on_invalid = options.get("on_invalid", "raise")
     found = read_blocks(files, columns, on_invalid=on_invalid) if stream is not False else None

@@ -21,7 +21,7 @@ from uq_tracking.errors import (
 from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallback
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
-from uq_tracking.streams.blocks import arguments_of
+from uq_tracking.streams.engines import arguments_of
 from uq_tracking.tasks import REGRESSION
 from uq_tracking.tracking.content import Scores, logged_scores
 from uq_tracking.tracking.log import log

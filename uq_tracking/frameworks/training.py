@@ -29,7 +29,7 @@ from uq_tracking.inputs.forms.probabilities import look_like_probabilities
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
-from uq_tracking.streams.blocks import arguments_of
+from uq_tracking.streams.engines import arguments_of
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
 from uq_tracking.tracking.content import LogOptions, Scores
 from uq_tracking.tracking.log import log
