@@ -107,7 +107,7 @@ def _scores_table(found: Report, metrics: list[str] | str | None) -> Table:
     check_known(
         metrics or (), present, "the report has no score called", f"it has {', '.join(sorted(present))}"
     )
-    return report_table(found, list(metrics) if metrics else headline_or_all(found.task, present))
+    return report_table(found, list(metrics) if metrics else headline_or_all(found.task, found.scores))
 
 
 def _report_of(uri: str, split: str | None) -> Report:
@@ -252,9 +252,21 @@ def _failures(comparison: Comparison, condition: Condition) -> Iterator[str]:
         if condition.to_baseline and name == comparison.baseline:
             continue
         if value is None or limit is None:
-            yield f"{name}: {condition.text} cannot be checked, for lack of a value"
+            yield f"{name}: {condition.text} cannot be checked: {_why_unknown(comparison, name, condition)}"
         elif SIDES[condition.side](value, limit):
             yield f"{name}: {condition.key} is {value:.6g} ({condition.text})"
+
+
+def _why_unknown(comparison: Comparison, name: str, condition: Condition) -> str:
+    """Return why a method, or else the baseline, has no value, and which scores it has instead."""
+    rows = [name, comparison.baseline or name]
+    lacking = next(row for row in rows if comparison.table[row][condition.key].value is None)
+    known = {
+        metric.key for metric in comparison.metrics if comparison.table[lacking][metric.key].value is not None
+    }
+    alike = sorted(key for key in known if key.partition("_")[0] == condition.key.partition("_")[0])
+    why = comparison.table[lacking][condition.key].reason or "it has no value"
+    return f"{why}; it has {', '.join(alike)}" if alike else why
 
 
 def _check_format(form: str, known: Mapping[str, object] | tuple[str, ...]) -> None:

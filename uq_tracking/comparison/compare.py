@@ -24,7 +24,7 @@ from uq_tracking.comparison.differences import (
 from uq_tracking.comparison.facts import (
     Facts,
     MetricKeys,
-    headline,
+    headline_keys,
     metric_from_dict,
     metric_to_dict,
     metrics_of,
@@ -390,7 +390,7 @@ def compare(
         task=task,
         runs=tuple(runs),
         metrics=tuple(chosen),
-        headline=headline(chosen) if metrics is None else tuple(metric.key for metric in chosen),
+        headline=headline_keys(chosen, runs) if metrics is None else tuple(metric.key for metric in chosen),
         level=level,
         baseline=baseline,
         differences=tuple(

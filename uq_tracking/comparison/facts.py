@@ -27,7 +27,7 @@ from uq_tracking.comparison.runs import (
 )
 from uq_tracking.errors import FileFormatError, UnknownMetricError
 from uq_tracking.inference import words
-from uq_tracking.metrics.registry import FAMILIES, Metric, check_known
+from uq_tracking.metrics.registry import FAMILIES, Metric, check_known, headline
 
 TIE = 1e-9
 """Numbers within this relative difference share a rank: summing in another order can change them this much."""
@@ -53,9 +53,10 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, keys: Iterable[str] | None 
     return [known[key] if key in known else _uninstalled(key, task, summary=summary) for key in keys]
 
 
-def headline(metrics: Sequence[Metric]) -> tuple[str, ...]:
+def headline_keys(metrics: Sequence[Metric], runs: Iterable[ScoredRun]) -> tuple[str, ...]:
     """Return the keys of the metrics shown by default; all if none is declared a headline."""
-    return tuple(m.key for m in metrics if m.headline) or tuple(m.key for m in metrics)
+    scored = {key for run in runs for key in run.report.scores}
+    return tuple(metric.key for metric in headline(metrics, scored) or metrics)
 
 
 def family(metric: Metric) -> str:
@@ -254,7 +255,7 @@ class Facts:
         """
         judging = [metric for metric in self.shown() if metric.direction is not None]
         rules = [metric for metric in judging if metric.family == "scoring"]
-        nobody_chose = self.headline == headline(self.metrics)
+        nobody_chose = self.headline == headline_keys(self.metrics, self.runs)
         return next(iter(rules if nobody_chose and rules else judging), None)
 
     @cached_property

@@ -44,6 +44,7 @@ for percent in (50, 68, 80, 90, 95):
         source="MeRCI 2018 eq. 2",
         bounds=(0, 1),
         headline=percent == 95,
+        instead_of="coverage_95" if percent < 95 else "",
         glance=f"want {percent / 100:g}",
         arguments={"level": percent / 100},
         share=True,

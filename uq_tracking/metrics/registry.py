@@ -178,6 +178,8 @@ class Metric:
         Whether it is computed by default.
     headline : bool
         Whether it is among the few shown first.
+    instead_of : str
+        Key of a headline metric for which it stands in where that has no score; of several, the last declared does.
     gap, reduction : Gap and Reduction, optional
         For a score that is 0 at perfect calibration: the gap it reduces, and how. They give it a noise floor and an
         interval, and its value too, if the decorated function has no parameters.
@@ -243,6 +245,7 @@ class Metric:
     needs: tuple[str, ...] = ()
     default: bool = True
     headline: bool = False
+    instead_of: str = ""
     gap: Gap | None = None
     reduction: Reduction | None = None
     when: Callable[[Any, Settings], bool] | None = None
@@ -374,10 +377,21 @@ def metrics_of_parts(
     return chosen
 
 
-def headline_or_all(task: TaskName, keys: Iterable[str]) -> list[str]:
-    """Return those of the keys that are in the headline; all of them if none is."""
-    known, keys = plugins.metrics(task), list(keys)
-    return [key for key in keys if key in known and known[key].headline] or keys
+def headline(metrics: Iterable[Metric], scored: Collection[str]) -> list[Metric]:
+    """Return the metrics of the headline; for one that has no score, what stands in for it and has one."""
+    metrics = list(metrics)
+    stand_ins = {metric.instead_of: metric for metric in metrics if metric.key in scored}
+    return [
+        metric if metric.key in scored else stand_ins.get(metric.key, metric)
+        for metric in metrics
+        if metric.headline
+    ]
+
+
+def headline_or_all(task: TaskName, scored: Collection[str]) -> list[str]:
+    """Return the keys of the headline that have scores; all that have if none has."""
+    shown = {metric.key for metric in headline(plugins.metrics(task).values(), scored)}
+    return [key for key in scored if key in shown] or list(scored)
 
 
 def compute(

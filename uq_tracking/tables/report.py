@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
 from uq_tracking.formatting import encodable, format_interval, format_number, format_score, one_line
-from uq_tracking.metrics.registry import Metric, find
+from uq_tracking.metrics.registry import Metric, find, headline_or_all
 from uq_tracking.tables import Cell, Column, Row, Table, better_text, unit_text
 from uq_tracking.tables.formats import table_markdown, tables_html, templates
 from uq_tracking.tables.terminal import tables_text
@@ -269,23 +269,25 @@ def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:
 
 def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
     """Yield one line per headline score; the others follow in running text."""
+    first = headline_or_all(report.task, report.scores)
     for metric in metrics:
-        if metric.headline:
+        if metric.key in first:
             unit = unit_text(metric.unit, report.settings.get("unit"))
             value, interval = report.shown(metric.key)
             floor = report.noise.get(metric.key)
             by_chance = "" if floor is None else f"by chance to {format_number(floor.high)}"
             certainty = by_chance if interval is None else format_interval(interval)
             yield f"  {metric.key:<18}{format_score(value):>12} {unit:<8}{certainty}".rstrip()
-    others = [m.key for m in metrics if not m.headline]
+    others = [m.key for m in metrics if m.key not in first]
     text = ", ".join(f"{key} {format_number(report.shown(key)[0])}" for key in others)
     yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str, Table]]:
     """Return one table per family of scores, with all scores or only the headline."""
+    first = headline_or_all(report.task, report.scores) if headline else list(report.scores)
     shown = {
-        family: [metric.key for metric in metrics if metric.headline or not headline]
+        family: [metric.key for metric in metrics if metric.key in first]
         for family, metrics in _families(report)
     }
     return [(family, report_table(report, keys)) for family, keys in shown.items() if keys]

@@ -17,7 +17,7 @@ from uq_tracking.checks import check_choice, check_flag, check_text, value_text
 from uq_tracking.drawings import LARGEST_PICTURE
 from uq_tracking.errors import SettingsError, printable
 from uq_tracking.inputs.predictions import Predictions
-from uq_tracking.metrics.registry import MetricInputs
+from uq_tracking.metrics.registry import MetricInputs, headline
 from uq_tracking.report import Report
 from uq_tracking.streams.map_samples import checked_maps
 from uq_tracking.tasks import task_of
@@ -270,8 +270,9 @@ def chosen_scores(
 def _shown(report: Report, shown: Collection[str]) -> set[str]:
     """Keys of the headline, of scores requested by name, and of those the run already shows."""
     known = plugins.metrics(report.task)
-    asked = (key for key, metric in known.items() if metric.headline or metric.needs or not metric.default)
-    return {*asked, *report.provenance.get("asked", ()), *shown}
+    first = (metric.key for metric in headline(known.values(), report.scores))
+    asked = (key for key, metric in known.items() if metric.needs or not metric.default)
+    return {*first, *asked, *report.provenance.get("asked", ()), *shown}
 
 
 def logged_scores(
