@@ -300,3 +300,15 @@ def test_pixels_near_another_class_are_the_boundary_of_their_own_image():
 def test_other_strata_by_name_are_refused(shape, by, message):
     with pytest.raises(SettingsError, match=message):
         uq.evaluate(np.zeros(shape, dtype=int), probs=np.full((*shape, 3), 1 / 3), by=by)
+
+
+@pytest.mark.parametrize("shape", [(40,), (3, 8, 9)])
+def test_probabilities_are_not_taken_for_logits(shape):
+    rng = np.random.default_rng(0)
+    probs = softmax(rng.normal(size=(*shape, 4)))
+    labels = rng.integers(0, 4, shape)
+    with pytest.raises(
+        InvalidValueError, match=r"probs are probabilities already: .*; leave out logits=True"
+    ):
+        Predictions.from_probs(labels, probs, logits=True)
+    Predictions.from_probs(labels, np.log(probs), logits=True)

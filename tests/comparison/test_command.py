@@ -8,9 +8,11 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.tracking.folder import FolderStore
 
@@ -137,3 +139,21 @@ def test_several_conditions_and_those_that_cannot_be_read(folder):
         failed = run(f"dir:{folder}", "--fail-if", condition)
         assert failed.exit_code == 1
         assert words in " ".join(failed.output.split())
+
+
+def test_intervals_that_quantiles_give_are_shown_and_guard_a_pipeline(tmp_path):
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=400)
+    quantiles = mean[:, None] + np.asarray([-1.2816, 0, 1.2816])
+    data = uq.Predictions.from_quantiles(mean + rng.normal(size=400), quantiles, [0.1, 0.5, 0.9])
+    report = uq.log(data, run=f"dir:{tmp_path}", method="boosting")
+    (stored,) = FolderStore(tmp_path).runs()
+    assert stored.scalars["uq_calibration/coverage_80"] == report.scores["coverage_80"]
+    gate = run(f"dir:{tmp_path}", "--fail-if", "coverage_80 < .7")
+    assert gate.exit_code == 0
+    assert "coverage_80" in gate.output
+    assert "coverage_95" not in gate.output
+    unknown = run(f"dir:{tmp_path}", "--fail-if", "coverage_95 < .9")
+    assert unknown.exit_code == 3
+    assert "it needs quantiles at 0.025 and 0.975" in " ".join(unknown.output.split())
+    assert "it has coverage_80" in " ".join(unknown.output.split())

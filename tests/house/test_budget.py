@@ -18,35 +18,26 @@ ROOT = Path(uq_tracking.__file__).parent
 BUDGET = """
 folder          code lines     aim   files   aim
 top                   1710    1180      15    12
-cli                    681     450       6     5
-comparison            1935    1430      10    10
+cli                    690     450       6     5
+comparison            1936    1430      10    10
 curves                 570     460       4     4
 demo                   548     430       6     6
 evaluation             848     880       6     6
 figures               2058    1480      14    12
 files                  638     380       4     3
 frameworks             964     360       7     4
-inference             4471    1650      17    11
-inputs                3878    2250      20    18
-metrics               2479    1400      13     9
+inference             4502    1650      17    11
+inputs                3888    2250      20    18
+metrics               2489    1400      13     9
 recalibration         1407     920       8     8
 runs                  1544    1000       9     8
 statistics            3269    2350      15    13
 streams               1259     760       7     7
-frameworks             964     360       7     4
-inference             4471    1650      17    11
-inputs                3878    2250      20    18
-inputs                3878    2250      20    18
-metrics               2479    1400      13     9
-recalibration         1407     920       8     8
-runs                  1544    1000       9     8
-statistics            3269    2350      15    13
-streams               1259     760       7     7
-tables                 717     430       4     4
+tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
-tracking              3153    1950      17    17
-total                33165   20540     192   164
+tracking              3154    1950      17    17
+total                33229   20540     192   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -371,6 +371,15 @@ def five_classes_proven(rng):
     return labelled(rng, 200_000, 5)
 
 
+@scenario(
+    "columns in another order than the labels, 5 classes", (*OVER, *CLASSES), ANY_RANKING, bias=None,
+    says=("First check the input: ", "the columns may be in another order than the labels"),
+)  # fmt: skip
+def class_order(rng):
+    (labels,), options = labelled(rng, 1000, 5)
+    return (labels,), {"probs": np.roll(options["probs"], 1, axis=1)}
+
+
 @scenario("calibrated, 5 classes, exponential weights", (*FINE, *UNKNOWN), bias=None)
 def five_classes_weighted(rng):
     (labels,), options = labelled(rng, 1500, 5)

@@ -89,6 +89,8 @@ class Found:
         Number of classes that were tested.
     classes_proven : bool
         Whether the limits of every class leave only slight gaps.
+    reversed : tuple of str
+        Classes that occur less often the higher their probability is.
     """
 
     sharpness: float | None
@@ -100,6 +102,7 @@ class Found:
     strength: dict[str, float]
     classes: int
     classes_proven: bool
+    reversed: tuple[str, ...] = ()
 
     @property
     def lead(self) -> str | None:
@@ -171,7 +174,8 @@ def find(statistics: Any, names: Sequence[str] | None, among: int = 1) -> Found:
             slope = _worst_slope(each, names, part / 2, strength)
         is_proven = all(_is_small(test) for test in each)
     size = 0 if each is None else len(each)
-    return Found(sharpness, sharpness_p, tested, event, level, slope, strength, size, is_proven)
+    against = () if each is None or slope is None else _reversed(each, names)
+    return Found(sharpness, sharpness_p, tested, event, level, slope, strength, size, is_proven, against)
 
 
 def _log(p: float, z: float) -> float:
@@ -242,6 +246,16 @@ def _worst_slope(
         low, high = tests[place].slope_limits(both)
         event = replace(event, slope=both[1], slope_low=low, slope_high=high)
     return OffClass(_named(names, place), len({each[1] for each in off}), len(tests), event, what, z < 0)
+
+
+def _reversed(tests: Sequence[EventTests], names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the classes whose calibration slope is below 0 by more than chance."""
+    fits = (
+        (place, test, None if test.refusal() else test.fitted(slope=True)) for place, test in enumerate(tests)
+    )
+    return tuple(
+        _named(names, place) for place, test, fit in fits if fit is not None and test.slope_limits(fit)[1] < 0
+    )
 
 
 def _is_small(test: EventTests) -> bool:

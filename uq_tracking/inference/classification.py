@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from uq_tracking.inference import words
 from uq_tracking.inference.classes import Found, find
+from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.events import (
     LEVEL_OF_EACH,
     Event,
@@ -94,6 +95,7 @@ class ClassTests(Tests):
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
         ranking, recovered = self._ranking()
+        suspicions = tuple(order_of_classes(found))
         said = (
             words.of_certain(certain)
             if certain
@@ -112,9 +114,18 @@ class ClassTests(Tests):
             recovered,
             self._bias(),
             calibration != "not enough data",
-            " ".join(part for part in (said, words.of_ranking(ranking, recovered)) if part),
+            " ".join(
+                part
+                for part in (
+                    *(f"First check the input: {each}" for each in suspicions),
+                    said,
+                    words.of_ranking(ranking, recovered),
+                )
+                if part
+            ),
             tuple(self.caveats),
             grade,
+            suspicions=suspicions,
             off_class=off,
         )
 
@@ -224,6 +235,19 @@ def of_classes(found: Found) -> Calibration:
     if found.top_event.is_proven and found.classes_proven:
         return "calibrated"
     return "not enough data" if found.top_event.is_unknown else "consistent with calibrated"
+
+
+def order_of_classes(found: Found) -> Iterator[Suspicion]:
+    """Yield a suspicion where the probabilities of several classes say the opposite: their order may be another."""
+    number = len(found.reversed)
+    if number > 1:
+        shown = ", ".join(found.reversed[:3]) + ", ..." * (number > 3)
+        yield Suspicion(
+            "order of classes",
+            f"{number} of {found.classes} classes ({shown}) occur less often the higher their probability is: the "
+            "columns may be in another order than the labels.",
+            "Pass probs whose column k is the probability of label k; in scikit-learn, classes=model.classes_.",
+        )
 
 
 def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) -> bool:

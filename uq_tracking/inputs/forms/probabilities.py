@@ -158,6 +158,7 @@ class Probabilities(Form):
             tolerance=tolerance_of(probs, given.values),
         )
         refuse_one_hot(truth.values, made, class_axis)
+        refuse_probabilities(made)
         return made, (found,)
 
     @override
@@ -754,6 +755,18 @@ def refuse_one_hot(labels: AnyArray, scores: Probabilities, class_axis: int) -> 
     if scores.logits or np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-2):
         raise InvalidValueError(
             f"labels {labels.shape} look one-hot; pass class indices: labels.argmax(axis={class_axis})"
+        )
+
+
+def refuse_probabilities(scores: Probabilities) -> None:
+    """Raise InvalidValueError if what was given as logits are probabilities: no logits of many samples sum to 1."""
+    if not scores.logits or scores.binary:
+        return
+    corner: Place = (0, *[slice(100)] * (scores.values.ndim - 2))
+    rows = np.asarray(scores.values[corner], np.float64).reshape(-1, scores.n_classes)
+    if len(rows) >= 10 and (rows >= 0).all() and np.allclose(rows.sum(axis=1), 1, rtol=0, atol=1e-2):
+        raise InvalidValueError(
+            f"probs are probabilities already: the first {len(rows)} samples sum to 1; leave out logits=True"
         )
 
 
