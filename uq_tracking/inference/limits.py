@@ -131,7 +131,7 @@ class Influence:
     @property
     def freedom(self) -> float:
         """Degrees of freedom of the standard error."""
-        if not self.square:
+        if not self.square or not math.isfinite(self.fourth):
             return float(self.units - 1)
         return max(1.0, min(self.most_freedom, float(_freedom(self.units, self.square, self.fourth))))
 
