@@ -272,7 +272,7 @@ def test_the_digest_tells_data_apart_and_not_types():
     assert Predictions.from_probs(labels.reshape(15, 20), probs.reshape(15, 20, 4)).digest() == digest
     assert Predictions.from_probs(labels[::-1], probs[::-1]).digest() != digest
     assert Predictions.from_probs(labels, probs, ignore_label=0).digest() != digest
-    assert Predictions.from_probs(labels, probs, logits=True).digest() != digest
+    assert Predictions.from_probs(labels, 2 * probs, logits=True).digest() != digest
 
 
 def test_pixels_near_another_class_are_the_boundary_of_their_own_image():

@@ -16,8 +16,8 @@ RNG = np.random.default_rng(0)
 LABELS, PROBS = RNG.integers(0, 12, 60), RNG.dirichlet(np.ones(12), 60)
 
 
-def table(path, stem, label="label", classes=range(12), **others):
-    columns = {label: LABELS, **{f"{stem}{number}": PROBS[:, number] for number in classes}, **others}
+def table(path, stem, label="label", classes=range(12), values=PROBS, **others):
+    columns = {label: LABELS, **{f"{stem}{number}": values[:, number] for number in classes}, **others}
     rows = zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
     path.write_text("\n".join([",".join(columns), *(",".join(map(repr, row)) for row in rows)]) + "\n")
     return path
@@ -39,8 +39,8 @@ def test_each_class_has_a_column(tmp_path, label, stem, columns):
 
 
 def test_logits_of_each_class(tmp_path):
-    data = read_predictions(table(tmp_path / "t.csv", "logit_"))
-    assert uq.evaluate(data) == uq.evaluate(LABELS, probs=PROBS, logits=True)
+    data = read_predictions(table(tmp_path / "t.csv", "logit_", values=2 * PROBS))
+    assert uq.evaluate(data) == uq.evaluate(LABELS, probs=2 * PROBS, logits=True)
 
 
 @pytest.mark.parametrize("others", [{"y_std": LABELS}, {"classes": (0, 2, 3)}, {"label": "y_pred"}])

@@ -36,8 +36,8 @@ streams               1259     760       7     7
 tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                631     420       6     5
-tracking              3154    1950      17    17
-total                33229   20540     192   164
+tracking              3157    1950      17    17
+total                33231   20540     192   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -270,7 +270,10 @@ def chosen_scores(
 def _shown(report: Report, shown: Collection[str]) -> set[str]:
     """Keys of the headline, of scores requested by name, and of those the run already shows."""
     known = plugins.metrics(report.task)
-    first = (metric.key for metric in headline(known.values(), report.scores))
+    keys = {key for key, metric in known.items() if metric.headline}
+    lacking = keys - report.scores_of(keys).keys()
+    scored = report.scores_of(keys | {key for key, metric in known.items() if metric.instead_of in lacking})
+    first = (metric.key for metric in headline(known.values(), scored))
     asked = (key for key, metric in known.items() if metric.needs or not metric.default)
     return {*first, *asked, *report.provenance.get("asked", ()), *shown}
 
