@@ -196,10 +196,11 @@ class TestMetrics:
 def test_pointing_at_a_curve_shows_every_run(page):
     plot = page.locator('[data-curve="calibration"] svg')
     plot.scroll_into_view_if_needed()
+    page.evaluate("() => new Promise((done) => setTimeout(done, 200))")  # the scroll's event hides the tip
     box = plot.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     tip = page.locator("#tip")
-    assert tip.is_visible()
+    tip.wait_for(state="visible", timeout=5000)
     assert tip.locator(".value-row").count() == len(names(page))
     assert " to " in tip.locator(".value-row", has_text="as good").inner_text()
     assert NASTY in tip.inner_text()
