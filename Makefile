@@ -93,7 +93,7 @@ $(VENV)/.docs: $(VENV)/.test
 	@touch $@
 
 docs: $(VENV)/.docs
-	@rm -rf docs/api
+	@rm -rf docs/api docs/_build
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build
 	@echo "open docs/_build/index.html"
 

@@ -50,7 +50,8 @@ PRELUDES = {
     "segmentation": CLASSES,
     "index": DEPTH,
     "what-is-uncertainty": DEPTH
-    + "member_means, member_stds = np.stack([mean, mean + 0.1]), np.stack([std, std])",
+    + "member_means, member_stds = np.stack([mean + 0.1 * k for k in range(5)]), np.stack([std] * 5)",
+    "choose-a-metric": "",
     "what-is-calibration": DEPTH + "region = np.where(mean > 10, 'north', 'south')",
     "sharpness": DEPTH,
     "ranking-errors": DEPTH,
