@@ -525,16 +525,19 @@ def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], 
 def _named(
     along: _Along, parts: tuple[Part, ...], number: int, level: float, slope: float
 ) -> tuple[int, ...]:
-    """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed."""
-    size = [_size(part, along.quantity) for part in parts]
+    """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed.
+
+    Those whose own limits exclude no error are left out, unless all would be.
+    """
     if slope:
-        outer = sorted((0, len(parts) - 1), key=lambda place: -size[place])
-        certain = [place for place in outer if _is_off(parts[place], along.quantity)]
-        return tuple(certain or outer[:1])
-    if along.parts is None:
+        claimed = [0, len(parts) - 1]
+    elif along.parts is None:
         return ()
-    claimed = np.flatnonzero(number * along.parts.p < level).tolist()
-    return tuple(sorted(claimed, key=lambda place: -size[place])[:2])
+    else:
+        claimed = np.flatnonzero(number * along.parts.p < level).tolist()
+    claimed.sort(key=lambda place: -_size(parts[place], along.quantity))
+    certain = [place for place in claimed if _is_off(parts[place], along.quantity)]
+    return tuple(certain[:2] or claimed[:1])
 
 
 def _finite(value: float) -> float:
