@@ -24,9 +24,8 @@ import uq_tracking as uq
 from benchmarks.pages import replace_part
 from tests.faults.processes import free_port, mlflow_server
 from uq_tracking.demo.methods import FAST, choose
-from uq_tracking.demo.run import run_method
+from uq_tracking.demo.run import MLflow, run_method
 from uq_tracking.demo.terrain import load_terrain
-from uq_tracking.demo.trackers import MLflow
 from uq_tracking.tracking.spool import entries
 
 DEADLINE = 5.0

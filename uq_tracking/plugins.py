@@ -45,8 +45,7 @@ BUILT_IN = (
     "uq_tracking.curves.classification",
     "uq_tracking.recalibration.std",
     "uq_tracking.recalibration.quantiles",
-    "uq_tracking.recalibration.temperature",
-    "uq_tracking.recalibration.binary",
+    "uq_tracking.recalibration.classification",
     "uq_tracking.drawings",
     "uq_tracking.tracking.folder",
 )

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
-from uq_tracking.evaluation.subsets import iid_stability
+from uq_tracking.evaluation.parts import iid_stability
 
 
 def normal(n, rng):

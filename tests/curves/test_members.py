@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, UnknownMetricError
-from uq_tracking.evaluation.subsets import member_counts, subsets_of
+from uq_tracking.evaluation.parts import member_counts, subsets_of
 from uq_tracking.inputs import Predictions
 
 

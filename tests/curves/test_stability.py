@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
-from uq_tracking.evaluation.subsets import precision, verdict
+from uq_tracking.evaluation.parts import precision, verdict
 
 
 def data(n, seed=0):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uq_tracking.demo.network import Adam, Architecture, Network, Schedule
+from uq_tracking.demo.methods import Adam, Architecture, Network, Schedule
 
 
 def random_data(seed, n=40, inputs=3):

@@ -13,9 +13,8 @@ from rich.console import Console
 
 import uq_tracking as uq
 from uq_tracking.demo.methods import METHODS
-from uq_tracking.demo.run import ALPHA, run_demo
+from uq_tracking.demo.run import ALPHA, EXPERIMENT, run_demo
 from uq_tracking.demo.terrain import load_terrain
-from uq_tracking.demo.trackers import EXPERIMENT
 from uq_tracking.errors import BackendError, SettingsError
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import COLORS

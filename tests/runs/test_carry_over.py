@@ -9,7 +9,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.runs.places import arrays, predictions
-from uq_tracking.runs.carry_over import carried_over, same_curve
+from uq_tracking.runs.score import carried_over, same_curve
 
 
 def ensemble(n=200, members=6):

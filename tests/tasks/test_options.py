@@ -5,7 +5,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
-from uq_tracking.evaluation.subsets import iid_stability
+from uq_tracking.evaluation.parts import iid_stability
 from uq_tracking.runs import RescoreOptions
 
 DATA = ([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])

@@ -1,9 +1,15 @@
-"""Curves on demand: scores of strata and of intervals of the target, and what is declared elsewhere."""
+"""Scores of parts of the samples: strata, intervals of the target, and random subsets.
+
+Subsets are of an ensemble's members, of the samples, and of independent test sets. Curves that are declared elsewhere
+are made on demand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,23 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.checks import value_text
+from uq_tracking.checks import value_text, whole_number
 from uq_tracking.curves.regression import best_factor, scale_sweep
 from uq_tracking.curves.spec import Curve, FloatArray, finite
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.evaluation.scoring import LaterReports
-from uq_tracking.evaluation.subsets import by_members, stability
 from uq_tracking.formatting import axis_label, format_number
 from uq_tracking.inference.noise import with_chance
+from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.labels import sets_of
-from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, select
+from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, metrics_of_parts, select
 from uq_tracking.report import Report
-from uq_tracking.settings import ScoreOptions, Settings
-from uq_tracking.statistics.collecting import How, statistics_of_rows
+from uq_tracking.settings import ScoreOptions, Settings, check_seed
+from uq_tracking.statistics.collecting import How, build_statistics, statistics_of_rows
 from uq_tracking.statistics.groups import GroupTables, Label, plain_labels
 from uq_tracking.statistics.layout import Layout
-from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.tasks import Task
+from uq_tracking.statistics.statistics import Statistics, resampled
+from uq_tracking.tasks import Task, task_of
 
 MOST_STRATA = 1000
 UNKNOWN_GROUPS = (
@@ -225,3 +231,311 @@ def _split(layout: Layout, data: Any, codes: npt.NDArray[Any], size: int, how: H
         {name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts)
     )
     return [statistics_of_rows(layout, part, data.facts, how) for part in parts]
+
+
+SUBSETS = 10
+"""Number of random subsets of members of each size, or all if there are fewer."""
+REPEATS = 20
+"""Number of random subsets of samples of each size."""
+LARGEST = 1 << 16
+"""Size of the largest random subset of samples; beyond it the spread is extrapolated."""
+TOLERANCE = 0.05
+"""Acceptable uncertainty of a score, as a share of the score."""
+LEAST = {"": 0.01, "nats": 0.05}
+"""Uncertainty that is always acceptable, for scores near 0, by unit."""
+SIZES = tuple(2**k for k in range(3, 13))
+"""Sizes of independent test sets."""
+
+Scores = Mapping[str, float]
+
+
+def repeated(
+    scores: Mapping[float, Sequence[Scores]],
+    name: str,
+    x: str,
+    x_label: str,
+    metrics: Sequence[Metric],
+    unit: str | None,
+) -> list[Curve]:
+    """Return one curve per metric against ``x``, from the scores of several subsets of each size.
+
+    Columns ``mean``, ``spread`` (population std), ``subset_low`` and ``subset_high`` (the range), ``subsets``. A size
+    counts for a metric if the metric is defined for all its subsets.
+    """
+    made = []
+    for metric in metrics:
+        found = {
+            size: np.asarray([row[metric.key] for row in rows])
+            for size, rows in scores.items()
+            if rows and all(metric.key in row for row in rows)
+        }
+        if not found:
+            continue
+        values = list(found.values())
+        columns = {
+            x: np.asarray(list(found), dtype=float),
+            "mean": np.asarray([v.mean() for v in values]),
+            "spread": np.asarray([v.std() for v in values]),
+            "subset_low": np.asarray([v.min() for v in values]),
+            "subset_high": np.asarray([v.max() for v in values]),
+            "subsets": np.asarray([float(len(v)) for v in values]),
+        }
+        y_label = axis_label(metric.key, metric.unit, unit)
+        texts = (x_label, y_label, f"{metric.key} by {x_label.lower()}")
+        steps = np.rint(columns[x]).astype(np.int64)
+        made.append(Curve(f"{name}_{metric.key}", columns, x, "mean", *texts, metric.key, steps))
+    return made
+
+
+def by_members(
+    task: Task,
+    data: Any,
+    settings: Settings,
+    metrics: Sequence[Metric],
+    inputs: MetricInputs,
+    how: How = "auto",
+) -> list[Curve]:
+    """Return one curve per metric against the number M of members, over random subsets of the ensemble.
+
+    M runs over 1, 2, 4 ... and the full size, starting from the fewest members that have an uncertainty. If a
+    reference is given, the divergence of each subset from it also gets a curve (Gustafsson 2020, fig. 5).
+    """
+    known = data.form.members
+    if known is None:
+        raise SettingsError(
+            "by_members needs the members of an ensemble; make the predictions with Predictions.from_ensemble, or "
+            "pass members_axis= to a classification"
+        )
+    members, fewest = known
+    rng, reference = np.random.default_rng(inputs.seed), inputs.reference
+    if reference is not None:
+        comparing = select(task.name, given=("predictions", "reference"))
+        metrics = [*metrics, *(metric for metric in comparing if "reference" in metric.needs)]
+
+    def scores_of(chosen: Sequence[int]) -> Scores:
+        part = data.form.of_members(data, chosen)
+        statistics = build_statistics(task.layout_for(part.facts), part, how)
+        return compute(statistics, settings, metrics, MetricInputs(statistics, part, reference, inputs.seed))[
+            0
+        ]
+
+    scores = {}
+    for size in member_counts(members, first=fewest):
+        with np.errstate(all="ignore"):
+            scores[float(size)] = [scores_of(chosen) for chosen in subsets_of(members, size, SUBSETS, rng)]
+    return repeated(scores, "by_members", "members", "Members", metrics, settings.unit)
+
+
+def member_counts(members: int, first: int) -> list[int]:
+    """Return powers of two up to the number of members, and that number itself."""
+    powers = [2**k for k in range(members.bit_length()) if first <= 2**k < members]
+    return [*powers, members]
+
+
+def subsets_of(members: int, size: int, most: int, rng: np.random.Generator) -> Iterator[list[int]]:
+    """Yield all subsets of a size if there are at most ``most``, else that many distinct random ones."""
+    if math.comb(members, size) <= most:
+        yield from (list(chosen) for chosen in itertools.combinations(range(members), size))
+        return
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < most:
+        chosen = tuple(sorted(rng.choice(members, size, replace=False).tolist()))
+        if chosen not in seen:
+            seen.add(chosen)
+            yield list(chosen)
+
+
+def stability(
+    layout: Layout,
+    data: Any,
+    settings: Settings,
+    metrics: Sequence[Metric],
+    scores: Mapping[str, float],
+    *,
+    groups: GroupTables | None = None,
+    seed: int = 0,
+) -> tuple[list[Curve], dict[str, str]]:
+    """Score random subsets of 2^3, 2^4 ... samples, drawn without replacement, several times each.
+
+    With ``groups``, whole groups are drawn, at least two: samples from one image carry redundant information.
+    ``scores`` are those of all samples (Xiong et al., 2024, fig. 4).
+    """
+    rng, rows = np.random.default_rng(seed), data.rows() if groups is None else {}
+    name, total, least = ("samples", data.n, 3) if groups is None else ("groups", len(groups), 1)
+    most = total // 2 if groups is not None else min(total // 2, LARGEST)
+    sizes = [2**k for k in range(least, 64) if 2**k <= most]
+    if not sizes:
+        raise SettingsError(
+            f"{total} {name} are too few for stability; it needs {16 if groups is None else 4}"
+        )
+
+    def parts(size: int) -> Iterable[Statistics]:
+        picks = [rng.choice(total, size, replace=False) for _ in range(REPEATS)]
+        if groups is not None:
+            weights = np.zeros((len(picks), total))
+            np.put_along_axis(weights, np.asarray(picks), 1, axis=1)
+            return resampled(groups, weights)
+        drawn = ({name: column[pick] for name, column in rows.items()} for pick in picks)
+        return (Statistics.exact(layout, part, facts=data.facts) for part in drawn)
+
+    with np.errstate(all="ignore"):
+        found: dict[float, list[Scores]] = {
+            float(size): [compute(part, settings, metrics)[0] for part in parts(size)] for size in sizes
+        }
+    found[float(total)] = [dict(scores)]
+    curves = repeated(found, "stability", name, f"Number of {name}", metrics, settings.unit)
+    known = {metric.key: metric for metric in metrics if metric.key in scores}
+    verdicts = {
+        str(curve.score): verdict(curve, known[str(curve.score)], scores, name)
+        for curve in curves
+        if curve.score in known
+    }
+    return curves, verdicts
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Precision of the score of all samples."""
+
+    error: float
+    """Standard error: the subsets' spread, extrapolated with the inverse root of their size."""
+    drift: float
+    """Change of the mean score from the largest subsets to all samples."""
+    tolerance: float
+    """Acceptable size of either."""
+
+
+def precision(curve: Curve, metric: Metric, scores: Mapping[str, float]) -> Precision | None:
+    """Return the precision of the last point of a stability curve; None if fewer than two sizes have a value."""
+    size, spread, mean = (curve.columns[name] for name in (curve.x, "spread", "mean"))
+    total, repeats = size[-1], curve.columns["subsets"]
+    parts = np.flatnonzero(size[:-1] <= total / 2)
+    if len(size) < 2 or not len(parts) or scores.get(metric.key) is None:
+        return None
+    used = parts[-3:]
+    # The variance of a subset of n of N samples is 1 - n/N times that of n new samples.
+    unlimited = spread[used] * np.sqrt(repeats[used] / np.maximum(repeats[used] - 1, 1))
+    errors = unlimited * np.sqrt(size[used] / total) / np.sqrt(1 - size[used] / total)
+    last = parts[-1]
+    noise = spread[last] / math.sqrt(repeats[last])
+    drift = max(abs(mean[last] - scores[metric.key]) - 2 * noise, 0.0)
+    scale = scores["rmse"] if metric.key == "bias" and "rmse" in scores else abs(scores[metric.key])
+    tolerance = max(TOLERANCE * scale, LEAST.get(metric.unit, 0.0))
+    return Precision(float(np.median(errors)), float(drift), tolerance)
+
+
+def verdict(curve: Curve, metric: Metric, scores: Mapping[str, float], what: str) -> str:
+    """Say in one sentence whether the test set is large enough for this metric."""
+    found = precision(curve, metric, scores)
+    if found is None:
+        return "unknown: too few subset sizes have a value"
+    total = int(curve.columns[curve.x][-1])
+    known = f"{total:,} {what} give it to within ±{format_number(2 * found.error, 2)} (2 standard errors)"
+    if 2 * found.error > found.tolerance:
+        factor = (2 * found.error / found.tolerance) ** 2
+        more = (
+            f"; about {_rounded(total * factor):,} would bring that to ±{format_number(found.tolerance, 2)}"
+        )
+        return f"too small: {known}{more}"
+    if found.drift > found.tolerance:
+        return f"too small: {known}, but its mean still moves by {format_number(found.drift, 2)} when subsets double"
+    return f"large enough: {known}"
+
+
+def _rounded(number: float) -> int:
+    """Round up to two significant digits."""
+    unit = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    return int(math.ceil(number / unit) * unit)
+
+
+def iid_stability(
+    draw: Callable[[int, np.random.Generator], Any],
+    *,
+    metrics: str | Iterable[str] | None = None,
+    sizes: Sequence[int] = SIZES,
+    repeats: int = 100,
+    seed: int = 0,
+    **settings: Any,
+) -> dict[str, Curve]:
+    """Measure how metrics vary between independent test sets, and how biased small sets make them.
+
+    For targets that can be drawn at will, as in a simulation; ``curves="stability"`` of `evaluate` draws subsets of
+    one test set instead.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(n, rng)`` returns the predictions of ``n`` new samples: ``Predictions``, or the
+        arguments of ``Predictions``, ``(y_true, y_pred, y_std)``.
+    metrics : iterable of str, optional
+        Keys; by default six of different kinds.
+    sizes : sequence of int
+        Numbers of samples.
+    repeats : int
+        Number of test sets of each size.
+    seed : int
+        Seed of ``rng``.
+    **settings
+        As for `Settings`: ``n_bins``, ``alpha``, ``family`` ...
+
+    Returns
+    -------
+    dict of str to Curve
+        By metric, with columns ``samples``, ``mean``, ``spread`` (standard deviation between sets), ``low``, ``high``
+        and ``subsets``. Sizes at which a metric is undefined for some set are left out of its curve.
+
+    Raises
+    ------
+    SettingsError
+        A size or the number of repeats is not positive.
+    UnknownMetricError
+        There is no such metric.
+
+    References
+    ----------
+    .. [1] Xiong et al., 2024, section IV-C and fig. 4 b.
+
+    Examples
+    --------
+    >>> def draw(n, rng):
+    ...     mean, std = rng.normal(size=n), rng.gamma(2, 0.5, n)
+    ...     return Predictions(rng.normal(mean, std), mean, std)
+    >>> curves = iid_stability(draw, metrics=["nll"], sizes=[64, 256], repeats=20)
+    >>> spread = curves["nll"].columns["spread"]
+    >>> bool(spread[1] < spread[0])
+    True
+    """
+    if not callable(draw):
+        raise SettingsError(
+            f"draw is {value_text(draw)}; pass a function draw(n, rng) that returns predictions"
+        )
+    if not isinstance(sizes, Iterable):
+        raise SettingsError(f"sizes is {value_text(sizes)}; pass a list of numbers of samples")
+    sizes, repeats = [whole_number("sizes", size) for size in sizes], whole_number("repeats", repeats)
+    if repeats < 1 or not sizes or min(sizes) < 1:
+        raise SettingsError(f"sizes are {sizes} and repeats {repeats}; pass whole numbers, 1 or above")
+    check_seed(seed)
+    rng, asked = np.random.default_rng(seed), Settings(**settings)
+    found: dict[float, list[Mapping[str, float]]] = {}
+    chosen: list[Metric] = []
+    for size in sizes:
+        rows = found[float(size)] = []
+        for _ in range(repeats):
+            data = _read(draw(size, rng))
+            task = task_of(data)
+            chosen = chosen or metrics_of_parts(task.name, metrics, "metrics")
+            with np.errstate(all="ignore"):
+                statistics = build_statistics(task.layout_for(data.facts), data, "exact")
+                rows.append(compute(statistics, asked, chosen)[0])
+    curves = repeated(found, "iid_stability", "samples", "Number of samples", chosen, asked.unit)
+    return {str(curve.score): curve for curve in curves}
+
+
+def _read(drawn: Any) -> Predictions:
+    if isinstance(drawn, tuple | list) and len(drawn) == 3:
+        return Predictions(*drawn)
+    if not isinstance(drawn, Predictions):
+        raise InputTypeError(
+            f"draw returned {value_text(drawn)}; it must return (y_true, y_pred, y_std) or predictions"
+        )
+    return drawn

@@ -17,12 +17,11 @@ from uq_tracking.recalibration.base import (
     RegressionRecalibration,
     recalibrator,
 )
-from uq_tracking.recalibration.binary import Isotonic, Logistic
+from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, Logistic, Temperature
 from uq_tracking.recalibration.files import read_recalibrations, recalibrate_file
 from uq_tracking.recalibration.fitting import recalibrate
 from uq_tracking.recalibration.quantiles import CdfIsotonic, Conformal, ConformalBy
 from uq_tracking.recalibration.std import StdBinning, StdIsotonic, StdScaling
-from uq_tracking.recalibration.temperature import BiasTemperature, Temperature
 
 __all__ = [
     "BiasTemperature",

@@ -12,11 +12,10 @@ from uq_tracking import plugins
 from uq_tracking.checks import check_callable, check_flag, listing, named_options
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.report import Report
-from uq_tracking.runs.carry_over import same_curve
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import NO_REPORT, LoggedRun, logged_runs
 from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings
-from uq_tracking.runs.score import NothingStoredError, Source, new_report
+from uq_tracking.runs.score import NothingStoredError, Source, new_report, same_curve
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases
 from uq_tracking.tracking.content import Content, LogOptions, scores_digest

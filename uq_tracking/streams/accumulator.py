@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -276,13 +277,18 @@ class Accumulator:
             )
         return self._state
 
-    def _goes_to_device(self, y_true: Any, y_pred: Any, y_std: Any) -> bool:
-        """Return True for torch tensors of means and stds, to be counted where they are."""
-        if self.settings["statistics"] == "exact":
-            return False
-        from uq_tracking.streams.device import countable
+    def _goes_to_device(self, *tensors: Any) -> bool:
+        """Return True for a truth, means and stds that are tensors on one device, to be counted there.
 
-        return countable((y_true, y_pred, y_std), on_device=self.settings["on_device"])
+        By default only on CUDA devices: numpy can view CPU tensors anyway.
+        """
+        on_device, torch = self.settings["on_device"], sys.modules.get("torch")
+        if self.settings["statistics"] == "exact" or on_device is False or torch is None:
+            return False
+        if not all(isinstance(tensor, torch.Tensor) and not tensor.is_complex() for tensor in tensors):
+            return False
+        kinds = {"cuda", "cpu"} if on_device else {"cuda"}
+        return len({tensor.device for tensor in tensors}) == 1 and tensors[0].device.type in kinds
 
     def _read(self, forecast: Forecast, **options: Any) -> Predictions:
         if not isinstance(forecast.y_true, Predictions):

@@ -26,7 +26,7 @@ from uq_tracking.tasks import Task
 from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
-    from uq_tracking.statistics.torch_sketch import TorchSketch
+    from uq_tracking.streams.device import TorchSketch
 
 
 LABELS: tuple[Literal["groups"], Literal["by"]] = ("groups", "by")
@@ -139,8 +139,7 @@ class State:
 
     def add_on_device(self, arrays: Sequence[Any], mask: Any, images: Any) -> None:
         """Count torch tensors of a regression on the device where they are."""
-        from uq_tracking.statistics.torch_sketch import TorchSketch
-        from uq_tracking.streams.device import NAMES, cutter, tensor_mask
+        from uq_tracking.streams.device import NAMES, TorchSketch, cutter, tensor_mask
 
         if any(self.tallies.values()):
             raise SettingsError("groups or by was given for earlier batches; pass it for all or for none")

@@ -40,11 +40,7 @@ if TYPE_CHECKING:
         sample_figure,
         sample_predictions,
     )
-    from uq_tracking.testing.runs import RunContract
-    from uq_tracking.testing.stores import StoreContract
-
-_HOME = {"RunContract": "runs", "StoreContract": "stores"}
-"""Where each name lives, if not in `case`; loaded when first used, so that only the contracts need pytest."""
+    from uq_tracking.testing.runs import RunContract, StoreContract
 
 __all__ = [
     "BackendCase",
@@ -62,5 +58,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import pytest
 
-    pytest.register_assert_rewrite(f"{__name__}.runs", f"{__name__}.stores")
-    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'case')}"), name)
+    pytest.register_assert_rewrite(f"{__name__}.runs")
+    home = "runs" if name.endswith("Contract") else "case"
+    return getattr(import_module(f"{__name__}.{home}"), name)

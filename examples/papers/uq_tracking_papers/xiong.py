@@ -25,7 +25,7 @@ from scipy.special import logsumexp, ndtr
 from scipy.stats import norm, spearmanr
 
 import uq_tracking as uq
-from uq_tracking.evaluation.subsets import iid_stability
+from uq_tracking.evaluation.parts import iid_stability
 from uq_tracking.figures.style import MODEL, ORACLE, RANDOM, SMALL, legend, line, reference
 from uq_tracking.inputs import Predictions
 from uq_tracking_papers.datasets import DATASETS, Conditional

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.statistics.torch_sketch import TorchSketch
+from uq_tracking.streams.device import TorchSketch
 
 from .made import LAWS, predictions
 from .test_accumulate_laws import assert_alike
@@ -94,7 +94,7 @@ def test_batches_of_any_shape_and_with_gradient():
 
 
 def test_long_batches_are_worked_on_in_parts(monkeypatch):
-    monkeypatch.setattr("uq_tracking.statistics.torch_sketch.CHUNK", 700)
+    monkeypatch.setattr("uq_tracking.streams.device.CHUNK", 700)
     there, here = both_routes(tensors(predictions(n=3000)))
     assert_alike(there.statistics, here.statistics)
 
