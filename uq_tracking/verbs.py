@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking import plugins
 from uq_tracking.checks import listing
@@ -15,8 +15,8 @@ from uq_tracking.inputs.convert import Pieces, is_lazy
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.labels import groups_of
 from uq_tracking.report import Report, Reports
-from uq_tracking.settings import SCORE_OPTIONS, Family, ScoreOptions
-from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.settings import SCORE_OPTIONS, ScoreOptions
+from uq_tracking.streams.accumulator import Accumulator, AccumulatorOptions
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.engines import count_pieces, is_stream, stream_of
 from uq_tracking.tasks import Task, task_of
@@ -25,28 +25,14 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class EvaluateOptions(TypedDict, total=False):
-    """Options of `evaluate`, explained there, for type checkers."""
+class EvaluateOptions(AccumulatorOptions, total=False):
+    """Options of `evaluate`, explained there, for type checkers: those of `Accumulator`, and more."""
 
     mask: Any
     weights: Any
     groups: Any
     order: Any
     by: Any
-    on_invalid: Literal["raise", "drop"]
-    std_floor: float | None
-    logits: bool
-    class_axis: int | None
-    members_axis: int | None
-    ignore_label: int | None
-    classes: Sequence[str] | None
-    event: int | str | None
-    alpha: float
-    n_bins: int
-    family: Family
-    dof: float
-    unit: str | None
-    metrics: Iterable[str] | None
     statistics: Literal["auto", "exact", "sketch"]
     calibration: Any
     recalibration: Iterable[str] | None

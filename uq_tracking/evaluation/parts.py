@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,9 +22,11 @@ from uq_tracking.checks import value_text, whole_number
 from uq_tracking.curves.regression import best_factor, scale_sweep
 from uq_tracking.curves.spec import Curve, FloatArray, finite
 from uq_tracking.errors import InputTypeError, SettingsError
-from uq_tracking.evaluation.scoring import LaterReports
+from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import axis_label, format_number
+from uq_tracking.inference import Judgement
 from uq_tracking.inference.noise import with_chance
+from uq_tracking.inference.verdict import no_verdict
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, metrics_of_parts, select
@@ -31,7 +34,7 @@ from uq_tracking.report import Report
 from uq_tracking.settings import ScoreOptions, Settings, check_seed
 from uq_tracking.statistics.collecting import How, build_statistics, statistics_of_rows
 from uq_tracking.statistics.groups import GroupTables, Label, plain_labels
-from uq_tracking.statistics.layout import Layout
+from uq_tracking.statistics.layout import Layout, OnDemand
 from uq_tracking.statistics.statistics import Statistics, resampled
 from uq_tracking.tasks import Task, task_of
 
@@ -127,7 +130,12 @@ def with_strata(
     parts = dict(zip(names, strata.values(), strict=True))
     keys = {metric.key for metric in (*scored, *metrics) if not metric.needs}
     chosen = [metric for metric in select(report.task) if metric.key in keys]
-    reports = LaterReports(parts, settings, chosen, None if tables is None else UNKNOWN_GROUPS)
+
+    def judged(part: Statistics) -> Report:
+        made = score(part, settings, chosen, later=True, among=len(parts))
+        return made if tables is None else replace(made, judgement=Judgement({}, no_verdict(UNKNOWN_GROUPS)))
+
+    reports = OnDemand({name: partial(judged, part) for name, part in parts.items()})
     curves = _curves("by_group", {"group": place}, "Group", list(parts.values()), settings, metrics, names)
     return replace(_with(report, curves), parts=reports)
 

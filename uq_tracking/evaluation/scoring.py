@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,8 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.curves.spec import Curve, build_curves
-from uq_tracking.inference import Judgement, Samples
+from uq_tracking.inference import Samples
 from uq_tracking.inference.noise import with_chance
-from uq_tracking.inference.verdict import no_verdict
 from uq_tracking.metrics.registry import LaterScores, Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
@@ -51,32 +50,6 @@ class LaterCurves(Mapping[str, Curve]):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             curves = build_curves(self.statistics, self.settings, self.task, inputs=self.inputs)
         return with_chance(curves, self.statistics, self.task, self.settings)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LaterReports(Mapping[str, Report]):
-    """Reports of parts of the samples, each scored when asked for."""
-
-    statistics: Mapping[str, Statistics]
-    settings: Settings
-    metrics: Sequence[Metric]
-    unjudged: str | None = None
-    """The reason, if the parts have no verdict."""
-    _made: dict[str, Report] = field(default_factory=dict)
-
-    def __getitem__(self, name: str) -> Report:
-        if name not in self._made:
-            made = score(self.statistics[name], self.settings, self.metrics, later=True, among=len(self))
-            if self.unjudged is not None:
-                made = replace(made, judgement=Judgement({}, no_verdict(self.unjudged)))
-            self._made[name] = made
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.statistics)
-
-    def __len__(self) -> int:
-        return len(self.statistics)
 
 
 def narrowed(data: Any, chosen: Iterable[Metric]) -> Any:

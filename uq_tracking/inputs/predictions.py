@@ -213,14 +213,14 @@ class Predictions(Constructors):
         by: Any = None,
         unit: str | None = None,
     ) -> None:
-        truth = MeanStd.read_truth(y_true)
-        form, sources = MeanStd.read(truth, y_pred=y_pred, y_std=y_std, std_floor=std_floor)
-        made = self.made(
-            (truth, *sources),
-            form,
+        made = self.of(
+            MeanStd,
+            y_true,
+            {"y_pred": y_pred, "y_std": y_std},
             mask=mask,
             weights=weights,
             on_invalid=on_invalid,
+            std_floor=std_floor,
             groups=groups,
             by=by,
             unit=unit,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.checks import check_choice
+from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
@@ -23,43 +24,9 @@ from uq_tracking.statistics.statistics import Builder, Statistics
 How = Literal["auto", "exact", "sketch"]
 
 
-class Counted(Protocol):
-    """What statistics need of the predictions of any task."""
-
-    counts: dict[str, int]
-
-    @property
-    def n(self) -> int:
-        """Number of samples that count."""
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What must agree for statistics to be merged."""
-
-    def rows(self) -> Rows:
-        """Columns of all samples that count, in C order."""
-
-    def row_blocks(
-        self, share: int = 0, of: int = 1, codes: npt.NDArray[Any] | None = None
-    ) -> Iterator[Rows]:
-        """The same block by block, for one of several equal shares.
-
-        With ``codes``, in the shape of the predictions, each block gets its samples' codes as the column ``codes``.
-        """
-
-    def label_codes(self, name: Literal["groups", "by"]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Distinct labels, and, in the shape of the predictions, the position of each sample's label among them."""
-
-    def select(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Values of the samples that count, 1-D in C order, from an array of the predictions' shape."""
-
-    def target_digest(self) -> str:
-        """Digest of the truth."""
-
-
 def build_statistics(
     layout: Layout,
-    data: Any,
+    data: Predictions,
     statistics: How = "auto",
     *,
     rows: Rows | None = None,
@@ -75,22 +42,23 @@ def build_statistics(
     return replace(made, classes=class_sums(data)) if classes else made
 
 
-def _built(layout: Layout, data: Any, statistics: How, rows: Rows | None, lazy: bool) -> Statistics:
+def _built(layout: Layout, data: Predictions, statistics: How, rows: Rows | None, lazy: bool) -> Statistics:
     """Return the statistics without the sums by class."""
-    counted: Counted = data
-    if wants_exact(counted.n, statistics):
-        columns = counted.rows() if rows is None else rows
-        return Statistics.exact(layout, columns, counts=counted.counts, facts=counted.facts, lazy=lazy)
-    workers = worker_count() if counted.n > 8 * BUILD_BLOCK else 1
+    if wants_exact(data.n, statistics):
+        columns = data.rows() if rows is None else rows
+        return Statistics.exact(layout, columns, counts=data.counts, facts=data.facts, lazy=lazy)
+    workers = worker_count() if data.n > 8 * BUILD_BLOCK else 1
 
     def count(share: int) -> Statistics:
-        return Statistics.counted(layout, counted.row_blocks(share, workers), facts=counted.facts)
+        return Statistics.counted(layout, data.row_blocks(share, workers), facts=data.facts)
 
     made = reduce(Statistics.__add__, map_threads(count, range(workers)))
-    return made.with_counts(counted.counts)
+    return made.with_counts(data.counts)
 
 
-def blocks_of(layout: Layout, data: Counted, settings: Settings, rows: Rows | None = None) -> Blocks | None:
+def blocks_of(
+    layout: Layout, data: Predictions, settings: Settings, rows: Rows | None = None
+) -> Blocks | None:
     """Sums of losses over consecutive samples of predictions, whose ``rows`` are read if they are not given."""
     made = BlockCounter(layout, data.facts, settings)
     for part in data.row_blocks() if rows is None else [rows]:
@@ -98,7 +66,7 @@ def blocks_of(layout: Layout, data: Counted, settings: Settings, rows: Rows | No
     return made.finished()
 
 
-def kept_rows(data: Any) -> dict[str, npt.NDArray[Any]]:
+def kept_rows(data: Predictions) -> dict[str, npt.NDArray[Any]]:
     """Return the rows of predictions in memory of their own: what the caller does to the arrays changes nothing."""
     keep_memory(32 * data.n)
     return {name: column if column.flags.owndata else column.copy() for name, column in data.rows().items()}
@@ -120,7 +88,7 @@ def wants_exact(n: int, statistics: How) -> bool:
     return statistics == "exact" or (statistics == "auto" and n <= EXACT_LIMIT)
 
 
-def build_groups(layout: Layout, data: Any, wanted: bool | None = None) -> GroupTables | None:
+def build_groups(layout: Layout, data: Predictions, wanted: bool | None = None) -> GroupTables | None:
     """Coarse statistics of the groups of predictions.
 
     Parameters
@@ -130,23 +98,22 @@ def build_groups(layout: Layout, data: Any, wanted: bool | None = None) -> Group
     wanted : bool, optional
         None builds them if there are groups; True treats samples as groups if there are none.
     """
-    counted: Counted = data
     if wanted is False or (wanted is None and data.groups is None):
         return None
     if data.groups is None:
         codes = np.zeros(data.shape, dtype=np.int64)
         codes[np.ones(data.shape, dtype=bool) if data.valid is None else data.valid] = np.arange(data.n)
-        pooling = Pooling.of(range(data.n), counted.target_digest())
+        pooling = Pooling.of(range(data.n), data.target_digest())
         place = pooling.place
     else:
-        labels, codes = counted.label_codes("groups")
-        used = np.unique(counted.select(codes))
+        labels, codes = data.label_codes("groups")
+        used = np.unique(data.select(codes))
         pooling = Pooling.of(plain_labels(labels[used]))
         place = np.full(len(labels), -1, dtype=np.int64)
         place[used] = pooling.place
-    tally = GroupTally(layout, counted.facts)
+    tally = GroupTally(layout, data.facts)
     pools = np.arange(int(pooling.place.max()) + 1)
-    for rows in counted.row_blocks(codes=codes):
+    for rows in data.row_blocks(codes=codes):
         columns = dict(rows)
         tally.add(pools, place[columns.pop("codes")], columns)
     tables = tally.tables()

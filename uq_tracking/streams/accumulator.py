@@ -117,18 +117,7 @@ class Accumulator:
     (3, 1, 0.667)
     """
 
-    @listing(
-        Settings,
-        metrics=None,
-        std_floor=None,
-        on_invalid="raise",
-        logits=False,
-        class_axis=None,
-        members_axis=None,
-        ignore_label=None,
-        classes=None,
-        event=None,
-    )
+    @listing(Settings, Predictions.from_probs, metrics=None, std_floor=None, on_invalid="raise")
     def __init__(
         self,
         *,
