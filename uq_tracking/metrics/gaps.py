@@ -546,11 +546,7 @@ class ConfidenceGap(Gap):
         n, share = groups.effective(statistics)
         bins = self.bins(statistics, settings.n_bins)
         count = np.rint(bins.count * share).astype(np.int64)
-        drawn = np.random.default_rng(SEED).binomial(
-            count, np.clip(bins.confidence, 0, 1), (DRAWS, len(count))
-        )
-        gaps = drawn / np.maximum(count, 1) - np.where(count > 0, bins.confidence, 0)
-        return self.drawn(gaps, count / n)
+        return self.drawn(_binomial_gaps(count, bins.confidence, DRAWS), count / n)
 
     def sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Samples, sums of stated probability and those that occur of each group in each bin, lowest first."""
@@ -630,9 +626,7 @@ class ClassGap(Gap):
         share = statistics.n_effective / sums_of_classes(statistics).total
         count, p = np.rint(weight * share).astype(np.int64), stated / np.maximum(weight, 1e-300)
         draws = max(min(DRAWS, MOST_DRAWN // len(count)), 1)
-        drawn = np.random.default_rng(SEED).binomial(count, np.clip(p, 0, 1), (draws, len(count)))
-        gaps = drawn / np.maximum(count, 1) - np.where(count > 0, p, 0)
-        return self.drawn(gaps, weight / weight.sum())
+        return self.drawn(_binomial_gaps(count, p, draws), weight / weight.sum())
 
     @override
     def without_groups(self, statistics: Any, settings: Settings) -> Ends:
@@ -641,6 +635,12 @@ class ClassGap(Gap):
     @override
     def band(self, x: FloatArray, statistics: Statistics, settings: Settings) -> Ends:
         raise Undefined("the curve of each class has a band of its own")
+
+
+def _binomial_gaps(count: IntArray, p: FloatArray, draws: int) -> FloatArray:
+    """Draw the gaps between observed shares and their probabilities; 0 in empty bins."""
+    drawn = np.random.default_rng(SEED).binomial(count, np.clip(p, 0, 1), (draws, len(count)))
+    return np.asarray(drawn / np.maximum(count, 1) - np.where(count > 0, p, 0))
 
 
 def sums_of_classes(statistics: Any) -> ClassSums:

@@ -10,6 +10,7 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError, warn
 from uq_tracking.inputs.forms.probabilities import log_softmax
+from uq_tracking.metrics.events import fitted_odds
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
     FloatArray,
@@ -294,33 +295,15 @@ class Logistic(ClassificationRecalibration):
 
 def _offset_and_slope(event: Logits, x: FloatArray, weights: Weights) -> tuple[float, float]:
     """Return the maximum-likelihood offset and slope of the log odds of the event against x."""
-    from scipy.optimize import minimize
-    from scipy.special import expit
-
-    inside, outside = x[event], x[~event]
-    if inside.max() <= outside.min() or outside.max() <= inside.min():
+    unit = float(np.sqrt(np.mean(np.square(x))))  # so that steps fit any scale of logits
+    w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
+    found = fitted_odds(w * event, w, x / unit, slope=True) if unit else None
+    if found is None:
         raise RecalibrationError(
             "there is no best slope: one probability separates the samples with the event from those without; "
             "fit on more, held-out data"
         )
-    unit = float(np.sqrt(np.mean(np.square(x))))  # so that the search works at any scale of logits
-    columns = np.stack([np.ones_like(x), x / unit])
-    w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
-
-    def loss(parameters: FloatArray) -> float:
-        log_odds = parameters @ columns
-        return float(w @ (np.logaddexp(0, log_odds) - np.where(event, log_odds, 0.0)))
-
-    def gradient(parameters: FloatArray) -> FloatArray:
-        return np.asarray(columns @ (w * (expit(parameters @ columns) - event)))
-
-    def curvature(parameters: FloatArray) -> FloatArray:
-        q = expit(parameters @ columns)
-        return np.asarray((columns * (w * q * (1 - q))) @ columns.T)
-
-    start, goal = np.array([0.0, 1.0]), {"gtol": 1e-12, "maxiter": 1000}
-    found = minimize(loss, start, jac=gradient, hess=curvature, method="trust-exact", options=goal)
-    return float(found.x[0]), float(found.x[1]) / unit
+    return found[0], found[1] / unit
 
 
 @recalibrator
