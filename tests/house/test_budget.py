@@ -23,21 +23,21 @@ comparison            1936    1430      10    10
 curves                 570     460       4     4
 demo                   537     430       4     6
 evaluation             818     880       5     6
-figures               2058    1480      14    12
+figures               2063    1480      14    12
 files                  638     380       4     3
 frameworks             964     360       7     4
-inference             4501    1650      17    11
+inference             4502    1650      17    11
 inputs                3880    2250      19    18
 metrics               2486    1400      13     9
 recalibration         1377     920       7     8
 runs                  1532    1000       8     8
-statistics            3033    2350      14    13
+statistics            3035    2350      14    13
 streams               1461     760       7     7
 tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                619     420       5     5
 tracking              3157    1950      17    17
-total                33076   20540     184   164
+total                33084   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -46,12 +46,12 @@ def _block(shape: tuple[int, ...]) -> int:
 def error_limits(errors: Iterable[FloatArray]) -> tuple[float, float]:
     """Return common color limits of errors or entropies: from 0 to the 99th percentile of all of them together."""
     seen = np.concatenate([np.ravel(error) for error in errors])
-    return limits_of(np.ma.masked_invalid(seen), "error") or (0.0, 1.0)
+    return limits_of(seen, "error") or (0.0, 1.0)
 
 
 def value_limits(target: FloatArray) -> tuple[float, float]:
     """Return color limits of target and predictions: the central 99 % of the target."""
-    return limits_of(np.ma.masked_invalid(target), "value") or (0.0, 1.0)
+    return limits_of(target, "value") or (0.0, 1.0)
 
 
 def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> bytes:

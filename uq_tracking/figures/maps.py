@@ -185,9 +185,8 @@ def _own_limits(
         }
     limits: dict[str, tuple[float, float]] = {}
     for name, maps in shown.items():
-        known = [np.ma.masked_invalid(values) for values in maps]
-        if any(values.count() for values in known):
-            found = (limits_of(values, name) for values in known)
+        if any(np.isfinite(values).any() for values in maps):
+            found = (limits_of(values, name) for values in maps)
             limits[name] = next((pair for pair in found if pair is not None), (0.0, 1.0))
     return limits
 
@@ -203,14 +202,15 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     return {name: (min(a for a, _ in pairs), max(b for _, b in pairs)) for name, pairs in found.items()}
 
 
-def limits_of(values: Masked, scale: Scale) -> tuple[float, float] | None:
-    """Return where the colors of a scale should end; None if the values do not determine that."""
-    seen = values.compressed()
-    if not len(seen) or (scale != "value" and seen.max() <= 0):
+def limits_of(values: FloatArray, scale: Scale) -> tuple[float, float] | None:
+    """Return where the colors of a scale should end; None if the finite values do not determine that."""
+    seen = values[np.isfinite(values)]
+    largest = float(seen.max(initial=-np.inf))
+    if not len(seen) or (scale != "value" and largest <= 0):
         return None
-    low, high = (float(limit) for limit in np.percentile(seen, PERCENTILES[scale]))
+    low, high = np.percentile(seen, PERCENTILES[scale], overwrite_input=True).tolist()
     if scale in ("error", "part"):
-        return 0.0, high or float(seen.max())
+        return 0.0, high or largest
     return distinct_limits(low, high)
 
 

@@ -86,15 +86,23 @@ def reduced(
         with np.errstate(invalid="ignore", over="ignore"):
             found = np.stack(of(*(array[row : row + rows].astype(np.float64) for array in arrays)))
         finite = np.isfinite(found)
-        both = np.stack([np.where(finite, found, 0.0), finite])
-        for axis in (2, 3):
-            both = np.add.reduceat(both, range(0, both.shape[axis], block), axis)
-        sums.append(both)
+        sums.append(_block_sums(np.stack([np.where(finite, found, 0.0), finite]), block))
     means = []
     for total, count in zip(*np.concatenate(sums, axis=2), strict=True):
         mean = float(total.sum() / count.sum()) if count.any() else math.nan
         means.append((np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean))
     return means
+
+
+def _block_sums(values: FloatArray, block: int) -> FloatArray:
+    """Sum squares of pixels of the last two axes; those at the end may be smaller."""
+    for _ in range(2):
+        total = values[..., ::block, :].copy()
+        for first in range(1, block):
+            part = values[..., first::block, :]
+            total[..., : part.shape[-2], :] += part
+        values = total.swapaxes(-1, -2)
+    return values
 
 
 def told_mean(mean: float) -> str:

@@ -378,12 +378,11 @@ class Ordered:
         place = np.argsort(values)
         ordered = values[place]
         first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        mass = np.ones(len(values)) if weight is None else weight[place]
-        of_value = mass if len(first) == len(values) else np.add.reduceat(mass, first)
+        size = np.diff(np.append(first, len(values)))
+        of_value = size if weight is None else np.add.reduceat(weight[place], first)
         middle = (np.cumsum(of_value) - of_value / 2) / of_value.sum()
         cut = np.unique(np.searchsorted(middle, np.arange(parts) / parts))
         starts = first[cut[cut < len(first)]]
-        size = np.diff(np.append(first, len(values)))
         return cls(place, middle if len(first) == len(values) else np.repeat(middle, size), starts)
 
     @property
@@ -415,7 +414,7 @@ def contrast_parts(
         Number of each sample's group; without it samples are independent.
     """
     parts, sizes = len(starts), np.diff(np.append(starts, len(score))).astype(float)
-    total, mean = _total(score, weight), _mean(score, weight)
+    total, mean = len(score) if weight is None else weight.sum(), _mean(score, weight)
     if ratio and mean <= 0:
         return _nothing(parts)
     if ratio:
@@ -476,7 +475,7 @@ def contrast_trend(
 
     Parameters are those of `contrast_parts`; ``rank`` holds mid-ranks in (0, 1), equal for equal values.
     """
-    total, mean = _total(score, weight), _mean(score, weight)
+    total, mean = len(score) if weight is None else weight.sum(), _mean(score, weight)
     if ratio and mean <= 0:
         return _nothing(1)
     if ratio:
@@ -529,10 +528,6 @@ def _p_of_t(t: FloatArray, skew: FloatArray, freedom: FloatArray) -> FloatArray:
     transformed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
     p = np.maximum(*(2 * special.stdtr(at, -np.abs(each)) for each in (t, transformed)))
     return np.asarray(np.where((freedom >= 1) & np.isfinite(p), p, 1.0))
-
-
-def _total(score: FloatArray, weight: FloatArray | None) -> float:
-    return float(len(score) if weight is None else weight.sum())
 
 
 def _mean(values: FloatArray, weight: FloatArray | None) -> float:

@@ -21,7 +21,9 @@ from scipy import special
 
 from uq_tracking.inference.limits import Contrasts, Influence, Ordered, contrast_parts, contrast_trend
 from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.parallel import SIDE_BY_SIDE, map_threads
 from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.statistics.sketch import dense
 
 SIZE_LEVEL = 0.98
 ONE_SIDED = 0.03
@@ -256,9 +258,12 @@ def find_places(
     if count < 2 or (groups is not None and groups < FEWEST_GROUPS):
         return Places()
     covariates: dict[Covariate, FloatArray] = {"std": std} if mean is None else {"std": std, "mean": mean}
-    orders = {on: Ordered.by(covariate, count, weight) for on, covariate in covariates.items()}
-    columns = (error, std, weight, group)
-    ordered = [_Samples.of(on, covariates[on], order, *columns) for on, order in orders.items()]
+
+    def ordered_by(on: Covariate) -> _Samples:
+        order = Ordered.by(covariates[on], count, weight)
+        return _Samples.of(on, covariates[on], order, error, std, weight, group)
+
+    ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)
     ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
     in_parts = groups is None or groups >= FEWEST_GROUPS_OF_PARTS
     tested = []
@@ -396,7 +401,7 @@ def find_drift(
     level : float
         Share of calibrated models of which anything is claimed.
     """
-    block = np.unique(group, return_inverse=True)[1]
+    block = dense(group)[1]
     blocks = int(block.max()) + 1
     if blocks < FEWEST_GROUPS:
         return Places()

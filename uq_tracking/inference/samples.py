@@ -40,6 +40,7 @@ from uq_tracking.statistics.blocks import block_length
 from uq_tracking.statistics.groups import Label, plain_labels
 from uq_tracking.statistics.layout import Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.statistics.sketch import dense
 
 MOST_GROUPS = 64
 FEWEST_CASES = 12
@@ -127,7 +128,7 @@ def find_dependence(
         halvings = max(0, math.ceil(math.log2(cases / MOST_GROUPS)))
         if case is None:
             case = np.repeat(np.arange(cases), math.prod(shape) // cases)
-        return _of_groups("cases", z, _counted(case >> halvings, valid))
+        return _of_groups("cases", z, case >> halvings, valid)
     if spatial and case is not None:
         return Dependence("few maps", None, float(cases), True)
     if spatial:
@@ -212,13 +213,10 @@ def correlation_reach(maps: FloatArray) -> int:
     return most
 
 
-def _counted(label: IntArray, valid: FloatArray | None) -> IntArray:
-    """Return consecutive numbers of the groups of the samples that count."""
-    chosen = label if valid is None else label[valid.reshape(-1)]
-    return np.unique(chosen, return_inverse=True)[1]
-
-
-def _of_groups(kind: Kind, z: FloatArray, group: IntArray, reach: int | None = None) -> Dependence:
+def _of_groups(
+    kind: Kind, z: FloatArray, label: IntArray, valid: FloatArray | None, reach: int | None = None
+) -> Dependence:
+    group = dense(label if valid is None else label[valid.reshape(-1)])[1]
     worth, p = worth_of((z, clipped(z)), group)
     return Dependence(kind, group, worth, p < SAID, reach)
 
@@ -237,7 +235,7 @@ def _of_maps(z: FloatArray, shape: tuple[int, int, int], valid: FloatArray | Non
     row, column = np.arange(height) * tiles // height, np.arange(width) * tiles // width
     tile = row[:, None] * tiles + column[None]
     label = np.arange(cases)[:, None, None] * tiles * tiles + tile
-    return _of_groups("tiles", z, _counted(label.reshape(-1), valid), reach)
+    return _of_groups("tiles", z, label.reshape(-1), valid, reach)
 
 
 def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:

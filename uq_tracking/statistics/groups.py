@@ -10,13 +10,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.npz import Arrays, prefixed
+from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Parts, Rows
 from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_bucket, coarse_keys, compact, dense
@@ -603,26 +604,27 @@ class GroupTally:
         rows : Rows
             Validated samples, as the layout takes them.
         """
-        order = None if np.all(codes[1:] >= codes[:-1]) else np.argsort(codes, kind="stable")
-        for start in range(0, len(codes), BUILD_BLOCK):
-            part: Any = slice(start, start + BUILD_BLOCK)
-            part = part if order is None else order[part]
-            self.absorb(
-                self._block(labels, codes[part], {name: column[part] for name, column in rows.items()})
-            )
+        order = np.argsort(codes, kind="stable")
+        step = worker_count() * BUILD_BLOCK  # tables of no more blocks wait to be added
+        for first in range(0, len(codes), step):
+            blocks = range(first, min(first + step, len(codes)), BUILD_BLOCK)
+            for tables in map_threads(partial(self._block, labels, codes, rows, order), blocks):
+                self.absorb(tables)
 
-    def _block(self, labels: npt.NDArray[Any], codes: npt.NDArray[Any], rows: Rows) -> GroupTables:
-        """Count a block whose samples are sorted by code."""
+    def _block(
+        self, labels: npt.NDArray[Any], codes: npt.NDArray[Any], rows: Rows, order: IntArray, start: int
+    ) -> GroupTables:
+        """Count a block of samples in an order that sorts them by code."""
+        part = order[start : start + BUILD_BLOCK]
+        codes, rows = codes[part], {name: column[part] for name, column in rows.items()}
         starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
         row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
         heavy = columns
         if weight is not None:
             heavy = {name: column * weight for name, column in columns.items()}
-        groups, each = (
-            len(starts),
-            {"count": np.ones(len(codes), dtype=np.int64) if weight is None else weight},
-        )
+        groups = len(starts)
+        each = {"count": np.ones(len(codes), dtype=np.int64) if weight is None else weight}
         orders = {}
         for name, payloads in self.layout.orders.items():
             buckets, index = dense(coarse_bucket(columns[name], self.bits))
