@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import operator
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -125,6 +126,23 @@ def listing(*sources: Callable[..., Any], **more: Any) -> Callable[[F], F]:
     return listed
 
 
+LONGEST_TEXT = 2**28
+"""Bytes of the longest text that is read at once."""
+
+
+def check_plain(path: Path, most: int) -> None:
+    """Raise FileFormatError if reading a file might never end: a pipe, a device, or more bytes than ``most``."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        raise FileFormatError(f"{path} is not a plain file of at most {most:,} bytes")
+
+
+def plain_text(path: Path) -> str:
+    """Return the text of a plain file; ValueError if it is not text, too long or without an end."""
+    check_plain(path, LONGEST_TEXT)
+    return path.read_text(encoding="utf-8")
+
+
 def read_json(source: str | Path, **hooks: Any) -> Any:
     """Return the values of a JSON text, or of the file at a path; FileFormatError if it is not JSON.
 
@@ -132,7 +150,7 @@ def read_json(source: str | Path, **hooks: Any) -> Any:
     """
     is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
     try:
-        text = path_of(source).read_text(encoding="utf-8") if is_path else str(source)
+        text = plain_text(path_of(source)) if is_path else str(source)
         return json.loads(text, **hooks)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error

@@ -179,7 +179,7 @@ class MLflowRun(Run):
         """Tags sent since."""
         self._final: dict[str, float] = {}
         self._sizes: dict[str, int] = {}
-        """Numbers without a step, and sizes of files, that were sent."""
+        """Numbers without a step, last points of curves, and sizes of files, that were sent."""
         self._model = _active_model()
 
     @property
@@ -429,13 +429,15 @@ class MLflowRun(Run):
         series = series_of(self.connection.uri, self.run_id)
         if series.goes_on(batch):
             before, latest = series.tags, ()
+            points: list[Metric] = []
             metrics = list(self._new_scalars(batch, latest))
         else:
             stored = self._known if self._is_fresh else self._read()
             if any(step is None for step, _ in batch.scalars):
                 stored = self._with_steps(stored)
             before, latest = stored.data.tags, stored.data.to_proto().metrics
-            metrics = [*self._new_scalars(batch, latest), *self._new_points(batch, stored)]
+            points = list(self._new_points(batch, stored))
+            metrics = [*self._new_scalars(batch, latest), *points]
         tags = [RunTag(k, v) for k, v in batch.tags.items() if before.get(k) != v]
         if metrics or tags:
             at_once = [{"metrics": metrics, "tags": tags}]
@@ -445,7 +447,7 @@ class MLflowRun(Run):
             self._is_fresh = False
         self._tagged.update(batch.tags)
         sent = {key: value for (step, key), value in batch.scalars.items() if step is None}
-        self._final.update(finite(sent))
+        self._final |= {**finite(sent), **{point.key: point.value for point in points}}
         series.sent(batch, latest)
 
     def unconfirmed(self) -> Mapping[int, Mapping[str, float]]:
@@ -475,19 +477,23 @@ class MLflowRun(Run):
     def _missing(self, stored: StoredEntity) -> dict[tuple[int | None, str], float]:
         """Return the points that this process has sent, and the run does not have.
 
-        Of scores that were sent at the same steps, hence together, one is read.
+        Of scores that were sent at the same steps, hence together, one is read; all, if it lacks any of them or the
+        last value of another is missing.
         """
-        together: dict[tuple[int, ...], dict[str, Points]] = {}
-        for key, points in series_of(self.connection.uri, self.run_id).points().items():
-            together.setdefault(tuple(points), {})[key] = points
-        found: dict[tuple[int | None, str], float] = {}
-        for steps, series in together.items():
-            key, points = next(iter(series.items()))
-            known = self._history(key) if key in stored.data.metrics else ()
-            there = {(metric.step, metric.value) for metric in known}
-            lost = [step for step in steps if (step, points[step]) not in there]
-            found |= {(step, name): own[step] for name, own in series.items() for step in lost}
-        return found
+        sent = series_of(self.connection.uri, self.run_id).points()
+        last = {metric.key: (metric.step, metric.value) for metric in stored.data.to_proto().metrics}
+        one_each = {tuple(points): key for key, points in sent.items()}.values()
+        doubtful = [key for key, points in sent.items() if last.get(key) != max(points.items())]
+
+        def lost(key: str) -> dict[tuple[int | None, str], float]:
+            there = {(point.step, point.value) for point in (self._history(key) if key in last else ())}
+            return {(step, key): value for step, value in sent[key].items() if (step, value) not in there}
+
+        for keys in ({*one_each, *doubtful}, sent):
+            found = [lost(key) for key in keys]
+            if not any(found):
+                return {}
+        return {place: value for each in found for place, value in each.items()}
 
     def _with_steps(self, stored: StoredEntity) -> StoredEntity:
         """Send steps again that the server had accepted and not kept; return the run with all of them."""
@@ -556,7 +562,7 @@ class MLflowRun(Run):
                 known = {metric.step: metric.value for metric in found}
                 if known.items() <= points.items():
                     break
-            for step in points.keys() - known.keys():
+            for step in sorted(points.keys() - known.keys()):
                 yield Metric(key, points[step], stored.info.start_time, step)
 
     def _history(self, key: str) -> list[Metric]:

@@ -3,10 +3,10 @@
 ``python -m tests.faults.gateway PORT TARGET_PORT FOLDER``: serves ``PORT`` and passes requests on. The file
 ``FOLDER/mode`` says what happens to requests other than ``/health``, which is always well: ``pass``, a status
 (``500``), ``slow SECONDS``, ``garbage``, ``half``, ``hang``, ``status 503 /path`` for the paths that hold a text,
-``forbid TEXT`` for the requests that hold one, ``once MODE`` for the next
-request only, ``later`` (429 for a day), ``empty`` (200 and ``{}``; with a word, for
-the paths that end in it), ``redirect URL``, or answers without an end: ``drip``, ``endless``, ``bomb`` (3 MB that
-unpack to 3 GB).
+``forbid TEXT`` for the requests that hold one, ``once MODE`` for the next request only, ``later`` (429 for a day),
+``empty`` (200 and ``{}``; with a word, for the paths that end in it), ``lose TEXT`` (all is kept but the numbers
+whose names hold it), ``cookies`` (more than a server reads), ``redirect URL``, or answers without an end: ``drip``,
+``endless``, ``bomb`` (3 MB that unpack to 3 GB).
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from __future__ import annotations
 import gzip
 import http.client
 import http.server
+import json
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -84,6 +86,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self._answer(429, b"{}", [("Retry-After", "100000")])
         if mode[0] == "empty" and mode[-1] in ("empty", self.path.rpartition("/")[2]):
             return self._answer(200, b"{}", [("Content-Type", "application/json")])
+        if mode[0] == "lose" and b'"metrics"' in body:
+            kept = json.loads(body)
+            kept["metrics"] = [metric for metric in kept["metrics"] if mode[1] not in metric["key"]]
+            body = json.dumps(kept).encode()
         if mode[0] == "redirect":
             return self._answer(307, b"", [("Location", mode[1] + self.path)])
         if mode[0] == "bomb":
@@ -102,6 +108,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(content[: len(content) // 2])
             self.close_connection = True
             return None
+        if mode[0] == "cookies":
+            headers += [("Set-Cookie", f"{uuid.uuid4()}={'x' * 60_000}") for _ in range(50)]
         return self._answer(status, content, headers)
 
     def _without_end(self, pieces):
@@ -114,7 +122,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _pass_on(self, body):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=60)
-        headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+        own = ("host", "content-length")
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in own}
         connection.request(self.command, self.path, body, headers)
         answer = connection.getresponse()
         content = answer.read()

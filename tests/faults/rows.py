@@ -44,6 +44,8 @@ ANSWERS = (
     ("429 to what is logged, a quota", "status 429 log-batch"),
     ("200 and {} to everything", "empty"),
     ("200 and {} to what is logged, nothing kept", "empty log-batch"),
+    ("keeps all but one score of each request", "lose crps"),
+    ("3 MB of cookies with each response", "cookies"),
     ("redirects to another server", "redirect http://localhost:9"),
 )
 

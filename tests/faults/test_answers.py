@@ -117,9 +117,11 @@ def test_one_forbidden_run_holds_back_no_other(gate, undisturbed):
     assert differences(undisturbed, mlflow_content(uri, forbidden)) == []
 
 
-@pytest.mark.parametrize("mode", ["empty", "empty log-batch"])
-@pytest.mark.parametrize("is_back", [True, False])
-def test_steps_that_are_accepted_and_not_kept(gate, undisturbed, caplog, mode, is_back):
+@pytest.mark.parametrize(
+    ("mode", "numbers", "is_back"),
+    [("empty", 18, True), ("empty", 18, False), ("empty log-batch", 18, True), ("lose crps", 2, True)],
+)
+def test_steps_that_are_accepted_and_not_kept(gate, undisturbed, caplog, mode, numbers, is_back):
     """As by a proxy that answers 200 and ``{}``: the final call reads them back, and sends or keeps them."""
     uri, answer = gate
     run = new_run(uri)
@@ -130,7 +132,7 @@ def test_steps_that_are_accepted_and_not_kept(gate, undisturbed, caplog, mode, i
     if is_back:
         answer("pass")
         log(FINAL, run, strict=True)
-        assert "accepted 18 numbers" in caplog.text
+        assert f"accepted {numbers} numbers" in caplog.text
     else:
         with pytest.warns(TrackingWarning, match="Everything is kept in"):
             log(FINAL, run)
@@ -140,13 +142,16 @@ def test_steps_that_are_accepted_and_not_kept(gate, undisturbed, caplog, mode, i
     assert differences(undisturbed, mlflow_content(uri, run)) == []
 
 
-def test_files_that_are_accepted_and_not_kept(gate, undisturbed):
+@pytest.mark.parametrize(
+    ("mode", "lost"), [("empty report.json", "uq/report.json"), ("lose uq_curve/pit", "uq_curve/pit")]
+)
+def test_files_and_curves_that_are_accepted_and_not_kept(gate, undisturbed, mode, lost):
     uri, answer = gate
     run = new_run(uri)
     for step in range(3):
         log(step, run, step, strict=True)
-    answer("empty report.json")
-    with pytest.warns(TrackingWarning, match=r"does not have what the server accepted: uq/report.json"):
+    answer(mode)
+    with pytest.warns(TrackingWarning, match=f"does not have what the server accepted: {lost}"):
         log(FINAL, run)
     answer("pass")
     assert not uq.sync().failed

@@ -17,14 +17,14 @@ ROOT = Path(uq_tracking.__file__).parent
 
 BUDGET = """
 folder          code lines     aim   files   aim
-top                   1695    1180      15    12
+top                   1704    1180      15    12
 cli                    690     450       6     5
 comparison            1936    1430      10    10
 curves                 570     460       4     4
 demo                   537     430       4     6
 evaluation             818     880       5     6
 figures               2063    1480      14    12
-files                  638     380       4     3
+files                  639     380       4     3
 frameworks             964     360       7     4
 inference             4502    1650      17    11
 inputs                3880    2250      19    18
@@ -37,7 +37,7 @@ tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                619     420       5     5
 tracking              3157    1950      17    17
-total                33084   20540     184   164
+total                33087   20540     184   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

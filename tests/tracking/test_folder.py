@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -52,11 +53,32 @@ def test_a_line_cut_by_a_killed_writer_costs_only_that_line(store):
     assert stored.scalars == {"uq/a": 1.0, "uq/c": 3.0}
 
 
-def test_a_damaged_run_hides_no_other(store):
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("run.json", "text"),
+        *((name, damage) for name in ("run.json", "log.jsonl") for damage in ("pipe", "device", "holes")),
+        ("log.jsonl", "folder"),
+    ],
+)
+def test_a_damaged_run_hides_no_other(store, name, damage):
+    """Nor do files without an end: a pipe, a device, or a terabyte that takes no space."""
     store.create("good")
-    bad = store.create("bad")
-    (bad.path / "run.json").write_text("{")
-    with pytest.warns(TrackingWarning, match=r"run skipped: .*run\.json does not describe a run") as told:
+    bad = store.create("bad").path / name
+    if name == "run.json":
+        bad.unlink()
+    if damage == "text":
+        bad.write_text("{\n")
+    elif damage == "folder":
+        bad.mkdir()
+    elif damage == "holes":
+        with bad.open("wb") as file:
+            file.truncate(2**40)
+    elif damage == "device":
+        bad.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(bad)
+    with pytest.warns(TrackingWarning, match=rf"run skipped: .*{name}") as told:
         assert [run.name for run in store.runs()] == ["good"]
     assert told[0].filename == __file__
 

@@ -96,6 +96,10 @@ def test_an_answer_is_read_as_ever(server):
     [
         (lambda: whole(gzip.compress(bytes(64 * 2**20)), **{"Content-Encoding": "gzip"}), "longer than"),
         (lambda: whole(b"x", **{"Content-Encoding": "gzip, gzip"}), "packs its answer as 'gzip, gzip'"),
+        (
+            lambda: whole(b"x", **{f"Cookie{n}": "x" * 60_000 for n in range(2)}),
+            "sends headers of more than 65,536",
+        ),
         (lambda: (200, {}, without_end(b"[1, " * 10000)), "longer than 8,388,608 bytes"),
         (lambda: (500, {}, without_end(b"[1, " * 10000)), "longer than 65,536 bytes"),
         (lambda: whole(b"sick", 503), "fails .status 503: sick"),

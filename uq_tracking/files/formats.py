@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from uq_tracking.checks import plain_text
 from uq_tracking.errors import FileFormatError, MissingPackageError, SettingsError, UQTrackingError
 from uq_tracking.inputs.convert import EXACT, check_whole
 from uq_tracking.npz import CURE, RATIO, VARIABLE, check_room
@@ -203,7 +204,7 @@ def _plain(values: Any) -> Any:
 
 def _open_json(path: Path) -> ColumnFile:
     """Read a table ``{"columns": [...], "data": [[...], ...]}``, as MLflow's ``log_table`` and W&B write it."""
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = json.loads(plain_text(path))
     if not isinstance(content, dict) or not {"columns", "data"} <= content.keys():
         raise FileFormatError(
             f'{path} is not a table; write it as {{"columns": [...], "data": [[...], ...]}}'
@@ -264,7 +265,7 @@ def _refuse_pickle_codec(path: Path) -> None:
     """Reject pickle as a chunk codec, which the format allows but which would run a stranger's code."""
     for folder in (path, *(entry for entry in path.iterdir() if entry.is_dir())):
         for file in filter(Path.is_file, (folder / name for name in (".zarray", ".zmetadata", "zarr.json"))):
-            if "pickle" in json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower():
+            if "pickle" in json.dumps(json.loads(plain_text(file))).lower():
                 raise FileFormatError(
                     f"{file} uses the pickle codec, which can run arbitrary code; it is not opened"
                 )

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from uq_tracking._version import __version__
+from uq_tracking.checks import plain_text
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, name_parts
@@ -97,14 +98,17 @@ class FolderStore(RunStore):
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """List runs by creation time; ``where`` is comma-separated ``tag=value`` pairs that must all match."""
         wanted = _parse_where(where)
-        heads = {}
+        found = []
         for path in self.path.glob(f"*/{RUN_FILE}"):
             try:
-                heads[path.parent] = _read_head(path.parent)
-            except BackendError as error:  # one damaged run does not hide the others
+                found.append(_stored_run(path.parent))
+            except (
+                BackendError,
+                FileFormatError,
+                OSError,
+            ) as error:  # one damaged run does not hide the others
                 warn(f"run skipped: {printable(str(error))}")
-        for folder in sorted(heads, key=lambda item: (heads[item]["created"], item.name)):
-            run = _stored_run(folder, heads[folder])
+        for run in sorted(found, key=lambda run: (run.created, run.run_id)):
             if all(run.tags.get(name) == value for name, value in wanted.items()):
                 yield run
 
@@ -425,7 +429,7 @@ def write_whole(path: Path, content: bytes | Path) -> None:
 def _read_head(folder: Path) -> dict[str, Any]:
     path = folder / RUN_FILE
     try:
-        head = json.loads(path.read_text(encoding="utf-8"))
+        head = json.loads(plain_text(path))
         return {
             **head,
             "name": str(head["name"]),
@@ -443,8 +447,8 @@ def _journal_in(folder: Path) -> Journal:
     return journal
 
 
-def _stored_run(folder: Path, head: Mapping[str, Any]) -> StoredRun:
-    journal = _journal_in(folder)
+def _stored_run(folder: Path) -> StoredRun:
+    head, journal = _read_head(folder), _journal_in(folder)
     scalars = journal.scalars()
     steps = sorted((step, name) for step, name in scalars if step is not None)  # an early one may come late
     last = {name: scalars[step, name] for step, name in steps}

@@ -29,7 +29,7 @@ LONG_ANSWER = 32 * ANSWER
 DOWNLOAD = 8 * 2**30
 """Bytes of a download, which is written to disk as it comes."""
 REFUSAL = 64 * 2**10
-"""Bytes of an answer that says why something is refused."""
+"""Bytes of an answer that says why something is refused, and of the headers of any."""
 SHOWN = 200
 """Characters of a refusal that are shown."""
 PACKED = ("", "identity", "gzip", "x-gzip", "deflate")
@@ -199,11 +199,14 @@ def _adapter() -> Any:
             if not stream:
                 answer.encoding = answer.encoding or "utf-8"  # guessing takes long for a long answer
             packed = answer.headers.get("Content-Encoding", "").strip().lower()
-            if packed not in PACKED:
+            strange = (
+                "" if packed in PACKED else f"packs its answer as {packed[:40]!r}, which was not asked for"
+            )
+            if sum(map(len, answer.headers.values())) > REFUSAL:  # cookies would go into all later requests
+                strange = f"sends headers of more than {REFUSAL:,} bytes"
+            if strange:
                 answer.close()
-                raise UnreachableError(
-                    f"{server} packs its answer as {packed[:40]!r}, which was not asked for"
-                )
+                raise UnreachableError(f"{server} {strange}")
             if answer.is_redirect and not is_download:
                 target = urljoin(request.url, answer.headers["location"])
                 if requests.Session().should_strip_auth(request.url, target):

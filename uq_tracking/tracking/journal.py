@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uq_tracking.checks import check_plain, plain_text
 from uq_tracking.curves import Curve
 from uq_tracking.drawings import picture_of, png_of
 from uq_tracking.errors import BackendError, FileFormatError, TrackerUnreachableError, redact
@@ -52,22 +53,10 @@ Line = dict[str, Any]
 """One line; ``kind`` says what it holds."""
 Write = Callable[[Run], object]
 """Writes one thing to a run."""
-KINDS = (
-    "scalars",
-    "tags",
-    "seal",
-    "curve",
-    "figure",
-    "map",
-    "table",
-    "file",
-    "description",
-    "dataset",
-    "relation",
-    "view",
-)
 PAGES = ("description", "dataset", "view")
 """Kinds that are only for display: a tracker that refuses them loses nothing."""
+LONGEST, LONGEST_LINE = 2**30, 2**22
+"""Bytes of a journal that are read at once, and characters of a line."""
 _log = logging.getLogger("uq_tracking")
 
 
@@ -246,8 +235,8 @@ def csv_of(curve: Curve) -> bytes:
 
 def _read_curve(path: Path, about: Mapping[str, Any]) -> Curve:
     """Read a curve's columns beside what its line says."""
-    names, *rows = path.read_text(encoding="utf-8").splitlines()
     try:
+        names, *rows = plain_text(path).splitlines()
         values = [[float(cell) for cell in row.split(",")] for row in rows]
         columns = dict(zip(names.split(","), zip(*values, strict=True), strict=True))
     except ValueError as error:
@@ -268,10 +257,8 @@ def parsed(text: str) -> Line | None:
         if kind in ("scalars", "tags", "seal"):
             convert = float if kind == "scalars" else str
             line["values"] = {name: convert(value) for name, value in line["values"].items()}
-        elif kind in KINDS:
-            _key(line)
         else:
-            return None
+            write_of(line, Path)
         return line if isinstance(step, int | None) and not isinstance(step, bool) else None
     except DAMAGE:
         return None
@@ -382,6 +369,7 @@ class Journal:
     def _read(self) -> bytes:
         """Read the lines that were added, or all if the file was replaced; return a last one that is cut."""
         try:
+            check_plain(self.path, self._offset + LONGEST)
             with self.path.open("rb") as file:
                 found = os.fstat(file.fileno())
                 if (found.st_dev, found.st_ino) != self._file or found.st_size < self._offset:
@@ -396,7 +384,7 @@ class Journal:
         self._offset += len(whole)
         for text in whole.decode("utf-8", "replace").split("\n")[:-1]:
             self._count += 1
-            line = parsed(text) if text else None
+            line = parsed(text) if len(text) < LONGEST_LINE else None
             if line is not None:
                 self._add(line)
             elif text:

@@ -24,8 +24,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking.checks import LONGEST_TEXT, check_plain
 from uq_tracking.errors import FileFormatError
-from uq_tracking.npz import Archive
+from uq_tracking.npz import LIMIT, Archive
 from uq_tracking.tracking.backend import Run, called_at, calling
 from uq_tracking.tracking.journal import JournalRun, Line, Write, replay, write_of
 from uq_tracking.tracking.places import in_first_place, places, scratch_folder
@@ -40,10 +41,6 @@ Group = Sequence[tuple[str, Write]]
 FORMAT = "uq_tracking.spool"
 VERSION = 1
 ENTRY = "entry.json"
-LIMIT = 8 * 2**30
-"""Entries larger than this, in bytes, are not read, packed or unpacked."""
-ENTRY_LIMIT = 256 * 2**20
-"""Entry descriptions larger than this, in bytes, are not read."""
 
 
 @dataclass(frozen=True)
@@ -243,6 +240,7 @@ def read_entry(path: Path) -> Entry:
     """
     if path.is_symlink():
         raise FileFormatError(f"{path} is a link; entries are plain files")
+    check_plain(path, LIMIT)
     with path.open("rb") as file:  # operating system errors pass through
         try:
             about = _read_about(file)
@@ -262,11 +260,10 @@ def read_entry(path: Path) -> Entry:
 
 def _read_about(file: Any) -> dict[str, Any]:
     with zipfile.ZipFile(file) as archive:
-        infos = archive.infolist()
-        if sum(info.file_size for info in infos) > LIMIT:
-            raise FileFormatError(f"it unpacks to more than {LIMIT:,} bytes")
-        if archive.getinfo(ENTRY).file_size > ENTRY_LIMIT:
-            raise FileFormatError(f"{ENTRY} has more than {ENTRY_LIMIT:,} bytes")
+        if sum(info.file_size for info in archive.infolist()) > os.fstat(file.fileno()).st_size:
+            raise FileFormatError("it is packed, as entries are not")
+        if archive.getinfo(ENTRY).file_size > LONGEST_TEXT:
+            raise FileFormatError(f"{ENTRY} has more than {LONGEST_TEXT:,} bytes")
         about = json.loads(archive.read(ENTRY))
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileFormatError("it is not an entry of uq_tracking")
