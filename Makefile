@@ -11,11 +11,12 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
+.PHONY: help demo test test-papers test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
+	@echo "make test-papers    test the reproduction of the papers, a distribution of its own in examples/"
 	@echo "make test-engines    test Spark and Ray, and trackers that are too heavy for make test; needs Java 17"
 	@echo "make test-frameworks    test the recipes of docs/frameworks.md: Hugging Face, Keras, Optuna, Hydra ..."
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
@@ -25,7 +26,7 @@ help:
 	@echo "make bench   measure speed and memory beside other libraries, in ten minutes"
 	@echo "make bench-full    the largest sizes too"
 	@echo "make faults  fail every tracker on purpose, and measure what a training job notices"
-	@echo "make docs    build the site in docs/_build; warnings are errors"
+	@echo "make docs    run the Python of every page, build the site in docs/_build; warnings are errors"
 	@echo "make pages   write the generated pages and pictures of docs/"
 	@echo "make wheel   build dist/*.tar.gz, and dist/*.whl from it"
 
@@ -48,11 +49,14 @@ demo: $(VENV)/.demo
 
 # Three workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
 # even where the environment says otherwise: hundreds of tests start a process.
-test test-engines test-frameworks simulate: export OMP_NUM_THREADS = 1
-test test-engines test-frameworks simulate: export PYTHONDONTWRITEBYTECODE =
+test test-papers test-engines test-frameworks simulate docs: export OMP_NUM_THREADS = 1
+test test-papers test-engines test-frameworks simulate docs: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+test-papers: $(VENV)/.test
+	$(BIN)/python -m pytest --quiet examples/papers
 
 test-engines: $(VENV)/.test
 	@java -version 2>/dev/null || { echo "Spark needs Java: apt-get install -y openjdk-17-jre-headless"; exit 1; }
@@ -93,6 +97,7 @@ $(VENV)/.docs: $(VENV)/.test
 	@touch $@
 
 docs: $(VENV)/.docs
+	$(BIN)/python -m pytest --quiet -m documents tests/docs
 	@rm -rf docs/api docs/_build
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build
 	@echo "open docs/_build/index.html"

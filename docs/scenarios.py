@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.scenarios import classification, regression
 from tests.scenarios.regression import Scenario
-from tests.scenarios.test_scenarios import DOUBT, SCENARIOS, missed, most_wrong
+from tests.scenarios.test_scenarios import SCENARIOS, missed, most_wrong
 
 SETS, FEWEST, SECONDS = 400, 4, 2.5
 """Sets of a scenario, fewer if they cost more than this much time of a processor, but at least so many."""
@@ -26,9 +26,10 @@ changes a word of the sentence changes it there, and the tests run it. Every row
 *Right words* are the values of `verdict.calibration` that are right for it; "too few" is "not enough data", where the data cannot
 tell. A text in quotes must stand in the sentence. The last column counts sets, and in how many of them the word, the ranking, the
 bias and the texts were right (a wrong word brings wrong texts, which count once). A bias is counted as said. Each statement may be wrong in
-5 % of sets. `make test` counts 40 sets; if more than {most_wrong(40, DOUBT)} are wrong, 400 sets decide, of which at most
-{most_wrong(400)} may be wrong: of 250 statements that are wrong in exactly 5 %, one fails that in 4 % of such suites. `make simulate`
-goes on to 2000 ({most_wrong(2000)}). Below each table stands what is said of a set, sentences of which like ones stand above left out.
+5 % of sets. `make simulate SHORT=1` counts 20 sets, and goes on to 40 and to 400 where more are wrong than that explains; of 400
+at most {most_wrong(400)} may be wrong: of 250 statements that are wrong in exactly 5 %, one fails that in 4 % of such suites.
+`make simulate` counts 400, and goes on to 2000 ({most_wrong(2000)}); `make test` tries two. Below each table stands what is
+said of a set, sentences of which like ones stand above left out.
 [How certain a report is](intervals.md#the-verdict) explains the tests behind it.
 """
 

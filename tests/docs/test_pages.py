@@ -27,6 +27,7 @@ def test_every_page_with_python_is_run():
     assert {page.stem for page in DOCS.glob("*.md") if blocks(page)} - NOT_SCRIPTS == set(PRELUDES)
 
 
+@pytest.mark.documents
 @pytest.mark.filterwarnings("default", "ignore::uq_tracking.errors.TrackingWarning")
 @pytest.mark.parametrize("name", PRELUDES)
 def test_the_python_of_the_page_runs(name, own_sqlite_uri, tmp_path, monkeypatch):
