@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from uq_tracking.inference import Judgement, NoiseFloor, Samples, Verdict
+    from uq_tracking.inference import ClassSamples, Judgement, NoiseFloor, Samples, Verdict
     from uq_tracking.inference.classes import ClassTable
     from uq_tracking.inference.doctor import Suspicion
     from uq_tracking.statistics.statistics import Statistics
@@ -95,7 +95,7 @@ class Report:
     """Noise floors and verdict as stored; computed from the statistics if absent."""
     stored_classes: ClassTable | None = None
     """Scores of each class as stored; computed from the statistics if absent."""
-    samples: Samples | None = None
+    samples: Samples | ClassSamples | None = None
     """The samples in the order given, from which the verdict is computed when it is first asked for."""
     among: int = 1
     """Number of reports that are judged together, as outputs and strata are: each has its share of the levels."""

@@ -1,9 +1,10 @@
-"""What is said to remove an error of standard deviations: only what removes it on other samples, and nothing else."""
+"""What is said to remove an error: only what removes it on other samples, and nothing else."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
 import uq_tracking as uq
 from uq_tracking.inference.doctor import find_cure
@@ -75,3 +76,69 @@ def test_groups_are_fitted_and_judged_apart():
     assert found is not None
     assert found.method == "std_scaling"
     assert found.after < 0.3 * found.before
+
+
+def odds_doubled(rng, n):
+    logit = 2 * rng.normal(size=n)
+    return rng.random(n) < special.expit(logit + np.log(2)), special.expit(logit)
+
+
+def corner_too_sure(rng, n):
+    p = special.expit(2 * rng.normal(size=n))
+    return rng.random(n) < np.where(p > 0.9, 4.5 - 4 * p, p), p
+
+
+def drawn(rng, n, factor=1.0, shift=0.0):
+    logits = 1.5 * rng.normal(size=(n, 4))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    return labels, special.softmax(factor * logits + shift * np.eye(4)[2], axis=1)
+
+
+def too_extreme(rng, n):
+    return drawn(rng, n, 1.5)
+
+
+def class_too_sure(rng, n):
+    return drawn(rng, n, shift=1.0)
+
+
+CLASSES = {
+    "logistic": (odds_doubled, "ece"),
+    "isotonic": (corner_too_sure, "ece"),
+    "temperature": (too_extreme, "ece"),
+    "bias_temperature": (class_too_sure, "worst_class_gap"),
+}
+
+
+@pytest.mark.parametrize("method", CLASSES)
+def test_what_removes_an_error_of_probabilities_removes_it_on_fresh_samples(method):
+    make, score = CLASSES[method]
+    rng = np.random.default_rng(5)
+    labels, probs = make(rng, 3000)
+    report = uq.evaluate(labels.astype(int), probs=probs)
+    assert report.verdict.cure == method
+    assert f"Recalibration with {method} removes this (" in report.verdict.text
+    fitted = uq.recalibrate(uq.Predictions.from_probs(labels.astype(int), probs), method)
+    labels, probs = make(rng, 3000)
+    before = uq.evaluate(labels.astype(int), probs=probs).scores[score]
+    after = fitted.apply(special.logit(probs) if probs.ndim == 1 else np.log(probs))
+    assert uq.evaluate(labels.astype(int), probs=after).scores[score] < 0.5 * before
+
+
+def test_none_is_named_for_probabilities_that_no_recalibration_mends():
+    rng = np.random.default_rng(6)
+    labels, probs = drawn(rng, 3000)
+    for given in (probs, probs[:, ::-1], rng.permutation(probs)):  # right, in another order, unrelated
+        assert uq.evaluate(labels, probs=given).verdict.cure is None
+    certain = (np.arange(1000) % 2 == 0).astype(float)
+    excluded = uq.evaluate((np.arange(1000) < 10).astype(int), probs=np.where(certain > 0, 0.02, 0.0))
+    assert "it states 0 for 5 samples" in excluded.verdict.text
+    assert excluded.verdict.cure is None
+
+
+def test_most_of_an_error_is_no_more_than_that():
+    rng = np.random.default_rng(7)
+    labels, probs = drawn(rng, 10_000)
+    smoothed = 0.8 * probs + 0.05
+    text = uq.evaluate(labels, probs=smoothed).verdict.text
+    assert "Recalibration with temperature removes most of this (ECE 0.07" in text

@@ -10,8 +10,8 @@ from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.parts import check_curves, with_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import narrowed, score
+from uq_tracking.inference import samples_of
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.inference.samples import Samples
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.metrics.registry import Metric, MetricInputs, metrics_of_parts, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
@@ -82,7 +82,7 @@ class Plan:
             layout, data, options.statistics, rows=rows, lazy=kept is not None, classes=by_class
         )
         digest = found if kept is not None else found()
-        samples = Samples.of(data, statistics, kept)
+        samples = samples_of(data, statistics, kept)
         is_part = samples is None or samples.total is not None
         report = score(
             statistics,

@@ -12,7 +12,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.curves.spec import Curve, build_curves
-from uq_tracking.inference import Samples
+from uq_tracking.inference import ClassSamples, Samples
 from uq_tracking.inference.noise import with_chance
 from uq_tracking.metrics.registry import LaterScores, Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report
@@ -68,7 +68,7 @@ def score(
     extra: MetricInputs | None = None,
     about: Mapping[str, Any] | None = None,
     asked: Sequence[str] | None = None,
-    samples: Samples | None = None,
+    samples: Samples | ClassSamples | None = None,
     blocks: Blocks | None = None,
     later: bool = False,
     among: int = 1,

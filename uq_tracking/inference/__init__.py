@@ -8,21 +8,37 @@ compares methods.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from uq_tracking import plugins
+from uq_tracking.inference.class_samples import ClassSamples
 from uq_tracking.inference.noise import NoiseFloor, noise_floors
 from uq_tracking.inference.samples import Samples
 from uq_tracking.inference.verdict import Estimate, Verdict, no_verdict
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.collecting import groups_of_rows
-from uq_tracking.statistics.statistics import Statistics
 
-__all__ = ["Estimate", "Judgement", "NoiseFloor", "Samples", "Verdict", "judge", "no_verdict"]
+__all__ = [
+    "ClassSamples",
+    "Estimate",
+    "Judgement",
+    "NoiseFloor",
+    "Samples",
+    "Verdict",
+    "judge",
+    "no_verdict",
+    "samples_of",
+]
+
+
+def samples_of(data: Any, statistics: Any, kept: Mapping[str, Any] | None) -> Samples | ClassSamples | None:
+    """Return the samples that a verdict looks at, of predictions whose rows are ``kept`` or are copied."""
+    if data.task == "classification":
+        return ClassSamples.of(data)
+    return Samples.of(data, statistics, kept)
 
 
 @dataclass(frozen=True)
@@ -38,7 +54,7 @@ def judge(
     task: str,
     settings: Settings,
     scores: Mapping[str, float],
-    samples: Samples | None = None,
+    samples: Samples | ClassSamples | None = None,
     among: int = 1,
     names: Sequence[str] | None = None,
 ) -> Judgement:
@@ -54,11 +70,7 @@ def judge(
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         dependence = None if samples is None or statistics.groups is not None else samples.dependence()
         if samples is not None and dependence is not None and dependence.group is not None:
-            layout, facts = statistics.layout, statistics.facts
-            if samples.total is not None:  # of others, the group is not known
-                statistics = Statistics.exact(layout, samples.rows, facts=facts)
-            tables = groups_of_rows(layout, samples.rows, facts, dependence.group)
-            statistics = replace(statistics, groups=tables)
+            statistics = samples.grouped(statistics, dependence.group)
         noise = noise_floors(statistics, task, settings, scores)
         made_of = plugins.tasks()[task].tests
         tests = made_of(statistics, settings, noise, samples, dependence, among=among, names=names)

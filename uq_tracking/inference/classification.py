@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
+from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.doctor import Suspicion
+from uq_tracking.inference.doctor import GAIN, Cure, Suspicion
 from uq_tracking.inference.events import (
     LEVEL_OF_EACH,
     Event,
@@ -43,12 +46,20 @@ from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.events import require_event, two_classes
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import Sparsification
-from uq_tracking.metrics.registry import Undefined
+from uq_tracking.metrics.registry import Undefined, select
+from uq_tracking.recalibration.base import ClassificationRecalibration
+from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, Logistic, Temperature
 from uq_tracking.statistics.orders import Block, FloatArray
 from uq_tracking.typed import override
 
 FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
+
+CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
+    True: (Logistic, Isotonic),
+    False: (Temperature, BiasTemperature),
+}
+"""Recalibrations of two classes, and of more, the simplest first."""
 
 
 class ClassTests(Tests):
@@ -83,8 +94,10 @@ class ClassTests(Tests):
 
     @override
     def verdict(self) -> Verdict:
-        reason = self.too_little()
-        if reason:
+        if self.dependence is not None and self.dependence.kind == "too few":
+            text = words.of_too_alike(self.dependence, math.nan, beyond=False)
+            return replace(no_verdict(""), text=text, worth=self.dependence.worth)
+        if reason := self.too_little():
             return no_verdict(reason)
         self.caveats.extend(self._of_units())
         if two_classes(self.statistics):
@@ -102,6 +115,10 @@ class ClassTests(Tests):
             else words.of_classes(calibration, found, scale, self.losses())
         )
         off = found.level or found.slope
+        score = "cwece" if found.lead == "slope" else "ece"
+        score = "worst_class_gap" if found.lead == "level" else score
+        sorts = found.top_event.surely_sorts and (off is None or off.event.surely_sorts)
+        cure = self._cure(calibration, score) if sorts and not suspicions else None
         if calibration in ("consistent with calibrated", "calibrated", "not enough data"):
             grade: Grade = "fine" if calibration == "calibrated" else "unclear"
         else:
@@ -119,15 +136,48 @@ class ClassTests(Tests):
                 for part in (
                     *(f"First check the input: {each}" for each in suspicions),
                     said,
+                    "" if cure is None else words.of_cure(cure),
                     words.of_ranking(ranking, recovered),
+                    self._of_alike(),
                 )
                 if part
             ),
             tuple(self.caveats),
             grade,
             suspicions=suspicions,
+            worth=None if self.alike is None else self.alike.worth,
             off_class=off,
+            cure=None if cure is None else cure.method,
         )
+
+    def _cure(self, calibration: Calibration, score: str) -> Cure | None:
+        """Return the simplest recalibration that removes what is wrong, or the one that removes most of it.
+
+        Each at least halves the score that tells how much is wrong, of samples that it was not fitted to.
+        """
+        statistics, samples = self.statistics, self.samples
+        if samples is None or calibration in (*words.NO_ERROR, words.UNTOLD):
+            return None
+        fit = CrossFit.of(samples, samples.units(self.dependence))
+        if fit is None:
+            return None
+        (metric,) = select("classification", [score])
+        before, best = fit.score(fit.data, metric, statistics.layout, self.settings), None
+        for method in CURES[two_classes(statistics)]:
+            try:
+                data = fit.recalibrated(method)
+                after = fit.score(data, metric, statistics.layout, self.settings)
+                tests = ClassTests(counted(statistics.layout, data), self.settings, {}, among=self.among)
+                found = tests.verdict().calibration
+            except (RecalibrationError, Undefined):
+                continue
+            if after > GAIN * before:
+                continue
+            if found in (*words.NO_ERROR, words.UNTOLD):
+                return Cure(method.method, before, after, score)
+            if best is None or after < GAIN * best.after:
+                best = Cure(method.method, before, after, score, removes=False)
+        return best
 
     def losses(self) -> tuple[float, float]:
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""
@@ -156,7 +206,14 @@ class ClassTests(Tests):
         else:
             said = words.of_event(calibration, event, found)
         ranking, recovered = self._ranking()
-        text = " ".join(part for part in (said, words.of_ranking(ranking, recovered)) if part)
+        excluded = errors or ((none or certain) and not self._errors_of_the_certain())
+        cure = self._cure(calibration, "ece") if event.surely_sorts and not excluded else None
+        parts = (
+            said,
+            "" if cure is None else words.of_cure(cure),
+            words.of_ranking(ranking, recovered),
+            self._of_alike(),
+        )
         slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
         grade: Grade = "slight" if slight.get(calibration) and not (none or certain or errors) else "off"
@@ -170,10 +227,12 @@ class ClassTests(Tests):
             recovered,
             self._bias(),
             calibration != "not enough data",
-            text,
+            " ".join(part for part in parts if part),
             tuple(self.caveats),
             "fine" if calibration == "calibrated" else grade,
+            worth=None if self.alike is None else self.alike.worth,
             event=event,
+            cure=None if cure is None else cure.method,
         )
 
     def _errors_of_the_certain(self) -> float:

@@ -373,11 +373,22 @@ GAIN = 0.5
 
 @dataclass(frozen=True)
 class Cure:
-    """A recalibration that leaves no error of scale, and ENCE before and after it, both of samples it did not see."""
+    """A recalibration that leaves no error, and a score before and after it, both of samples it did not see."""
 
     method: str
     before: float
     after: float
+    score: str = "ence"
+    removes: bool = True
+    """Whether no error is left that is more than chance; else there is less of it."""
+
+
+def halves_of(n: int, group: IntArray | None) -> IntArray | None:
+    """Draw the half of each of n samples, or of groups numbered from 0; None if samples are too few."""
+    if n < FEWEST_CURED:
+        return None
+    unit = np.arange(n) if group is None else group
+    return np.asarray(np.random.default_rng(0).permutation(int(unit.max()) + 1)[unit] % 2)
 
 
 def find_cure(rows: Mapping[str, Any], group: IntArray | None, settings: Settings) -> Cure | None:
@@ -395,21 +406,21 @@ def find_cure(rows: Mapping[str, Any], group: IntArray | None, settings: Setting
     every = slice(None, None, math.ceil(len(rows["std"]) / MOST))
     needed = [name for name in ("target", "mean", "std", "weight") if name in rows]
     kept = {name: np.asarray(rows[name], np.float64)[every] for name in needed}
-    unit = np.arange(len(kept["std"])) if group is None else np.unique(group[every], return_inverse=True)[1]
-    if len(unit) < FEWEST_CURED:
+    unit = None if group is None else np.unique(group[every], return_inverse=True)[1]
+    side = halves_of(len(kept["std"]), unit)
+    if side is None:
         return None
-    side = np.random.default_rng(0).permutation(int(unit.max()) + 1)[unit] % 2
     before = _ence(kept, settings)
     for method in (StdScaling, StdIsotonic):
         made = kept["std"].copy()
         try:
             for half in (side == 0, side == 1):
                 known = Statistics.exact(REGRESSION, {name: column[~half] for name, column in kept.items()})
-                made[half] = method.fit(known, settings, FittedOn(len(unit), "exact")).new_std(made[half])
+                made[half] = method.fit(known, settings, FittedOn(len(side), "exact")).new_std(made[half])
         except RecalibrationError:
             continue
         cured = {**kept, "std": made}
-        if np.all(made > 0) and _is_right(cured, None if group is None else unit):
+        if np.all(made > 0) and _is_right(cured, unit):
             after = _ence(cured, settings)
             return Cure(method.method, before, after) if after <= GAIN * before else None
     return None

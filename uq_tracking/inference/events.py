@@ -106,6 +106,18 @@ class Event:
         return self.slope is not None and SLIGHT_SLOPE[0] < self.slope < SLIGHT_SLOPE[1]
 
     @property
+    def sorts(self) -> str | None:
+        """Say that probabilities do not sort the outcomes; None if they do, however badly."""
+        if self.slope is None or self.slope_high is None or self.slope > 0:
+            return None
+        return "reversed" if self.slope_high < 0 else "unrelated to the event"
+
+    @property
+    def surely_sorts(self) -> bool:
+        """Return whether no slope of 0 or below is possible, as far as slopes are known."""
+        return self.slope_low is None or self.slope_low > 0
+
+    @property
     def is_proven(self) -> bool:
         """Return whether the limits leave only slight errors of level and slope."""
         if self.slope_low is None or self.slope_high is None or self.low <= 0:

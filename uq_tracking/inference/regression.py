@@ -142,16 +142,14 @@ class RegressionTests(Tests):
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
         ranking, recovered = self._ranking()
         sorts_only = self._sorts_only(ranking, suspicions)
-        alike = self.dependence if self.dependence is not None and self.dependence.alike else None
-        n = int(self.statistics.counts["n"])
         cure = self._cure(calibration, found)
         parts = [
             *(f"First check the input: {each}" for each in suspicions if each.is_mistake),
             sentence or f"Calibration is not judged: {found.untested}.",
-            "" if cure is None else sentences.of_cure(cure),
+            "" if cure is None else words.of_cure(cure),
             self._of_ranking(ranking, recovered, sorts_only),
             "" if calibration == "biased" else sentences.of_bias(found, self.settings),
-            "" if alike is None or 2 * alike.worth > n else sentences.of_dependence(alike, n),
+            self._of_alike(),
         ]
         return Verdict(
             calibration,
@@ -166,7 +164,7 @@ class RegressionTests(Tests):
             found.grade() if inside is None else "unclear",
             suspicions,
             found.places,
-            None if alike is None else alike.worth,
+            None if self.alike is None else self.alike.worth,
             bool(sorts_only),
             cure=None if cure is None else cure.method,
         )
@@ -373,7 +371,7 @@ class RegressionTests(Tests):
         z = self.statistics.moments["z"]
         size = math.sqrt(z.variance() + z.mean * z.mean) if math.isfinite(z.m2) else math.nan
         beyond = size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
-        reason = sentences.of_too_alike(dependence, size, beyond=beyond)
+        reason = words.of_too_alike(dependence, size, beyond=beyond)
         text = " ".join(
             [*(f"First check the input: {each}" for each in suspicions if each.is_mistake), reason]
         )
@@ -419,16 +417,6 @@ class RegressionTests(Tests):
         value = "" if correlation is None else f" (Spearman {correlation:.2f})"
         of_few = ". Of the largest errors, though, a few decide the RMSE-based curve."
         return f"Larger standard deviations go with larger errors{value}{sorts_only or of_few}"
-
-    @override
-    def _of_units(self) -> list[str]:
-        dependence, samples = self.dependence, self.samples
-        if samples is not None and samples.independent:
-            weighted = words.of_weights(self.statistics)
-            return [f"Samples were taken for independent, as groups=False says.{weighted}"]
-        if dependence is None:
-            return super()._of_units()
-        return sentences.of_units(dependence, self.statistics)
 
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on what is not tested."""

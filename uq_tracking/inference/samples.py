@@ -26,7 +26,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,10 +37,12 @@ from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.blocks import block_length
+from uq_tracking.statistics.collecting import groups_of_rows
 from uq_tracking.statistics.groups import Label, plain_labels
 from uq_tracking.statistics.layout import Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
+from uq_tracking.statistics.statistics import Statistics
 
 MOST_GROUPS = 64
 FEWEST_CASES = 12
@@ -405,6 +407,13 @@ class Samples:
             if found.kind not in ("independent", "sorted")
             else find_copies((self.std, self.target, self.mean)) or found
         )
+
+    def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
+        """Return the statistics with these groups; those of the samples alone, where they are not all."""
+        layout, facts = statistics.layout, statistics.facts
+        if self.total is not None:  # of others, the group is not known
+            statistics = Statistics.exact(layout, self.rows, facts=facts)
+        return replace(statistics, groups=groups_of_rows(layout, self.rows, facts, group))
 
 
 def labels_of(data: Any) -> tuple[tuple[str, ...], IntArray]:

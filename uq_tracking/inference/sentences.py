@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.inference import words
-from uq_tracking.inference.doctor import Cure
 from uq_tracking.inference.findings import Findings
 from uq_tracking.inference.places import Part, Pattern, Stratum
-from uq_tracking.inference.samples import Dependence
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,12 +33,6 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
     return " ".join(part for part in parts if part)
 
 
-def of_cure(cure: Cure) -> str:
-    """Say what removes the error."""
-    before, after = (format_number(each, 2) for each in (cure.before, cure.after))
-    return f"Recalibration with {cure.method} removes this (ENCE {before} to {after}, cross-fitted)."
-
-
 def of_bias(found: Findings, settings: Settings) -> str:
     """Say that predictions are one-sided, if they are by more than chance and it matters; else ""."""
     if found.below_median is not None:
@@ -62,57 +54,6 @@ def of_bias(found: Findings, settings: Settings) -> str:
     value, *limits = (format_number(part) for part in (sign * bias.value, *ends))
     stds = "" if in_std is None else f", {format_number(abs(in_std.value), 2)} standard deviations"
     return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}{stds})."
-
-
-def of_dependence(found: Dependence, n: int) -> str:
-    """Say how many independent samples these are worth."""
-    if found.kind == "copies":
-        return f"Rows are exact copies of others: {n:,} samples are {int(found.worth):,} different ones."
-    worth = _about(found.worth)
-    return f"Neighboring errors are alike: {n:,} samples carry as much information as about {worth} independent ones."
-
-
-def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
-    """Say that samples are too much alike to be judged; ``size`` is that of the errors over the stated one."""
-    times = f"errors are {format_number(size)} times the stated size"
-    if beyond:
-        return f"Overconfident: {times}, more than any dependence explains."
-    worth = _about(found.worth)
-    if found.kind == "few maps":
-        return (
-            f"Not enough data to judge: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
-            "alike neighboring errors are, since not every pixel is kept. Pass 12 maps, or groups=, a label for each "
-            "region whose errors are alike."
-        )
-    reason = (
-        f"neighboring errors are alike; the series is worth about {worth} independent samples"
-        if found.reach is None
-        else f"errors of neighboring pixels are alike over {found.reach} pixels; the maps hold about {worth} "
-        "independent areas. Pass more maps"
-    )
-    return f"Not enough data to judge: {reason}." + (f" Over all, {times}." if math.isfinite(size) else "")
-
-
-def of_units(found: Dependence, statistics: Any) -> list[str]:
-    """Say what was taken for independent."""
-    n = int(statistics.counts["n"])
-    caveats = [of_dependence(found, n)] if found.alike and 2 * found.worth > n else []
-    if found.kind == "tiles":
-        caveats.append(
-            "Tiles of one map stand for independent samples: true for these maps only; errors shared by a whole map "
-            "are not seen."
-        )
-    elif found.group is None:
-        caveats.append(
-            "Samples were treated as independent. If some belong together (image, patient, site), pass groups=."
-            + words.of_weights(statistics)
-        )
-    return caveats
-
-
-def _about(number: float) -> str:
-    """A number with two digits."""
-    return f"{float(f'{number:.2g}'):,g}"
 
 
 def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:

@@ -228,7 +228,22 @@ class Tests(ABC):
     def verdict(self) -> Verdict:
         """Test everything."""
 
+    @property
+    def alike(self) -> Dependence | None:
+        """Which samples belong together, if they are alike by more than chance."""
+        return self.dependence if self.dependence is not None and self.dependence.alike else None
+
+    def _of_alike(self) -> str:
+        """Say how many independent samples these are worth, if fewer than half as many."""
+        n = int(self.statistics.counts["n"])
+        return "" if self.alike is None or 2 * self.alike.worth > n else words.of_dependence(self.alike, n)
+
     def _of_units(self) -> list[str]:
+        if self.samples is not None and self.samples.independent:
+            weighted = words.of_weights(self.statistics)
+            return [f"Samples were taken for independent, as groups=False says.{weighted}"]
+        if self.dependence is not None:
+            return words.of_units(self.dependence, self.statistics)
         n_groups = groups.count(self.statistics)
         if n_groups is None:
             return [

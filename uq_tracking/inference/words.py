@@ -10,8 +10,10 @@ from uq_tracking.formatting import format_factors, format_number
 
 if TYPE_CHECKING:
     from uq_tracking.inference.classes import Found, OffClass
+    from uq_tracking.inference.doctor import Cure
     from uq_tracking.inference.events import Event, Tested
     from uq_tracking.inference.regression import Few, Inside
+    from uq_tracking.inference.samples import Dependence
     from uq_tracking.inference.verdict import Estimate, Verdict
 
 SLIGHT = 1.05
@@ -152,10 +154,11 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     slope, low, high = event.slope, event.slope_low, event.slope_high
     number = ""
     if slope is not None and low is not None and high is not None:
-        if slope <= 0:
+        if event.sorts is not None:
             lead = "Its probabilities are also" if second else "Overconfident: probabilities are"
-            how = "reversed" if high < 0 else "unrelated to the event"
-            return f"{lead} {how} (calibration slope {slope:.2f}, {low:.2f} to {high:.2f}; 1 is right)."
+            return (
+                f"{lead} {event.sorts} (calibration slope {slope:.2f}, {low:.2f} to {high:.2f}; 1 is right)."
+            )
         agrees = high < 1 if extreme else low > 1
         limits = f", {low:.2f} to {high:.2f}; 1 is right" if agrees else ""
         number = f"{', perhaps unrelated to the event' * (low <= 0)} (calibration slope {slope:.2f}{limits})"
@@ -203,9 +206,7 @@ def short_event(calibration: str, event: Event) -> str:
     if calibration == "too low":
         said[calibration] = f"{_times(1 / ratio)}x too low" if rare and ratio > 0 else f"{-gap:.2f} too low"
     if event.slope is not None and event.slope_high is not None:
-        unrelated = "reversed" if event.slope_high < 0 else "unrelated to the event"
-        extreme = f"too extreme (slope {event.slope:.2f})"
-        said["overconfident"] = extreme if event.slope > 0 else unrelated
+        said["overconfident"] = event.sorts or f"too extreme (slope {event.slope:.2f})"
         said["underconfident"] = f"too timid (slope {event.slope:.2f})"
     return said.get(calibration, calibration)
 
@@ -292,7 +293,8 @@ def _of_class(off: OffClass | None, lead: str) -> list[str]:
     event = off.event
     if off.what == "slope":
         slope = "" if event.slope is None else f" (calibration slope {event.slope:.2f}; 1 is right)"
-        how = f"has probabilities that are too {'extreme' if off.is_extreme else 'timid'}{slope}"
+        are = f"too {'extreme' if off.is_extreme else 'timid'}" if event.sorts is None else event.sorts
+        how = f"has probabilities that are {are}{slope}"
     elif off.what == "shape":
         how = "has probabilities that are too high at some levels and too low at others"
     elif min(event.stated, event.observed) >= RARE:
@@ -346,6 +348,65 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
 
 def _degree(word: str, factor: float) -> str:
     return f"Slightly {word.lower()}" if factor < SLIGHT else word
+
+
+def of_cure(cure: Cure) -> str:
+    """Say what removes the error, or most of it."""
+    before, after = (format_number(each, 2) for each in (cure.before, cure.after))
+    does = "removes this" if cure.removes else "removes most of this"
+    score = cure.score if "_" in cure.score else cure.score.upper()
+    return f"Recalibration with {cure.method} {does} ({score} {before} to {after}, cross-fitted)."
+
+
+def of_dependence(found: Dependence, n: int) -> str:
+    """Say how many independent samples these are worth."""
+    if found.kind == "copies":
+        return f"Rows are exact copies of others: {n:,} samples are {int(found.worth):,} different ones."
+    worth = _about(found.worth)
+    return f"Neighboring errors are alike: {n:,} samples carry as much information as about {worth} independent ones."
+
+
+def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
+    """Say that samples are too much alike to be judged; ``size`` is that of the errors over the stated one."""
+    times = f"errors are {format_number(size)} times the stated size"
+    if beyond:
+        return f"Overconfident: {times}, more than any dependence explains."
+    worth = _about(found.worth)
+    if found.kind == "few maps":
+        return (
+            f"Not enough data to judge: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
+            "alike neighboring errors are, since not every pixel is kept. Pass 12 maps, or groups=, a label for each "
+            "region whose errors are alike."
+        )
+    reason = (
+        f"neighboring errors are alike; the series is worth about {worth} independent samples"
+        if found.reach is None
+        else f"errors of neighboring pixels are alike over {found.reach} pixels; the maps hold about {worth} "
+        "independent areas. Pass more maps"
+    )
+    return f"Not enough data to judge: {reason}." + (f" Over all, {times}." if math.isfinite(size) else "")
+
+
+def of_units(found: Dependence, statistics: Any) -> list[str]:
+    """Say what was taken for independent."""
+    n = int(statistics.counts["n"])
+    caveats = [of_dependence(found, n)] if found.alike and 2 * found.worth > n else []
+    if found.kind == "tiles":
+        caveats.append(
+            "Tiles of one map stand for independent samples: true for these maps only; errors shared by a whole map "
+            "are not seen."
+        )
+    elif found.group is None:
+        caveats.append(
+            "Samples were treated as independent. If some belong together (image, patient, site), pass groups=."
+            + of_weights(statistics)
+        )
+    return caveats
+
+
+def _about(number: float) -> str:
+    """A number with two digits."""
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def _times(factor: float) -> str:

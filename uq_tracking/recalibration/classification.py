@@ -149,12 +149,7 @@ class BiasTemperature(ClassificationRecalibration):
                 "bias_temperature is for more than two classes; use logistic, which has an offset and a slope"
             )
         temperature = _search(labels, logits, weights)
-        lacking = np.flatnonzero(np.bincount(labels, minlength=classes) == 0)
-        why = ""
-        if len(labels) < PER_CLASS * classes:
-            why = f"needs {PER_CLASS * classes} samples for {classes} classes, but there are {len(labels)}"
-        elif len(lacking):
-            why = f"needs samples of every class, but class {lacking[0]} does not occur"
+        why = lacks_samples(labels, classes)
         if why:
             warn(f"bias_temperature {why}; fitted a temperature without offsets")
             return {"temperature": temperature, "offsets": (0.0,) * classes}
@@ -167,6 +162,14 @@ class BiasTemperature(ClassificationRecalibration):
     @override
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
         return log_softmax(logarithms / self.temperature + np.asarray(self.offsets))
+
+
+def lacks_samples(labels: Labels, classes: int) -> str:
+    """Say why offsets cannot be fitted; "" if they can."""
+    if len(labels) < PER_CLASS * classes:
+        return f"needs {PER_CLASS * classes} samples for {classes} classes, but there are {len(labels)}"
+    lacking = np.flatnonzero(np.bincount(labels, minlength=classes) == 0)
+    return f"needs samples of every class, but class {lacking[0]} does not occur" if len(lacking) else ""
 
 
 def _search_offsets(truth: Labels, scores: Logits, weight: Weights, temperature: float) -> dict[str, Any]:

@@ -319,7 +319,7 @@ class Probabilities(Form):
         if "negative" in hits or OFF in hits:
             cures.append("pass logits=True if these are logits")
         if OFF in hits and not self.binary:
-            cures.append("divide by their sum if these are weights")
+            cures.append("divide by their sum if they were rounded, or are weights")
         cures.append("exclude such samples with mask= or on_invalid='drop'")
         return "; ".join([*parts, *cures])
 

@@ -1,0 +1,185 @@
+"""The samples of a classification that a verdict looks at: which belong together, what recalibration makes of them.
+
+As of `samples`, they are copies in the order given; of many, some are kept, evenly spread.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import RecalibrationError
+from uq_tracking.inference.doctor import halves_of
+from uq_tracking.inference.samples import Dependence, chosen, find_dependence
+from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.predictions import looks_spatial
+from uq_tracking.metrics.registry import Metric, compute
+from uq_tracking.recalibration.base import ClassificationRecalibration
+from uq_tracking.recalibration.classification import BiasTemperature, lacks_samples
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import build_groups, build_statistics
+from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.orders import IntArray
+from uq_tracking.statistics.statistics import Statistics
+
+MOST_NUMBERS, MOST_CURED = 1 << 20, 1 << 18
+"""Probabilities that are kept, and that a recalibration is looked for with."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSamples:
+    """Labels and probabilities.
+
+    Attributes
+    ----------
+    data : Predictions
+        The samples in one dimension.
+    group, independent, valid, case, total
+        As of `Samples`.
+    shape : tuple of int
+        Shape of the input, or of every ``step``-th row and column of its maps.
+    """
+
+    data: Any
+    group: IntArray | None
+    independent: bool
+    shape: tuple[int, ...]
+    valid: Any
+    case: IntArray | None
+    spatial: bool
+    step: int = 1
+    total: int | None = None
+
+    @classmethod
+    def of(cls, data: Any) -> ClassSamples | None:
+        """Copy samples of predictions; None if only their top label counts."""
+        form, shape = data.form, data.shape
+        if not isinstance(form, Probabilities) or form.top_label_only:
+            return None
+        excess, spatial = form.values.size / MOST_NUMBERS, looks_spatial(shape)
+        step, case = 1, None
+        cut: tuple[Any, ...] = (slice(None),) * len(shape)
+        if spatial:
+            step = max(math.ceil(math.sqrt(excess)), 1)
+            cut = (*cut[:-2], *(slice(None, None, step),) * 2)
+        elif excess > 1:
+            cut = np.unravel_index(chosen(0, math.prod(shape), math.ceil(math.log2(excess))), shape)
+            case = cut[0] if len(shape) > 1 else None
+        truth = data.truth[cut]
+        valid = None if data.valid is None else np.array(data.valid[cut])
+        keep = slice(None) if valid is None else valid.reshape(-1)
+
+        def kept(array: Any) -> Any:
+            return None if array is None else np.array(array[cut].reshape(-1)[keep])
+
+        values = form.values[(slice(None), *cut)]
+        flat = values.reshape(len(values), truth.size, *values.shape[1 + truth.ndim :])
+        group = None if data.groups is None else kept(data.label_codes("groups")[1])
+        labels = kept(data.truth)
+        own = {
+            "truth": labels,
+            "form": replace(form, values=np.array(flat[:, keep]), axes=(-1, form.axes[1] and 0)),
+            "valid": None,
+            "counts": {**dict.fromkeys(data.counts, 0), "n": len(labels)},
+            "weights": kept(data.weights),
+            "groups": group,
+            "by": None,
+        }
+        made = object.__new__(type(data))._fill({**vars(data), **own})
+        case = None if case is None else case[keep]
+        total = data.n if truth.size < math.prod(shape) else None
+        return cls(made, group, data.independent, truth.shape, valid, case, spatial, step, total)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Columns of the samples."""
+        rows: Rows = self.data.rows()
+        return rows
+
+    def units(self, dependence: Dependence | None) -> IntArray | None:
+        """Return the number of each sample's group, given or found."""
+        return self.group if dependence is None else dependence.group
+
+    def dependence(self) -> Dependence | None:
+        """Find out which samples belong together, by errors of the event, or of the top label of more classes."""
+        if self.group is not None or self.independent or not len(self.data.truth):
+            return None
+        rows, steps = self.rows, np.diff(self.data.truth.astype(np.int64))
+        stated, occurs = 1 - rows["one_minus_confidence"], np.asarray(rows["correct"], dtype=np.float64)
+        if "predicted" in rows:
+            stated, occurs = (np.where(rows["predicted"], each, 1 - each) for each in (stated, occurs))
+        if len(self.shape) == 1 and not (np.any(steps > 0) and np.any(steps < 0)):
+            return Dependence("sorted", None, float(len(stated)))  # class by class, or a single one
+        found = find_dependence(
+            occurs - stated, self.shape, self.valid, (stated,), spatial=self.spatial, case=self.case
+        )
+        return found if found.reach is None else replace(found, reach=self.step * found.reach)
+
+    def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
+        """Return the statistics of these samples with groups."""
+        return counted(statistics.layout, changed(self.data, groups=group))
+
+
+def changed(data: Any, **own: Any) -> Any:
+    """Return predictions with other attributes."""
+    return object.__new__(type(data))._fill({**vars(data), **own})
+
+
+def counted(layout: Layout, data: Any) -> Statistics:
+    """Return statistics of predictions and of their groups, if they have any."""
+    return replace(build_statistics(layout, data, "exact"), groups=build_groups(layout, data))
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Samples whose halves are recalibrated by what is fitted to the other.
+
+    Attributes
+    ----------
+    data : Predictions
+        Some of the samples, as logarithms of probabilities.
+    side : array of int, shape (n,)
+        The half of each; groups stay whole.
+    """
+
+    data: Any
+    side: IntArray
+
+    @classmethod
+    def of(cls, samples: ClassSamples, group: IntArray | None) -> CrossFit | None:
+        """Take some of the samples, evenly spread; None if they are too few."""
+        form, labels = samples.data.form, samples.data.truth
+        every = slice(None, None, math.ceil(form.n_classes * len(labels) / MOST_CURED))
+        labels, logs = labels[every], form.logarithms((every,))
+        group = None if group is None else np.unique(group[every], return_inverse=True)[1]
+        side = halves_of(len(labels), group)
+        if side is None:
+            return None
+        plain = Probabilities(values=logs[None], logits=True, classes=form.classes, event=form.event)
+        weights = samples.data.weights
+        own = {"weights": None if weights is None else weights[every], "counts": {"n": len(labels)}}
+        return cls(changed(samples.data, truth=labels, form=plain, groups=group, **own), side)
+
+    def recalibrated(self, method: type[ClassificationRecalibration]) -> Any:
+        """Return the samples with the probabilities of a method; RecalibrationError if it cannot be fitted."""
+        data, logs = self.data, self.data.form.values[0]
+        made = np.empty_like(logs)
+        for half in (self.side == 0, self.side == 1):
+            rest = ~half
+            weights = None if data.weights is None else data.weights[rest]
+            if method is BiasTemperature and lacks_samples(data.truth[rest], logs.shape[1]):
+                raise RecalibrationError(lacks_samples(data.truth[rest], logs.shape[1]))
+            fitted = method.fit(data.truth[rest], logs[rest], weights=weights)
+            made[half] = fitted.new_logarithms(logs[half])
+        return data.with_form(replace(data.form, values=made[None]))
+
+    def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
+        """Return a score of all samples; with groups, which differ, the mean of the scores of both halves."""
+        parts = [data] if data.groups is None else [data.part(self.side == half) for half in (0, 1)]
+        plain = [build_statistics(layout, changed(part, groups=None), "exact") for part in parts]
+        found = [compute(each, settings, [metric])[0].get(metric.key, math.nan) for each in plain]
+        return float(np.mean(found))
