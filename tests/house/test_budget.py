@@ -26,7 +26,7 @@ evaluation             818     880       5     6
 figures               2063    1480      14    12
 files                  639     380       4     3
 frameworks             964     360       7     4
-inference             4712    1650      18    11
+inference             4716    1650      18    11
 inputs                3880    2250      19    18
 metrics               2486    1400      13     9
 recalibration         1377     920       7     8

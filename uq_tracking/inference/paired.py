@@ -28,6 +28,8 @@ from uq_tracking.statistics.orders import FloatArray
 
 RESAMPLES = 2000
 """Resamples of the groups behind the best of several."""
+IN_CACHE = 16
+"""Parts of these that are looked at one after the other."""
 TERMS_RATE = 0.2
 """Number of cosines as a fraction of ``n^(2/3)``: half the number that is optimal at autocorrelations of .7, so that
 the level also holds at .8."""
@@ -109,14 +111,16 @@ def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
     moving = pairs[:, np.square(pairs).sum(axis=0) > 0]
     if not moving.shape[1]:
         return np.inf
-    sets = len(moving)
-    weights = _resamples(sets, seed)
-    square = np.square(weights @ moving)
-    spread = weights @ (np.square(moving) * sets) - square
-    # Squared until the end, in place: this runs for every pair of forty methods and every score.
-    ratio = np.divide(square, spread, out=square, where=spread > 0)
-    ratio[spread <= 0] = 0.0
-    return float(np.quantile(np.sqrt(ratio.max(axis=1) * (sets - 1)), level))
+    sets, squares, largest = len(moving), np.square(moving) * len(moving), []
+    for weights in np.array_split(_resamples(sets, seed), IN_CACHE):  # for all pairs of forty methods
+        square = np.square(weights @ moving)
+        spread = weights @ squares
+        spread -= square
+        with np.errstate(divide="ignore", invalid="ignore"):
+            square /= spread
+        square[spread <= 0] = 0.0
+        largest.append(square.max(axis=1))
+    return float(np.quantile(np.sqrt(np.concatenate(largest) * (sets - 1)), level))
 
 
 @lru_cache(maxsize=8)

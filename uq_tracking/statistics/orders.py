@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -209,17 +208,12 @@ class Buckets(Order):
     def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
         places = np.clip(np.searchsorted(self.ends, positions, side="right") - 1, 0, len(self.count) - 1)
-        sums = self.sums[name]
-
-        def one(start: float, end: float, first: int, last: int) -> float:
-            if first == last:
-                return float(sums[first] * (end - start) / self.count[first])
-            head = sums[first] * (self.ends[first + 1] - start) / self.count[first]
-            tail = sums[last] * (end - self.ends[last]) / self.count[last]
-            return float(head + sums[first + 1 : last].sum() + tail)
-
-        stretches = pairwise(zip(positions.tolist(), places.tolist(), strict=True))
-        return np.asarray([one(start, end, first, last) for (start, first), (end, last) in stretches])
+        sums, count = self.sums[name], self.count
+        start, end, first, last = positions[:-1], positions[1:], places[:-1], places[1:]
+        head = sums[first] * (np.minimum(self.ends[first + 1], end) - start) / count[first]
+        tail = np.where(first < last, sums[last] * (end - self.ends[last]) / count[last], 0.0)
+        inside = np.add.reduceat(np.append(sums, 0.0), np.stack([first + 1, last], axis=1).ravel())[::2]
+        return np.asarray(head + np.where(first + 1 < last, inside, 0.0) + tail)
 
     @override
     def value(self, ranks: npt.ArrayLike) -> FloatArray:
