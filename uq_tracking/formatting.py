@@ -147,17 +147,20 @@ def format_interval(interval: tuple[float, float]) -> str:
 
 
 def format_factors(value: float, low: float, high: float) -> list[str]:
-    """Format a factor and the ends of its interval, with enough decimals to tell the ends apart.
+    """Format a factor and the ends of its interval, with enough decimals to tell the ends apart, and from 1.
 
-    >>> format_factors(2.5, 2.496, 2.504), format_factors(1.24, 1.2, 1.29)
-    (['2.500', '2.496', '2.504'], ['1.24', '1.20', '1.29'])
+    >>> format_factors(2.5, 2.496, 2.504), format_factors(1.04, 1.0032, 1.08)
+    (['2.500', '2.496', '2.504'], ['1.04', '1.003', '1.08'])
     """
     half = (high - low) / 2
     decimals = max(2, -math.floor(math.log10(half))) if 0 < half < math.inf else 2
-    return [
-        f"{part:.{min(decimals, _MOST_DECIMALS)}f}" if part < 100 else format_number(part)
-        for part in (value, low, high)
-    ]
+    decimals, texts = min(decimals, _MOST_DECIMALS), []
+    for part in (value, low, high):
+        digits = decimals
+        while part not in (1, value) and digits < _MOST_DECIMALS and round(part, digits) == 1:
+            digits += 1
+        texts.append(f"{part:.{digits}f}" if part < 100 else format_number(part, compact=True))
+    return texts
 
 
 def _rounded(value: float, decimals: int) -> str:

@@ -412,6 +412,33 @@ def test_quantiles_that_contain_enough_but_lie_to_one_side_have_the_wrong_shape(
     assert report.verdict.text.startswith("Miscalibrated in shape: the 90 % intervals contain")
 
 
+@pytest.mark.parametrize(
+    ("share", "n", "grade"), [(0.9, 40, "unclear"), (0.895, 400_000, "fine"), (0.89, 40_000, "slight")]
+)
+def test_intervals_are_graded_by_the_width_that_would_be_right(share, n, grade):
+    rank = np.arange(n) / n
+    truth = 1.0 + (rank > (1 + share) / 2) - (rank < (1 - share) / 2)
+    ends = np.full(n, 0.5), np.full(n, 1.5)
+    report = uq.evaluate(uq.Predictions.from_interval(truth, *ends, level=0.9, groups=False))
+    assert report.verdict.grade == grade
+    assert report.verdict.text.startswith(
+        "Slightly overconfident: " if grade == "slight" else "Consistent with"
+    )
+
+
+@pytest.mark.parametrize(("family", "dof"), [("laplace", {}), ("student_t", {"dof": 5.0})])
+def test_the_factor_of_a_family_is_one_on_its_standard_deviations(family, dof):
+    rng = np.random.default_rng(5)
+    z = rng.laplace(size=20_000) / np.sqrt(2) if not dof else rng.standard_t(5, 20_000) / np.sqrt(5 / 3)
+    options = {"family": family, **dof, "metrics": FEW}
+    right = uq.evaluate(z, 0 * z, np.ones(len(z)), **options).verdict.scale
+    found = uq.evaluate(2 * z, 0 * z, np.ones(len(z)), **options).verdict.scale
+    assert right.low < 1 < right.high
+    assert_allclose(
+        [found.value, found.low, found.high], 2 * np.asarray([right.value, right.low, right.high]), rtol=1e-3
+    )
+
+
 @pytest.mark.parametrize("groups", [None, 40])
 def test_quantiles_of_counts_contain_more_with_their_ends_and_are_not_underconfident(groups):
     rng, levels = np.random.default_rng(9), [0.05, 0.5, 0.95]

@@ -295,6 +295,23 @@ def constant_for_growing_errors(rng):
     return mu + size * rng.normal(size=2000), mu, np.full(2000, np.sqrt(np.mean(size**2)))
 
 
+@scenario(
+    "stds rise with predictions, too small where small, too large where large", PLACES, USEFUL,
+    says=("vary too much", "std_isotonic removes"), never=("where predictions are",),
+)  # fmt: skip
+def rising_together(rng):
+    mu = np.exp(0.7 * rng.normal(size=4000))
+    return mu + 0.3 * np.sqrt(mu) * rng.normal(size=4000), mu, 0.3 * mu
+
+
+@scenario(
+    "every prediction the same, calibrated", FINE, USEFUL, never=("predictions are small", "and of the")
+)
+def constant_prediction(rng):
+    s = spread_stds(rng, 800)
+    return s * rng.normal(size=800), np.zeros(800), s
+
+
 def sites(rng: np.random.Generator, n: int = 6000) -> tuple[np.ndarray, ...]:
     """Errors in stds, stds, predictions, and the site of each sample, one of twelve."""
     return rng.normal(size=n), spread_stds(rng, n), 2 * rng.normal(size=n), rng.integers(0, 12, n)
@@ -364,6 +381,36 @@ def labels_with_few_samples(rng):
     return (y, mu, s), {"by": np.minimum(np.arange(300) // 15, 5)}
 
 
+def in_rows(rng: np.random.Generator, sites: int, each: int) -> tuple[np.ndarray, ...]:
+    """Errors in stds, stds, predictions, and the site of each sample; rows of a site follow each other."""
+    n = sites * each
+    return rng.normal(size=n), spread_stds(rng, n, 0.3), rng.normal(size=n), np.repeat(np.arange(sites), each)
+
+
+@scenario(
+    "rows site by site, so that neighbors are alike; one of eight 1.8 times too small", PLACES,
+    says=("Stratum '4' is", "the other 7 show no difference"),
+)  # fmt: skip
+def one_site_in_rows(rng):
+    z, s, mu, site = in_rows(rng, 8, 250)
+    return (mu + np.where(site == 4, 1.8, 1) * s * z, mu, s), {"by": site}
+
+
+@scenario(
+    "rows site by site; predictions are 0.5 std too low at three sites, too high at three", PLACES,
+    says=("In stratum", "others differ too"), never=("removes",),
+)  # fmt: skip
+def biased_sites_in_rows(rng):
+    z, s, mu, site = in_rows(rng, 6, 300)
+    return (mu + s * (z + np.where(site % 2, 0.5, -0.5)), mu, s), {"by": site}
+
+
+@scenario("a calibrated series, neighbors alike, by month", (*FINE, *UNKNOWN), never=("tratum '",), slow=True)
+def calibrated_months(rng):
+    s, mu = spread_stds(rng, 1200, 0.2), series(rng, 1200, 0.8)
+    return (mu + s * series(rng, 1200, 0.9), mu, s), {"by": np.arange(1200) // 100}
+
+
 # ---- bias ----
 
 
@@ -382,6 +429,19 @@ def biased(rng):
 def negligibly_biased(rng):
     y, mu, s = calibrated(rng, 300_000)
     return y + 0.005 * s, mu, s
+
+
+@scenario(
+    "0.05 std too low, 50,000 samples: slight",
+    ("biased",),
+    USEFUL,
+    bias=True,
+    says=("Slightly biased",),
+    slow=True,
+)
+def slightly_biased(rng):
+    y, mu, s = calibrated(rng, 50_000)
+    return y + 0.05 * s, mu, s
 
 
 # ---- samples that are not independent ----
@@ -480,6 +540,15 @@ def drift_in_rows(rng):
 
 
 @scenario(
+    "rows in the order of time: predictions drift from 2 std too high to 2 std too low; nobody said so", PLACES,
+    bias=None, says=("Drift along the order of the samples: predictions are",), never=("removes",),
+)  # fmt: skip
+def drift_of_bias_in_rows(rng):
+    z, s, mu, _ = in_time(rng, 1000)
+    return mu + s * (z + np.linspace(-2, 2, 1000)), mu, s
+
+
+@scenario(
     "batches in the order of time: errors grow from 0.8 to 2 times the stated size", (*OVER, *PLACES),
     says=("errors grow",), never=("removes",), slow=True,
 )  # fmt: skip
@@ -520,6 +589,24 @@ def variances(rng):
 def std_in_another_unit(rng):
     y, mu, s = calibrated(rng, 2000)
     return y, mu, s / 100
+
+
+@scenario("precisions in place of stds", ANY, says=("1 / np.sqrt(y_std)",))
+def precisions(rng):
+    s, mu = 0.2 * spread_stds(rng, 2000, 0.4), rng.normal(size=2000)
+    return mu + s * rng.normal(size=2000), mu, s**-2
+
+
+@scenario("stds of standardized targets", OVER, USEFUL, says=("that of standardized targets?",))
+def stds_of_standardized(rng):
+    s, mu = 10 * spread_stds(rng, 1500, 0.3), 200 + 37 * rng.normal(size=1500)
+    return mu + s * rng.normal(size=1500), mu, s / np.hypot(37, 11)
+
+
+@scenario("calibrated, but one std in two hundred is next to 0", ANY, bias=None, says=("set std_floor=",))
+def next_to_zero(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return y, mu, np.where(np.arange(1000) < 5, 1e-9, s)
 
 
 @scenario("truth and prediction in different units", ANY, bias=None, says=("same unit",))
@@ -814,6 +901,47 @@ def high_quantiles(rng):
     )
 
 
+@scenario("quantiles at .25 and .75 exchanged", ANY, bias=None, says=("Are columns exchanged",))
+def exchanged_columns(rng):
+    (y, mu, s), levels = calibrated(rng, 1000), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    quantiles = mu[:, None] + s[:, None] * stats.norm.ppf(levels)
+    return (uq.Predictions.from_quantiles(y, quantiles[:, [0, 3, 2, 1, 4]], levels),)
+
+
+@scenario(
+    "quantiles at .25 and .75 too close to the median, the others right",
+    (*SHAPE, *OVER, *UNDER),
+    says=("quantile is too",),
+)
+def inner_quantiles(rng):
+    (y, mu, s), levels = calibrated(rng, 1500), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    scores = stats.norm.ppf(levels) * np.asarray([1, 0.6, 1, 0.6, 1])
+    return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * scores, levels),)
+
+
+@scenario("right 90 % intervals, 30 samples", (*FINE, *UNKNOWN))
+def intervals_30(rng):
+    y, mu, s = calibrated(rng, 30)
+    return (uq.Predictions.from_interval(y, mu - 1.645 * s, mu + 1.645 * s, 0.9),)
+
+
+@scenario("90 % intervals that contain 90.3 %: too little to matter", FINE, USEFUL, slow=True)
+def negligible_intervals(rng):
+    (y, mu, s), half = calibrated(rng, 100_000), stats.norm.ppf(0.9515)
+    return (uq.Predictions.from_interval(y, mu - half * s, mu + half * s, 0.9),)
+
+
+@scenario(
+    "90 % intervals: 1 % of the truth below, 9 % above",
+    SHAPE,
+    bias=None,
+    says=("% quantile is too low",),
+)
+def shifted_intervals(rng):
+    (y, mu, s), ends = calibrated(rng, 2000), stats.norm.ppf([0.01, 0.91])
+    return (uq.Predictions.from_interval(y, mu + ends[0] * s, mu + ends[1] * s, 0.9),)
+
+
 @scenario("right 90 % intervals", FINE)
 def intervals(rng):
     y, mu, s = calibrated(rng, 1000)
@@ -835,3 +963,16 @@ def mixture(rng):
     means, stds = np.stack([np.full(1000, -1.0), np.full(1000, 1.0)]), np.full((2, 1000), 0.3)
     y = side + 0.3 * rng.normal(size=1000)
     return (uq.Predictions.from_ensemble(y, means, stds, combine="mixture"),)
+
+
+@scenario(
+    "modes twice too narrow in a mixture: its std, that between them, is nearly right",
+    (*SHAPE, *OVER),
+    bias=None,
+    says=("quantiles are off",),
+    slow=True,
+)
+def narrow_modes(rng):
+    side = np.where(rng.random(1000) < 0.5, 1.0, -1.0)
+    means, stds = np.stack([np.full(1000, -1.0), np.full(1000, 1.0)]), np.full((2, 1000), 0.15)
+    return (uq.Predictions.from_ensemble(side + 0.3 * rng.normal(size=1000), means, stds, combine="mixture"),)

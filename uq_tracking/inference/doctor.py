@@ -40,6 +40,10 @@ LEVELS = (0.5, 0.6827, 0.9, 0.95)
 QUANTILES = special.ndtri((1 + np.asarray(LEVELS)) / 2)
 FACTORS = (100.0, 1000.0, 255.0, 180 / math.pi)
 """Ratios of units that are often mixed up."""
+FACTOR_OF_SPREAD = 5.0
+"""Factor beyond which it is compared with the spread of the targets."""
+TINY = 1e-3
+"""Standard deviations below this share of their median are next to 0."""
 CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
 """Values that often stand for a missing one."""
 ALIKE = 0.02
@@ -53,9 +57,9 @@ class Suspicion:
     Attributes
     ----------
     name : str
-        ``variance``, ``log-variance``, ``log-std``, ``unit of std``, ``unit``, ``standardized``, ``offset``,
-        ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std``, ``spread of means`` or
-        ``order of classes``.
+        ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``tiny std``, ``unit``,
+        ``standardized``, ``offset``, ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std``,
+        ``spread of means``, ``crossing quantiles`` or ``order of classes``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -104,8 +108,8 @@ def examine(
         if gaussian and spread_of_means is not None:
             found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian:
-            found.append(_std_from_errors(error, std) or _of_std(error, std))
-        found += [_missing_code(target, error / std), _near_constant(std)]
+            found.append(_std_from_errors(error, std) or _of_std(error, std, float(target.std())))
+        found += [_tiny_stds(error, std), _missing_code(target, error / std), _near_constant(std)]
     return tuple(each for each in found if each is not None)
 
 
@@ -119,17 +123,30 @@ def _nll(error: FloatArray, std: FloatArray) -> float:
     return float(np.mean(np.log(std) + np.square(error / std) / 2)) + math.log(2 * math.pi) / 2
 
 
-def _of_std(error: FloatArray, std: FloatArray) -> Suspicion | None:
+def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion | None:
     if len(error) < FEWEST_STDS or not np.any(error):
         return None
     size, log = log_size(error), np.log(std)
     factor, slope, spread = root_mean_square(error / std), slope_of(size, log), float(log.std())
     nll, of_best = _nll(error, std), _nll(error, std * factor)
     wrong = (factor > 1.25 or factor < 0.8) and _gap(error, std) >= 0.1
-    for name, log_std, cure in (
-        ("variance", log / 2, "use Predictions.from_variance(y_true, y_pred, y_std)"),
-        ("log-variance", std / 2, "use Predictions.from_log_variance(y_true, y_pred, y_std)"),
-        ("log-std", std, "pass np.exp(y_std)"),
+    for name, kind, made, log_std, cure in (
+        (
+            "variance",
+            "variances",
+            "their square roots",
+            log / 2,
+            "use Predictions.from_variance(y_true, y_pred, y_std)",
+        ),
+        ("precision", "precisions", "1 / sqrt(y_std)", -log / 2, "pass 1 / np.sqrt(y_std)"),
+        (
+            "log-variance",
+            "log-variances",
+            "exp(y_std / 2)",
+            std / 2,
+            "use Predictions.from_log_variance(y_true, y_pred, y_std)",
+        ),
+        ("log-std", "logs of stds", "exp(y_std)", std, "pass np.exp(y_std)"),
     ):
         own = slope_of(size, log_std)
         if (
@@ -159,15 +176,9 @@ def _of_std(error: FloatArray, std: FloatArray) -> Suspicion | None:
             and of_best - fitted >= 0.2
         )
         if strict or plain:
-            kind = {"variance": "variances", "log-variance": "log-variances", "log-std": "logs of stds"}[name]
-            made = {
-                "variance": "their square roots",
-                "log-variance": "exp(y_std / 2)",
-                "log-std": "exp(y_std)",
-            }
             return Suspicion(
                 name,
-                f"The stds look like {kind}: with {made[name]} the factor is {fits:.2f} and nll falls from "
+                f"The stds look like {kind}: with {made} the factor is {fits:.2f} and nll falls from "
                 f"{format_number(nll)} to {format_number(fitted)}.",
                 f"If they are, {cure}.",
             )
@@ -175,18 +186,37 @@ def _of_std(error: FloatArray, std: FloatArray) -> Suspicion | None:
         return None
     if not (spread < 0.1 or (slope is not None and abs(slope.value - 1) <= 0.2)):
         return None
+    side, times = ("small", factor) if factor > 1 else ("large", 1 / factor)
+    text = f"The stds are {format_number(times)} times too {side} but otherwise fit."
     for unit in (*FACTORS, *(1 / unit for unit in FACTORS)):
         if abs(math.log(factor / unit)) <= 0.12:
-            side, times = ("small", factor) if factor > 1 else ("large", 1 / factor)
-            named = max(unit, 1 / unit)
+            named = format_number(max(unit, 1 / unit))
             variance = abs(math.log(root_mean_square(error / np.sqrt(std)))) <= 0.12
-            return Suspicion(
-                "unit of std",
-                f"The stds are {format_number(times)} times too {side} but otherwise fit.",
-                f"Is y_std in another unit than y_true (factor {format_number(named)})"
-                + ("? Or does it hold variances (Predictions.from_variance)?" if variance else "?"),
-            )
+            also = " Or does it hold variances (Predictions.from_variance)?" if variance else ""
+            fix = f"Is y_std in another unit than y_true (factor {named})?{also}"
+            return Suspicion("unit of std", text, fix)
+    if times > FACTOR_OF_SPREAD and of_target > 0 and abs(math.log(factor / of_target)) <= 0.12:
+        of_truth = f"y_true has a standard deviation of {format_number(of_target)}"
+        fix = f"Is y_std that of standardized targets? {of_truth}: multiply by it."
+        return Suspicion("unit of std", text, fix)
     return None
+
+
+def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
+    """Recognize standard deviations next to 0 whose errors are as large as any."""
+    there = std < TINY * np.median(std)
+    count = int(np.count_nonzero(there))
+    if len(error) < FEWEST or not 0 < count < 0.5 * len(error):
+        return None
+    here, rest = root_mean_square(error[there] / std[there]), root_mean_square(error[~there] / std[~there])
+    if here < 1 / TINY / 10 * rest:
+        return None
+    return Suspicion(
+        "tiny std",
+        f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, with "
+        f"errors {format_number(here, 2, compact=True)} times the stated size; elsewhere {rest:.2f} times.",
+        "Are these samples predicted at all? If not, mask them; if they are, set std_floor=.",
+    )
 
 
 def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:

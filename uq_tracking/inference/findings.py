@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass
 
 from uq_tracking.inference.doctor import Suspicion
-from uq_tracking.inference.places import SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
+from uq_tracking.inference.places import LEVEL, SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
 from uq_tracking.inference.samples import Dependence
 from uq_tracking.inference.verdict import Calibration, Estimate
 
@@ -34,10 +34,13 @@ FEWEST_OUTSIDE = 5
 SHARE_LEVEL = 0.975
 NEGLIGIBLE_BIAS, SLIGHT_BIAS = 0.03, 0.07
 NEGLIGIBLE_SHAPE, SLIGHT_SHAPE = 0.01, 0.02
+PER_LOG = 0.24
+"""Largest gap of a normal F(y) per log of a small factor on the stds."""
 UNKNOWN = 1.5
 """A factor that data must exclude, or they are too few to tell: at 1.5, 95 % intervals contain 81 %."""
 BEYOND_DEPENDENCE = 2.69
 """No dependence makes the root mean square of calibrated z exceed this in more than 2 % of sets."""
+WHOLE = ("overconfident", "underconfident")
 OF_TAILS = (
     "overconfident in the tails",
     "overconfident, most in the tails",
@@ -79,6 +82,11 @@ class Shape:
     high: float | None
     own: bool
     """Whether some of the gap remains once scale and bias are taken away."""
+
+    @property
+    def grade(self) -> Grade:
+        """How much it matters, where it is wrong."""
+        return "slight" if self.gap < SLIGHT_SHAPE else "off"
 
 
 @dataclass(frozen=True)
@@ -157,10 +165,17 @@ class Findings:
         said = ("slight", "off")
         factor = 1.0 if self.scale is None or self.scale_grade not in said else self.scale.value
         bias = 0.0 if self.bias_in_std is None or self.bias_grade not in said else self.bias_in_std.value
-        rest = shape.gap - 0.4 * abs(bias) - 0.24 * abs(math.log(max(factor, 1e-300)))
+        rest = shape.gap - 0.4 * abs(bias) - PER_LOG * abs(math.log(max(factor, 1e-300)))
         if shape.p >= 1 - self.shape_level or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
             return "unclear"
-        return "slight" if shape.gap < SLIGHT_SHAPE else "off"
+        return shape.grade
+
+    def is_clean(self) -> bool:
+        """Whether no test found anything, be it too small to matter."""
+        patterns = () if self.places is None else self.places.patterns
+        right = self.scale is None or self.scale.low <= 1 <= self.scale.high
+        fits = self.shape is None or self.shape.p >= 1 - self.shape_level
+        return right and fits and all(each.p >= LEVEL for each in patterns)
 
     def certain_bias(self) -> bool:
         """Whether a bias that matters is beyond doubt, so that it is a word of its own."""
@@ -175,7 +190,7 @@ class Findings:
         kind = self.kind_of_scale()
         places = () if self.places is None else self.places.found()
         of_places = kind in OF_TAILS and any(each.quantity == "scale" for each in places)
-        if kind is not None and not of_places and not self.has_opposite_places():
+        if kind is not None and not (of_places or self._is_of_shape(kind) or self.has_opposite_places()):
             return kind
         if places:
             return "miscalibrated in places"
@@ -190,6 +205,12 @@ class Findings:
         if not self.size_is_known and max(self.scale.high, 1 / max(self.scale.low, 1e-9)) > UNKNOWN:
             return "not enough data"
         return "consistent with calibrated"
+
+    def _is_of_shape(self, kind: Calibration) -> bool:
+        """Whether the size explains less than half of what is wrong with the shape, so that no factor helps much."""
+        if self.scale is None or self.shape is None or kind not in WHOLE or self.shape_grade != "off":
+            return False
+        return 2 * PER_LOG * abs(math.log(max(self.scale.value, 1e-300))) < self.shape.gap
 
     def is_fine(self) -> bool:
         """Whether everything is proven to matter little."""
@@ -229,16 +250,20 @@ class Findings:
 
     def is_explained_by_labels(self) -> bool:
         """Whether the size is right but for the labels that are named."""
-        found = () if self.places is None else self.places.found()
-        named = {
-            place for each in found if (each.quantity, each.on) == ("scale", "label") for place in each.named
-        }
-        strata = self.places.strata if self.places is not None else ()
-        of = {strata[place].of for place in sorted(named)[:1]}
-        rest = [part for place, part in enumerate(strata) if place not in named and part.of in of]
-        share = sum(part.share for part in rest)
-        square = sum(part.share * part.factor**2 for part in rest)
-        return bool(named and square) and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR
+        if self.places is None:
+            return False
+        strata, named, shift = self.places.strata, set[int](), set[int]()
+        for each in self.places.found():
+            if each.on == "label":
+                (named if each.quantity == "scale" else shift).update(each.named)
+        of = {strata[place].of for place in sorted(named | shift)[:1]}
+        rest = [place for place, part in enumerate(strata) if place not in named and part.of in of]
+        share = sum(strata[place].share for place in rest)
+        square = sum(
+            strata[place].share * (strata[place].factor ** 2 - strata[place].bias ** 2 * (place in shift))
+            for place in rest
+        )
+        return square > 0 and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR
 
     def kind_of_scale(self) -> Calibration | None:
         """Return what kind of scale error there is, or None.

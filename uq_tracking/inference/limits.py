@@ -48,6 +48,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.inputs.forms import form_of
+from uq_tracking.inputs.labels import SERIES
 from uq_tracking.metrics.groups import ZERO_GAP, size_freedom, sums_of
 from uq_tracking.metrics.groups import whole as whole_table
 from uq_tracking.statistics.groups import GroupTables
@@ -245,6 +246,8 @@ def too_few(tables: GroupTables, what: str = "an interval") -> str | None:
     if len(tables) >= FEWEST_GROUPS:
         return None
     label = tables.labels[0]
+    if len(tables) == 1 and str(label).startswith(SERIES):
+        return f"{label} is too few for {what}; pass a longer one"
     named = f" ({label})" if isinstance(label, str) else ""
     counted = f"1 group{named} is" if len(tables) == 1 else f"{len(tables)} groups are"
     return f"{counted} too few for {what}, which needs {FEWEST_GROUPS}"

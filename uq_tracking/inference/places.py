@@ -54,6 +54,8 @@ NEGLIGIBLE_FACTOR, SLIGHT_FACTOR = math.log(1.02), math.log(1.05)
 """The same of the size of all standard deviations."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
+SAME = 0.75
+"""Two parts that share more than this are said once."""
 OUTER = 0.4
 """Distance of the middle of the outer fifths from that of the whole."""
 
@@ -296,7 +298,24 @@ def find_places(
         )
         for each in tested
     ]
+    patterns = [each for each in patterns if not _repeats(each, patterns, ordered)]
     return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
+
+
+def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_Samples]) -> bool:
+    """Check whether a pattern names the samples that the same quantity along the other covariate names.
+
+    Where predictions and standard deviations rise together, scale is said along these and bias along those.
+    """
+    if not pattern.found or pattern.on == ("std" if pattern.quantity == "scale" else "mean"):
+        return False
+    place_of = {each.on: np.split(each.order.place, each.order.starts[1:]) for each in ordered}
+    mine = np.concatenate([place_of[pattern.on][part] for part in pattern.named or (0, -1)])
+    for other in patterns:
+        if other.found and other.quantity == pattern.quantity and other.on != pattern.on:
+            named = np.concatenate([place_of[other.on][part] for part in other.named or (0, -1)])
+            return bool(np.isin(mine, named).mean() > SAME)
+    return False
 
 
 def find_strata(
@@ -524,7 +543,10 @@ def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], 
     if worst in ("off", "slight") and p >= level:
         worst = "unclear"
     slope = float(along.trend.estimate[0]) if trend < level else 0.0
-    return Pattern(quantity, along.on, p, slope, _named(along, parts, number, level, slope), worst)
+    named = _named(along, parts, number, level, slope)
+    if worst in ("off", "slight") and named and _size(parts[named[0]], quantity) < negligible:
+        worst = "unclear"  # it differs from the others, but is right itself
+    return Pattern(quantity, along.on, p, slope, named, worst)
 
 
 def _named(
@@ -532,7 +554,7 @@ def _named(
 ) -> tuple[int, ...]:
     """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed.
 
-    Those whose own limits exclude no error are left out, unless all would be.
+    Those whose own limits exclude no error are left out: others that differ from them are named, if any are off.
     """
     if slope:
         claimed = [0, len(parts) - 1]
@@ -541,8 +563,11 @@ def _named(
     else:
         claimed = np.flatnonzero(number * along.parts.p < level).tolist()
     claimed.sort(key=lambda place: -_size(parts[place], along.quantity))
-    certain = [place for place in claimed if _is_off(parts[place], along.quantity)]
-    return tuple(certain[:2] or claimed[:1])
+    others = sorted(range(len(parts)), key=lambda place: -_size(parts[place], along.quantity))
+    certain = [
+        [place for place in some if _is_off(parts[place], along.quantity)] for some in (claimed, others)
+    ]
+    return tuple((certain[0] or certain[1])[:2] or claimed[:1])
 
 
 def _finite(value: float) -> float:

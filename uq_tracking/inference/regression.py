@@ -20,6 +20,7 @@ from uq_tracking.inference.findings import (
     BIAS_LEVEL_OF_TILES,
     CENTRED_SHAPE,
     FEWEST_OUTSIDE,
+    NEGLIGIBLE_SHAPE,
     ONE,
     RANKING_LEVEL,
     SCALE_LEVEL,
@@ -39,10 +40,12 @@ from uq_tracking.inference.places import (
     LARGEST_LOG,
     LEVEL,
     LEVEL_OF_LABELS,
+    Grade,
     Places,
     find_drift,
     find_places,
     find_strata,
+    grade_of_factor,
     tests_of,
 )
 from uq_tracking.inference.ranking import Order, sign_without_largest
@@ -77,8 +80,12 @@ ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
 CURABLE = ("overconfident", "underconfident", "miscalibrated in places")
 """Words for which a recalibration of standard deviations is looked for."""
-CROSSED = 0.001
-"""Share of rows whose quantiles cross, beyond which it is said."""
+CROSSED, EXCHANGED = 0.001, 0.9
+"""Shares of rows whose quantiles cross, beyond which it is said, and no longer taken for noise."""
+SECANTS, CLOSE, FLATTEST = 12, 1e-4, 0.05
+"""Most steps to the factor of a family, and where they end; least slope of the scores along it."""
+FAR = 3.0
+"""Size of all others, in that of most, beyond which more than a few samples are wrong."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
 
@@ -126,12 +133,14 @@ class RegressionTests(Tests):
         found, inside = self.findings(suspicions), inside_widest(self.statistics, self.settings, level)
         shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
+        grade = found.grade()
         if inside is not None:
-            wrong = shape_p is not None and shape_p < 1 - level
-            calibration = inside.misses or (
-                "miscalibrated in shape" if wrong else "consistent with calibrated"
-            )
-            sentence = words.of_interval(calibration, shape_p, inside)
+            shape = found.shape
+            wrong = shape is not None and shape.p < 1 - level and shape.gap >= NEGLIGIBLE_SHAPE
+            calibration, grade = inside.misses or inside.unproven, inside.grade
+            if shape is not None and wrong and not inside.misses:
+                calibration, grade = "miscalibrated in shape", shape.grade
+            sentence = words.of_interval(calibration, shape_p, inside, self._worst_level(), found)
         else:
             calibration = found.kind()
             by_few = found.scale is not None and found.dominated and found.scale.low > 1
@@ -161,7 +170,7 @@ class RegressionTests(Tests):
             calibration != "not enough data",
             " ".join(part for part in parts if part),
             (*(each.text for each in suspicions if not each.is_mistake), *self.caveats),
-            found.grade() if inside is None else "unclear",
+            grade,
             suspicions,
             found.places,
             None if self.alike is None else self.alike.worth,
@@ -174,7 +183,7 @@ class RegressionTests(Tests):
         scale, dominated, untested = self._scale()
         in_std = self._estimate(self._bias_in_std)
         shape = self._shape(scale, in_std)
-        median = self._below_median()
+        median = next(iter(self._below(median=True)), None)
         shares, within, bulk, tail = self._shares(scale)
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         return Findings(
@@ -208,13 +217,19 @@ class RegressionTests(Tests):
             return None
         if found.bias_grade in ("slight", "off") or any(each.is_mistake for each in found.suspicions):
             return None
-        if any(each.quantity == "bias" or each.on != "std" for each in places.found()):
+        if any(each.quantity == "bias" or each.on not in ("std", "mean") for each in places.found()):
             return None
         return find_cure(samples.rows, samples.units(self.dependence), self.settings)
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
         samples = self.samples
+        crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
+        if crossed > EXCHANGED:
+            text = f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted."
+            return (
+                Suspicion("crossing quantiles", text, "Are columns exchanged, or levels in another order?"),
+            )
         if samples is None or is_distribution(self.statistics):
             return ()
         gaussian = self.settings.family == "gaussian"
@@ -271,6 +286,8 @@ class RegressionTests(Tests):
             found = found.joined(find_drift(error, samples.std, **units, level=each))
         if samples.by is not None:
             names, joint = samples.by
+            if in_order and not samples.ordered:
+                units["group"] = samples.units(samples.dependence(within=joint))
             sets = [(own, place[joint]) for own, place in sets_of(names)]
             units["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
@@ -327,7 +344,7 @@ class RegressionTests(Tests):
         levels = [level for level in SHARES if n * (1 - level) >= FEWEST_OUTSIDE]
         shares = tuple(Share(level, *self._inside(float(special.ndtri((1 + level) / 2)))) for level in levels)
         order = statistics.orders["z"]
-        bulk = float(order.absolute_value([max(1, math.ceil(ONE * order.total))])[0])
+        bulk = _bulk(order)
 
         def beyond(z: FloatArray) -> FloatArray:
             square, outside = np.square(z), np.abs(z) > 3
@@ -349,27 +366,30 @@ class RegressionTests(Tests):
         share = float(inside.sum() / groups.total(statistics))
         return share, *_limits(statistics, inside, SHARE_LEVEL)
 
-    def _below_median(self) -> Share | None:
-        """Return the share of targets below the predicted median, where quantiles contain one."""
+    def _below(self, *, median: bool) -> list[Share]:
+        """Return the share of targets below each quantile, the median or the others; those equal to it count half."""
         statistics = self.statistics
-        levels = statistics.facts.get("levels")
-        if (
-            statistics.facts.get("distribution") != "quantiles"
-            or levels is None
-            or 0.5 not in np.round(levels, 9)
-        ):
-            return None
-        below, upto = _up_to(statistics, HIGH, [0.5]), _up_to(statistics, LOW, [0.5 - 1e-9])
-        at = np.maximum(upto - below, 0)
         total = statistics.n if statistics.groups is None else groups.total(statistics)
-        low = _limits(statistics, below[0], self.bias_level)[0]
-        high = _limits(statistics, (below + at)[0], self.bias_level)[1]
-        return Share(0.5, float((below + at / 2).sum() / total), low, high)
+        levels = [0.0, *sorted(statistics.facts.get("levels") or ()), 1.0]
+        shares = []
+        for before, level, after in zip(levels, levels[1:-1], levels[2:], strict=False):
+            if (abs(level - 0.5) < 1e-9) is median:
+                (below,) = _up_to(statistics, HIGH, [(level + after) / 2])
+                upto = np.maximum(_up_to(statistics, LOW, [(before + level) / 2])[0], below)
+                low, high = (_limits(statistics, each, self.bias_level) for each in (below, upto))
+                shares.append(Share(level, float((below + upto).sum() / 2 / total), low[0], high[1]))
+        return shares
+
+    def _worst_level(self) -> Share | None:
+        """Return the share below the quantile, not the median, that is off most by more than chance, or None."""
+        off = [each for each in self._below(median=False) if not each.low <= each.level <= each.high]
+        return max(off, key=lambda each: abs(each.value - each.level), default=None)
 
     def _too_alike(self, dependence: Dependence, suspicions: tuple[Suspicion, ...]) -> Verdict:
         """Say that samples are too much alike to judge, unless no dependence explains the size of the errors."""
         z = self.statistics.moments["z"]
-        size = math.sqrt(z.variance() + z.mean * z.mean) if math.isfinite(z.m2) else math.nan
+        known = math.isfinite(z.m2) and not form_of(self.statistics.facts).is_interval
+        size = math.sqrt(z.variance() + z.mean * z.mean) if known else math.nan
         beyond = size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
         reason = words.of_too_alike(dependence, size, beyond=beyond)
         text = " ".join(
@@ -429,10 +449,9 @@ class RegressionTests(Tests):
             )
         elif form.std_caveat:
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
-        crossed = int(self.statistics.counts.get("n_crossed", 0))
-        if crossed > CROSSED * self.statistics.counts["n"]:
-            share = words.percent(crossed / self.statistics.counts["n"])
-            caveats.append(f"Quantiles cross in {share} of the rows; they were sorted.")
+        crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
+        if CROSSED < crossed <= EXCHANGED:
+            caveats.append(f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted.")
         if self.samples is None and not is_distribution(self.statistics):
             alike = "" if groups.count(self.statistics) else ", and whether neighboring errors are alike,"
             caveats.append(
@@ -473,11 +492,18 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
         if not family.has_variance:
             raise Undefined("the family has no variance, and nothing else is known about groups")
         mean, influence = _grouped_square(statistics)
-    else:
+    elif family.name == "gaussian":
         mean, influence = _independent_square(statistics, family)
+    else:
+        return _scale_of_family(statistics, family, level)
     if mean <= 0 or not math.isfinite(influence.fourth):
         raise Undefined("every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers")
     return _root(mean, influence, level)
+
+
+def _bulk(z: Any) -> float:
+    """Return the size within which 68.27 % of the errors lie."""
+    return float(z.absolute_value([max(1, math.ceil(ONE * z.total))])[0])
 
 
 @dataclass(frozen=True)
@@ -494,12 +520,13 @@ class Few:
 def few_samples(statistics: Any, family: Standard) -> Few | None:
     """The sample with the largest standardized error, or a thousandth of all, if it carries most of the squares.
 
-    For calibrated Gaussian forecasts, the thousandth carries a hundredth.
+    For calibrated Gaussian forecasts, the thousandth carries a hundredth. All others must be about as large as most.
     """
     if family.name != "gaussian" or is_distribution(statistics):
         return None
     order = statistics.orders["z"]
     counts = sorted({1, max(order.total // 1000, 1)})
+    bulk = _bulk(order)
     for limit in order.absolute_value([max(order.total - count, 1) for count in counts]).tolist():
 
         def within(z: FloatArray, limit: float = limit) -> FloatArray:
@@ -507,7 +534,7 @@ def few_samples(statistics: Any, family: Standard) -> Few | None:
             return np.stack([inside, square * inside, square])
 
         samples, below, total = groups.power_sums(statistics, "z", within).tolist()
-        if 0 < below < total / 2:
+        if 0 < below < min(total / 2, (FAR * bulk) ** 2 * samples):
             return Few(order.total - samples, order.total, 1 - below / total, math.sqrt(below / samples))
     return None
 
@@ -610,17 +637,20 @@ def normal_scores(family: Standard, z: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(made, 38.0) * np.sign(z))
 
 
-def _independent_square(statistics: Any, family: Standard) -> tuple[float, Influence]:
+def _independent_square(statistics: Any, family: Standard, scale: float = 1.0) -> tuple[float, Influence]:
+    """Return the mean square of the Gaussian scores of the errors over a multiple of their stds."""
     n, share = groups.effective(statistics)
     if family.name == "gaussian":
         z = statistics.moments["z"]
         mean = z.variance() + z.mean * z.mean
     else:
-        total = groups.power_sums(statistics, "z", lambda z: np.square(normal_scores(family, z))[None])[0]
+        total = groups.power_sums(
+            statistics, "z", lambda z: np.square(normal_scores(family, z / scale))[None]
+        )[0]
         mean = total / statistics.n
 
     def powers(z: FloatArray) -> FloatArray:
-        u = (np.square(normal_scores(family, z)) - mean) / n
+        u = (np.square(normal_scores(family, z / scale)) - mean) / n
         square = u * u
         return np.stack([square, square * u, square * square])
 
@@ -653,6 +683,31 @@ def mean_bias(statistics: Any, level: float, of: str = "error") -> Estimated:
     return Estimated(-moments.mean, low, high, influence.dominance)
 
 
+def _scale_of_family(statistics: Any, family: Standard, level: float) -> Estimated:
+    """Factor on the standard deviations after which the Gaussian scores of the errors have a mean square of 1.
+
+    Larger stds change scores by another factor than they change z; so it is found by secants, on the log scale, and
+    the limits of the scores are those of the factor through the last slope.
+    """
+    log, step, slope, before = 0.0, 0.0, 1.0, 0.0
+    for turn in range(SECANTS):
+        mean, influence = _independent_square(statistics, family, math.exp(log))
+        if mean <= 0 or not math.isfinite(influence.fourth):
+            raise Undefined(
+                "every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers"
+            )
+        now = math.log(mean) / 2
+        if turn and abs(step) > CLOSE:
+            slope = max((before - now) / step, FLATTEST)
+        if abs(now) <= CLOSE:
+            break
+        step, before = now / slope, now
+        log += step
+    found = _root(mean, influence, level)
+    low, high = (math.exp(log + math.log(max(end, 1e-300)) / slope) for end in (found.low, found.high))
+    return Estimated(math.exp(log) * found.value, low, high, found.dominance)
+
+
 @dataclass(frozen=True)
 class Inside:
     """The share of the targets inside the widest interval, with its limits, and the share it states.
@@ -669,12 +724,27 @@ class Inside:
     """Lower limit of the share between the ends."""
     stated: float
 
+    def _factor(self, share: float) -> float:
+        """Return how many times as wide intervals with this share should be, were errors normal."""
+        wide, found = special.ndtri((1 + np.asarray([self.stated, share])) / 2)
+        return float(wide / max(found, 1e-300))
+
+    @property
+    def grade(self) -> Grade:
+        """How much the difference matters."""
+        return grade_of_factor(*(self._factor(share) for share in (self.share, self.high, self.least)))
+
     @property
     def misses(self) -> Literal["overconfident", "underconfident"] | None:
-        """What a share that differs from the stated one by more than chance says of the intervals."""
-        if self.high < self.stated:
-            return "overconfident"
-        return "underconfident" if self.least > self.stated else None
+        """What a share that differs from the stated one by more than chance, and matters, says of the intervals."""
+        if self.grade not in ("slight", "off"):
+            return None
+        return "overconfident" if self.high < self.stated else "underconfident"
+
+    @property
+    def unproven(self) -> Literal["consistent with calibrated", "not enough data"]:
+        """What is said of intervals without an error: whether half as wide again would be too wide."""
+        return "consistent with calibrated" if self._factor(self.low) <= UNKNOWN else "not enough data"
 
 
 def inside_widest(statistics: Any, settings: Settings, level: float) -> Inside | None:

@@ -58,6 +58,8 @@ ALIKE = 0.1
 CLIPPED = 5.0
 """Absolute errors are clipped at this many medians, so that single ones do not hide the others."""
 MOST_BLOCKS, FEWEST_BLOCKS, BLOCKS_RATE = 20, 8, 0.2
+DRIFTS = 10
+"""Samples per block that a series must be worth without its trend, for all to be due to a drift."""
 SORTED = 0.99
 """Data of which this share of the steps goes one way are sorted, which is no order in time."""
 SWITCH = 0.0005
@@ -257,8 +259,17 @@ def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
     if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and p >= SWITCH:
         return Dependence("independent", None, float(n))
     if worth < blocks:
-        return Dependence("too few", None, worth, True)
+        rest = _without_trend(z)
+        of_rest = worth_of((rest, _without_trend(clipped(rest))), block)[0]
+        if of_rest < DRIFTS * blocks:
+            return Dependence("too few", None, worth, True)
     return Dependence("blocks", block, worth, p < SAID)
+
+
+def _without_trend(values: FloatArray) -> FloatArray:
+    """Return what remains of a series after a straight line: a drift alone makes all its neighbors alike."""
+    at = np.arange(len(values)) - (len(values) - 1) / 2
+    return np.asarray(values - values.mean() - at * (at @ values / (at @ at)))
 
 
 def _lag_one(values: FloatArray) -> float:
@@ -394,12 +405,19 @@ class Samples:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
 
-    def dependence(self) -> Dependence | None:
-        """Find out which samples belong together; None where groups were given, or independence was decided."""
+    def dependence(self, *, within: IntArray | None = None) -> Dependence | None:
+        """Find out which samples belong together; None where groups were given, or independence was decided.
+
+        ``within`` labels, whose means and sizes may differ.
+        """
         if self.group is not None or self.independent:
             return None
         error = self.target.astype(np.float64) - self.mean
         z = error / self.std if np.all(self.std > 0) else error
+        if within is not None:
+            count = np.bincount(within)
+            z = z - (np.bincount(within, z) / count)[within]
+            z = z / np.sqrt(np.maximum(np.bincount(within, np.square(z)) / count, 1e-300))[within]
         also = (self.target, self.mean, self.std)
         found = find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case)
         return (

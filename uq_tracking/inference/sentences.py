@@ -18,9 +18,7 @@ UNORDERED = (
     "neighboring errors are alike, but stored statistics keep no samples in their order; log with groups="
 )
 LASTING = "What is fitted to the past will not hold if this goes on."
-EVERYWHERE = (
-    " In every fifth of the standard deviations and of the predictions that size is right within 5 %."
-)
+COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 
 
 def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
@@ -51,8 +49,9 @@ def of_bias(found: Findings, settings: Settings) -> str:
     unit = f" {settings.unit}" if settings.unit else ""
     side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
     ends = sorted((sign * bias.low, sign * bias.high))
-    value, *limits = (format_number(part) for part in (sign * bias.value, *ends))
-    stds = "" if in_std is None else f", {format_number(abs(in_std.value), 2)} standard deviations"
+    value, *limits = (format_number(part, compact=True) for part in (sign * bias.value, *ends))
+    agrees = in_std is not None and (in_std.low > 0 if sign > 0 else in_std.high < 0)
+    stds = f", {_stds(in_std.value)}" if in_std is not None and agrees else ""
     return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}{stds})."
 
 
@@ -94,27 +93,31 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
             "over all, since tails are heavy."
         )
     along = set() if found.places is None else {each.on for each in found.places.patterns}
-    tested = not along.isdisjoint(("std", "mean"))
+    tested = [name for on, name in COVARIATES.items() if on in along]
     best = f"errors are {value} times the stated size ({low} to {high})."
     if calibration == "calibrated":
-        return f"Calibrated within 2 %: {best}{EVERYWHERE if tested else ''}"
+        fifths = " and of the ".join(tested)
+        everywhere = f" In every fifth of the {fifths} that size is right within 5 %." if tested else ""
+        return f"Calibrated within 2 %: {best}{everywhere}"
     biased = bool(of_bias(found, settings))
     if calibration == "consistent with calibrated":
         if biased:
             return f"Consistent with calibrated in size: {best}"
         strata = sum(part.word != "too few" for part in found.places.strata) if found.places else 0
         places = {
-            "where standard deviations or predictions are small or large": tested,
+            f"where {' or '.join(tested)} are small or large": bool(tested),
             f"in any of {strata} strata": strata > 1,
-            "along the order of the samples": "order" in along,
+            "a drift along the order of the samples": "order" in along,
         }
-        nowhere = " or ".join(place for place, is_tested in places.items() if is_tested)
-        return f"Consistent with calibrated: no error found{', nor ' * bool(nowhere)}{nowhere}; {best}"
+        nowhere = "".join(f", nor {place}" for place, is_tested in places.items() if is_tested)
+        error = "no error found" if found.is_clean() else "no error found that matters"
+        return f"Consistent with calibrated: {error}{nowhere}; {best}"
     if calibration == "not enough data":
         no_error = "" if biased else "no error is found, but "
         return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
     if calibration == "biased":
-        return f"Biased: {of_bias(found, settings).replace('Predictions', 'predictions', 1)}"
+        word = "Slightly biased" if found.bias_grade == "slight" else "Biased"
+        return f"{word}: {of_bias(found, settings).replace('Predictions', 'predictions', 1)}"
     return f"Over all, errors are {value} times the stated size ({low} to {high})."
 
 
@@ -150,10 +153,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
     if pattern.quantity == "bias":
         text = f"In stratum '{part.name}' predictions are {_bias_of(part, unit)}"
     elif part.factor_low <= 1 <= part.factor_high:
-        factors = (part.factor, part.factor_low, part.factor_high)
-        value, low, high = format_factors(*factors)
-        size = f"its errors are {value} times the stated size ({low} to {high})"
-        text = f"Stratum '{part.name}' is unlike the others: {size}"
+        text = f"Stratum '{part.name}' is unlike the others: its {_size_of(part)}"
     else:
         times = _factor_of(part).replace("too small", "overconfident").replace("too large", "underconfident")
         text = f"Stratum '{part.name}' is {times}"
@@ -213,9 +213,15 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -
     if pattern.quantity == "bias":
         among = "" if pattern.on == "mean" else "where standard deviations are "
         return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part, unit)}"
-    if pattern.on == "mean":
-        which = f"where predictions are {which}, standard deviations"
-    return f"{which} are {_factor_of(part)}"
+    where = f"where {COVARIATES[pattern.on]} are {which}"
+    if part.factor_low <= 1 <= part.factor_high:
+        return f"{where}, {_size_of(part)}"
+    return f"{which if pattern.on == 'std' else f'{where}, standard deviations'} are {_factor_of(part)}"
+
+
+def _size_of(part: Part) -> str:
+    value, low, high = format_factors(part.factor, part.factor_low, part.factor_high)
+    return f"errors are {value} times the stated size ({low} to {high})"
 
 
 def _factor_of(part: Part) -> str:
@@ -228,7 +234,14 @@ def _factor_of(part: Part) -> str:
 
 def _bias_of(part: Part, unit: str) -> str:
     sign = 1 if part.bias > 0 else -1
-    low, high = sorted((max(sign * part.bias_low, 0.0), max(sign * part.bias_high, 0.0)))
-    size, value, *limits = (format_number(each, 2) for each in (abs(part.error), abs(part.bias), low, high))
+    low, high = sorted((sign * part.bias_low, sign * part.bias_high))
+    size, *limits = (format_number(each, 2) for each in (abs(part.error), low, high))
+    value = _stds(part.bias)
     side = "low" if part.bias > 0 else "high"
-    return f"{size}{unit} too {side}, {value} standard deviations ({' to '.join(limits)})"
+    return f"{size}{unit} too {side}, {value} ({' to '.join(limits)})"
+
+
+def _stds(number: float) -> str:
+    """Say how many standard deviations these are."""
+    text = format_number(abs(number), 2)
+    return f"{text} standard deviation{'s' * (text != '1')}"

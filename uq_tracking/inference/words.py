@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.doctor import Cure
     from uq_tracking.inference.events import Event, Tested
+    from uq_tracking.inference.findings import Findings, Share
     from uq_tracking.inference.regression import Few, Inside
     from uq_tracking.inference.samples import Dependence
     from uq_tracking.inference.verdict import Estimate, Verdict
@@ -101,14 +102,24 @@ def of_certain(errors: float) -> str:
     return f"Overconfident: it states certainty for every sample, but misclassifies {percent(errors)}."
 
 
-def of_interval(calibration: str, shape_p: float | None, inside: Inside) -> str:
+def of_interval(
+    calibration: str, shape_p: float | None, inside: Inside, worst: Share | None, found: Findings
+) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
     held = f"the {percent(inside.stated)} intervals contain {percent(inside.share)} of the true values"
-    if inside.misses:
-        return f"{inside.misses.capitalize()}: {held} ({percent(inside.low)} to {percent(inside.high)})."
     if calibration == "miscalibrated in shape":
-        return f"Miscalibrated in shape: {held}, but other quantiles are wrong (p {_p(shape_p)} for all together)."
-    return f"Consistent with calibrated: {held}." if calibration == "consistent with calibrated" else ""
+        which = "other quantiles are wrong"
+        if worst is not None:
+            side = "high" if worst.value > worst.level else "low"
+            which = f"the {percent(worst.level)} quantile is too {side}: {percent(worst.value)} lie below it"
+        return f"Miscalibrated in shape: {held}, but {which} (p {_p(shape_p)} for all quantiles together)."
+    word = calibration.capitalize() if calibration != UNTOLD else "Too few data to tell"
+    if inside.misses and inside.grade == "slight":
+        word = f"Slightly {calibration}"
+    median = found.below_median
+    if median is not None and not (inside.misses or median.low <= 0.5 <= median.high):
+        word += " in width"
+    return f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."
 
 
 def of_impossible(none: float, certain: float) -> str:
@@ -379,7 +390,7 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
             "region whose errors are alike."
         )
     reason = (
-        f"neighboring errors are alike; the series is worth about {worth} independent samples"
+        f"neighboring errors are alike; the series is worth about {worth} independent samples. Pass a longer one"
         if found.reach is None
         else f"errors of neighboring pixels are alike over {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"

@@ -259,6 +259,8 @@ def _spread(array: AnyArray, shape: tuple[int, ...], truth: str) -> AnyArray:
     return spread(array, shape)
 
 
+SERIES = "a series worth"
+"""Begins the label of all samples of a series that is too short."""
 MOST_BLOCKS, FEWEST_BLOCKS = 20, 8
 """Blocks of a series are few and long, so that little dependence crosses from one to the next. The t statistic of
 their means holds its level whatever the dependence within them (Ibragimov and Mueller 2010, Journal of Business and
@@ -344,7 +346,7 @@ class Series:
         worth = min(self._worth(times, loss) for loss in losses)
         if worth >= len(np.unique(self.blocks)):
             return self.blocks
-        return np.full(self.blocks.shape, f"a series worth {worth:.1f} independent samples")
+        return np.full(self.blocks.shape, f"{SERIES} {worth:.1f} independent samples")
 
     def _worth(self, times: AnyArray, loss: AnyArray) -> float:
         """Effective number of independent times behind the block means: times over the ratio F of mean squares."""
