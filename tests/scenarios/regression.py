@@ -202,6 +202,17 @@ def heavy_tails(rng):
     return calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
 
 
+@scenario("errors of a skewed law, right size", SHAPE, USEFUL, says=("cdf_isotonic removes this (pit_ks",))
+def skewed_errors(rng):
+    return calibrated(rng, 1000, lambda n: rng.exponential(size=n) - 1)
+
+
+@scenario("300 errors of a law so skewed that most samples lack its tail", (*SHAPE, *TAILS, *UNDER), USEFUL)
+def log_normal_errors(rng):
+    spread = np.sqrt((np.e - 1) * np.e)
+    return calibrated(rng, 300, lambda n: (np.exp(rng.normal(size=n)) - np.exp(0.5)) / spread)
+
+
 @scenario("heavy tails, 4 times too large", UNDER, USEFUL, slow=True)
 def heavy_tails_too_large(rng):
     y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
@@ -874,6 +885,12 @@ def draws(rng):
 def few_draws(rng):
     y, mu, s = calibrated(rng, 1000)
     return (uq.Predictions.from_samples(y, mu + s * rng.normal(size=(5, 1000))),)
+
+
+@scenario("20 draws, 1.5 times too far apart", UNDER)
+def wide_draws(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return (uq.Predictions.from_samples(y, mu + 1.5 * s * rng.normal(size=(20, 1000))),)
 
 
 @scenario("right quantiles of a skewed distribution", FINE)

@@ -24,6 +24,7 @@ from uq_tracking.inference.places import SIZE_LEVEL, find_places, grade_of_facto
 from uq_tracking.inputs.validation import log_size, root_mean_square, slope_of
 from uq_tracking.metrics.gaps import ERROR, Reduction
 from uq_tracking.recalibration.base import FittedOn
+from uq_tracking.recalibration.quantiles import CdfIsotonic
 from uq_tracking.recalibration.std import StdIsotonic, StdScaling
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import FloatArray, IntArray
@@ -397,6 +398,8 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
 
 FEWEST_CURED = 200
 """With fewer samples, halves tell little of a recalibration; of more than `MOST`, as many decide, evenly spread."""
+TWO_SAMPLES = 1.628
+"""1 % point of the largest gap between two samples, in roots of the sum of the inverses of their sizes."""
 GAIN = 0.5
 """ENCE after a cure: at most this share of what it was; it removes what is wrong, no mere fifth of it."""
 
@@ -421,8 +424,12 @@ def halves_of(n: int, group: IntArray | None) -> IntArray | None:
     return np.asarray(np.random.default_rng(0).permutation(int(unit.max()) + 1)[unit] % 2)
 
 
-def find_cure(rows: Mapping[str, Any], group: IntArray | None, settings: Settings) -> Cure | None:
+def find_cure(
+    rows: Mapping[str, Any], group: IntArray | None, settings: Settings, *, shape: bool = False
+) -> Cure | None:
     """Return the simplest recalibration after which neither size nor places of the standard deviations are wrong.
+
+    Of a wrong shape, a table of quantiles is looked at alone.
 
     Each half of the samples (or of the groups) gets the parameters that were fitted to the other.
 
@@ -440,6 +447,8 @@ def find_cure(rows: Mapping[str, Any], group: IntArray | None, settings: Setting
     side = halves_of(len(kept["std"]), unit)
     if side is None:
         return None
+    if shape:
+        return _cure_of_shape(kept, side, settings)
     before = _ence(kept, settings)
     for method in (StdScaling, StdIsotonic):
         made = kept["std"].copy()
@@ -454,6 +463,23 @@ def find_cure(rows: Mapping[str, Any], group: IntArray | None, settings: Setting
             after = _ence(cured, settings)
             return Cure(method.method, before, after) if after <= GAIN * before else None
     return None
+
+
+def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Settings) -> Cure | None:
+    """Return the table of quantiles if it halves the largest gap, in each half by what was fitted to the other."""
+    z, before, after = (rows["target"] - rows["mean"]) / rows["std"], 0.0, 0.0
+    for half in (side == 0, side == 1):
+        known = Statistics.exact(REGRESSION, {name: column[~half] for name, column in rows.items()})
+        made = CdfIsotonic.fit(known, settings, FittedOn(len(side), "exact"))
+        before += _largest_gap(special.ndtr(z[half])) / 2
+        after += _largest_gap(np.interp(z[half], made.z, made.levels)) / 2
+    removes = after <= TWO_SAMPLES * math.sqrt(4 / len(side))
+    return Cure(CdfIsotonic.method, before, after, "pit_ks", removes) if after <= GAIN * before else None
+
+
+def _largest_gap(pit: FloatArray) -> float:
+    """Return the largest distance of a distribution from uniform."""
+    return float(np.abs(np.sort(pit) - (np.arange(len(pit)) + 0.5) / len(pit)).max())
 
 
 def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None) -> bool:

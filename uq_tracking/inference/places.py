@@ -310,11 +310,13 @@ def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_S
     if not pattern.found or pattern.on == ("std" if pattern.quantity == "scale" else "mean"):
         return False
     place_of = {each.on: np.split(each.order.place, each.order.starts[1:]) for each in ordered}
-    mine = np.concatenate([place_of[pattern.on][part] for part in pattern.named or (0, -1)])
     for other in patterns:
         if other.found and other.quantity == pattern.quantity and other.on != pattern.on:
-            named = np.concatenate([place_of[other.on][part] for part in other.named or (0, -1)])
-            return bool(np.isin(mine, named).mean() > SAME)
+            named = np.zeros(len(ordered[0].error), dtype=bool)
+            for part in other.named or (0, -1):
+                named[place_of[other.on][part]] = True
+            mine = np.concatenate([place_of[pattern.on][part] for part in pattern.named or (0, -1)])
+            return bool(named[mine].mean() > SAME)
     return False
 
 

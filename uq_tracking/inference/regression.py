@@ -78,12 +78,14 @@ from uq_tracking.typed import override
 
 ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
-CURABLE = ("overconfident", "underconfident", "miscalibrated in places")
-"""Words for which a recalibration of standard deviations is looked for."""
+CURABLE = ("overconfident", "underconfident", "miscalibrated in places", "miscalibrated in shape")
+"""Words for which a recalibration is looked for."""
 CROSSED, EXCHANGED = 0.001, 0.9
 """Shares of rows whose quantiles cross, beyond which it is said, and no longer taken for noise."""
 SECANTS, CLOSE, FLATTEST = 12, 1e-4, 0.05
 """Most steps to the factor of a family, and where they end; least slope of the scores along it."""
+MANY = 100_000
+"""Of more samples, the mean of skewed errors is taken for normal."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
 DEEPEST = 8.2
@@ -115,7 +117,7 @@ class RegressionTests(Tests):
 
     @override
     def bias(self) -> Estimated:
-        return mean_bias(self.statistics, self.bias_level)
+        return mean_bias(self.statistics, self.bias_level, values=self._errors())
 
     @override
     def sparsification(self) -> Sparsification:
@@ -206,20 +208,18 @@ class RegressionTests(Tests):
         )
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
-        """Return what removes the error, where standard deviations are all that is wrong."""
+        """Return what removes the error, where standard deviations or the shape are all that is wrong."""
         samples, places = self.samples, found.places
-        if (
-            samples is None
-            or places is None
-            or calibration not in CURABLE
-            or self.settings.family != "gaussian"
-        ):
+        if samples is None or places is None or calibration not in CURABLE:
             return None
-        if found.bias_grade in ("slight", "off") or any(each.is_mistake for each in found.suspicions):
+        if self.settings.family != "gaussian" or any(each.is_mistake for each in found.suspicions):
             return None
         if any(each.quantity == "bias" or each.on not in ("std", "mean") for each in places.found()):
             return None
-        return find_cure(samples.rows, samples.units(self.dependence), self.settings)
+        shape = calibration == "miscalibrated in shape"
+        if samples.weight is not None if shape else found.bias_grade in ("slight", "off"):
+            return None
+        return find_cure(samples.rows, samples.units(self.dependence), self.settings, shape=shape)
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -253,9 +253,19 @@ class RegressionTests(Tests):
     def _bias_in_std(self) -> Estimated:
         """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
         if not is_distribution(self.statistics):
-            return mean_bias(self.statistics, self.bias_level, "z")
+            errors = self._errors()
+            std = None if self.samples is None else self.samples.std
+            z = errors / std if errors is not None and std is not None and np.all(std > 0) else None
+            return mean_bias(self.statistics, self.bias_level, "z", z)
         found, size = self.bias(), sharpness(self.statistics, self.settings)
         return Estimated(found.value / size, found.low / size, found.high / size, found.dominance)
+
+    def _errors(self) -> FloatArray | None:
+        """Return truth minus prediction of all samples, unless so many that the law of their mean is normal."""
+        samples, n = self.samples, self.statistics.counts["n"]
+        if samples is None or samples.weight is not None or not len(samples.std) == n <= MANY:
+            return None
+        return np.asarray(samples.target.astype(np.float64) - samples.mean)
 
     def _estimate(self, find: Callable[[], Estimated]) -> Estimate | None:
         try:
@@ -338,10 +348,12 @@ class RegressionTests(Tests):
     def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
         """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""
         statistics = self.statistics
-        if scale is None or is_distribution(self.statistics) or self.settings.family != "gaussian":
+        if scale is None or self.settings.family != "gaussian":
             return (), None, math.nan, None
         n = statistics.n_effective
         levels = [level for level in SHARES if n * (1 - level) >= FEWEST_OUTSIDE]
+        if is_distribution(statistics):
+            return self._shares_of_scores(levels), None, math.nan, None
         shares = tuple(Share(level, *self._inside(float(special.ndtri((1 + level) / 2)))) for level in levels)
         order = statistics.orders["z"]
         bulk = _bulk(order)
@@ -353,6 +365,19 @@ class RegressionTests(Tests):
         count, carried, total = groups.power_sums(statistics, "z", beyond).tolist()
         within = Share(ONE, *self._inside(scale.value))
         return shares, within, bulk, Tail(count / statistics.n, carried / total if total else 0.0)
+
+    def _shares_of_scores(self, levels: list[float]) -> tuple[Share, ...]:
+        """Return shares of F(y) inside central intervals, where each is known; it is even between its ends."""
+        if self.statistics.kind != "exact" or self.statistics.groups is not None:
+            return ()
+        rows, weight = groups.weighted_rows(self.statistics) or (self.statistics.rows(), None)
+        width = np.maximum(rows["pit_high"] - rows["pit_low"], POINT)
+        shares, n = [], self.statistics.n_effective
+        for level in levels:
+            ends = np.clip([rows["pit_low"], rows["pit_low"] + width], (1 - level) / 2, (1 + level) / 2)
+            share = float(np.average(np.clip((ends[1] - ends[0]) / width, 0, 1), weights=weight))
+            shares.append(Share(level, share, *share_limits(share * n, n, SHARE_LEVEL)))
+        return tuple(shares)
 
     def _inside(self, half: float) -> tuple[float, float, float]:
         """Return the share of absolute z up to a value, with its limits."""
@@ -663,8 +688,13 @@ def _grouped_square(statistics: Any) -> tuple[float, Influence]:
     return float(square.sum() / count.sum()), Influence.of_ratio(square, count, groups.freedom(statistics))
 
 
-def mean_bias(statistics: Any, level: float, of: str = "error") -> Estimated:
-    """Mean of prediction minus truth; with ``of="z"`` in standard deviations."""
+def mean_bias(
+    statistics: Any, level: float, of: str = "error", values: FloatArray | None = None
+) -> Estimated:
+    """Mean of prediction minus truth; with ``of="z"`` in standard deviations.
+
+    ``values`` are the errors of single samples, if they are known: the skewness of few matters.
+    """
     moments = statistics.moments[of]
     if groups.count(statistics) is not None:
         count, mean, _ = groups.moments(statistics, of)
@@ -673,6 +703,8 @@ def mean_bias(statistics: Any, level: float, of: str = "error") -> Estimated:
         rows, weight = known
         values = rows["error"] / rows["std"] if of == "z" else rows["error"]
         influence = Influence.of(weight * (moments.mean - values) / weight.sum())
+    elif values is not None:
+        influence = Influence.of((moments.mean - values) / len(values))
     else:
         n, share = groups.effective(statistics)
         spread = moments.m2 * share

@@ -73,7 +73,7 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
         half = next(share for share in found.shares if share.level == 0.5)
         return (
             f"{word}: stated standard deviations are about {value} times too large; the 50 % intervals contain "
-            f"{words.percent(half.value)}. Tails are heavy, so the factor is uncertain."
+            f"{words.percent(half.value)}. A few large errors decide the factor, so it is uncertain."
         )
     bulk, tail = f"{found.bulk:.2f}", found.tail
     if calibration == "overconfident in the tails" and tail is not None:
