@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 880, 99, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 881, 99, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -32,7 +32,7 @@ Raised by two functions: a unit is checked to be short, and one more that change
 Raised by one file: the backend of DVCLive is asked for its run, as the others are.
 Raised by five functions: what is said of samples that are alike, and how they are grouped, is shared with classes.
 Raised by three functions: tiles have a level of their own, and copies of rows are looked for.
-Raised by five functions: standard deviations next to 0 are looked for, and no factor where the shape is wrong.
+Raised by six functions: standard deviations next to 0 are looked for, and the skewness of few errors.
 """
 
 

@@ -190,7 +190,11 @@ class Findings:
         kind = self.kind_of_scale()
         places = () if self.places is None else self.places.found()
         of_places = kind in OF_TAILS and any(each.quantity == "scale" for each in places)
-        if kind is not None and not (of_places or self._is_of_shape(kind) or self.has_opposite_places()):
+        of_shape = False
+        if self.shape is not None and self.scale is not None and self.shape_grade == "off" and kind in WHOLE:
+            explained = PER_LOG * abs(math.log(max(self.scale.value, 1e-300)))
+            of_shape = 2 * explained < self.shape.gap  # no factor helps much
+        if kind is not None and not (of_places or of_shape or self.has_opposite_places()):
             return kind
         if places:
             return "miscalibrated in places"
@@ -205,12 +209,6 @@ class Findings:
         if not self.size_is_known and max(self.scale.high, 1 / max(self.scale.low, 1e-9)) > UNKNOWN:
             return "not enough data"
         return "consistent with calibrated"
-
-    def _is_of_shape(self, kind: Calibration) -> bool:
-        """Whether the size explains less than half of what is wrong with the shape, so that no factor helps much."""
-        if self.scale is None or self.shape is None or kind not in WHOLE or self.shape_grade != "off":
-            return False
-        return 2 * PER_LOG * abs(math.log(max(self.scale.value, 1e-300))) < self.shape.gap
 
     def is_fine(self) -> bool:
         """Whether everything is proven to matter little."""
