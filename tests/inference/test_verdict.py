@@ -12,7 +12,6 @@ from tests.inference.made import classes, forecasts, report
 from uq_tracking.inference import words
 from uq_tracking.inference.limits import Influence, share_limits
 from uq_tracking.inference.regression import inside_widest, mean_square_scores
-from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.regression import REGRESSION
 
@@ -447,7 +446,7 @@ def test_quantiles_of_counts_contain_more_with_their_ends_and_are_not_underconfi
     quantiles = stats.poisson.ppf(levels, rate[:, None])
     report = uq.evaluate(uq.Predictions.from_quantiles(rng.poisson(rate), quantiles, levels, groups=codes))
     assert report.scores["interval_coverage"] > 0.95
-    assert inside_widest(report.statistics, Settings(), 0.975).misses is None
+    assert inside_widest(report.statistics, 0.975).misses is None
 
 
 @pytest.mark.parametrize("kind", ["exact", "sketch"])
@@ -459,7 +458,7 @@ def test_shares_with_and_without_the_ends_are_those_counted(groups, kind):
     data = uq.Predictions.from_interval(
         truth, np.full((40, 20), -2), np.full((40, 20), 2), level=0.5, groups=codes, weights=weights
     )
-    found = inside_widest(uq.evaluate(data, statistics=kind).statistics, Settings(), 0.975)
+    found = inside_widest(uq.evaluate(data, statistics=kind).statistics, 0.975)
     within, between = (np.average(np.abs(truth) <= most, weights=weights) for most in (2, 1))
     assert_allclose(found.share, within, rtol=1e-12)
     assert found.least < between < found.low < within < found.high

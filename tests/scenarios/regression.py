@@ -927,13 +927,33 @@ def exchanged_columns(rng):
 
 @scenario(
     "quantiles at .25 and .75 too close to the median, the others right",
-    (*SHAPE, *OVER, *UNDER),
+    (*SHAPE, *UNDER),
     says=("quantile is too",),
 )
 def inner_quantiles(rng):
     (y, mu, s), levels = calibrated(rng, 1500), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
     scores = stats.norm.ppf(levels) * np.asarray([1, 0.6, 1, 0.6, 1])
     return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * scores, levels),)
+
+
+@scenario(
+    "right quantiles at .1, .5 and .95: no central interval", FINE, says=("the 85 % intervals contain",)
+)
+def asymmetric_quantiles(rng):
+    (y, mu, s), levels = calibrated(rng, 900), np.asarray([0.1, 0.5, 0.95])
+    return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * stats.norm.ppf(levels), levels),)
+
+
+@scenario(
+    "quantiles 0.5 std too low: intervals miss the truth, but on one side",
+    SHAPE,
+    bias=True,
+    says=("quantile is too low",),
+)
+def low_quantiles(rng):
+    (y, mu, s), levels = calibrated(rng, 1000), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    quantiles = mu[:, None] + s[:, None] * (stats.norm.ppf(levels) - 0.5)
+    return (uq.Predictions.from_quantiles(y, quantiles, levels),)
 
 
 @scenario("right 90 % intervals, 30 samples", (*FINE, *UNKNOWN))

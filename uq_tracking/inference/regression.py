@@ -66,7 +66,6 @@ from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.gaps import QUANTILE, Reduction
-from uq_tracking.metrics.other_forms import interval_coverage
 from uq_tracking.metrics.proper_scores import LEVELS
 from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification, spearman
 from uq_tracking.metrics.registry import Undefined
@@ -132,15 +131,15 @@ class RegressionTests(Tests):
             return replace(no_verdict(reason), suspicions=suspicions)
         self.caveats.extend([*self._of_units(), *self.of_data()])
         level = self.at(TEST_LEVEL)
-        found, inside = self.findings(suspicions), inside_widest(self.statistics, self.settings, level)
+        found, inside = self.findings(suspicions), inside_widest(self.statistics, level)
         shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
         grade = found.grade()
         if inside is not None:
             shape = found.shape
-            wrong = shape is not None and shape.p < 1 - level and shape.gap >= NEGLIGIBLE_SHAPE
             calibration, grade = inside.misses or inside.unproven, inside.grade
-            if shape is not None and wrong and not inside.misses:
+            missed = inside.stated - inside.share if inside.misses == "overconfident" else NEGLIGIBLE_SHAPE
+            if inside.misses != "underconfident" and shape and shape.p < 1 - level and shape.gap > missed:
                 calibration, grade = "miscalibrated in shape", shape.grade
             sentence = words.of_interval(calibration, shape_p, inside, self._worst_level(), found)
         else:
@@ -779,15 +778,15 @@ class Inside:
         return "consistent with calibrated" if self._factor(self.low) <= UNKNOWN else "not enough data"
 
 
-def inside_widest(statistics: Any, settings: Settings, level: float) -> Inside | None:
-    """The share inside the widest central interval of quantiles; None where predictions have none."""
-    try:
-        share = interval_coverage(statistics, settings)
-    except Undefined:
+def inside_widest(statistics: Any, level: float) -> Inside | None:
+    """The share between the lowest and the highest quantile; None where predictions have no two."""
+    levels = sorted(statistics.facts.get("levels") or ())
+    if len(levels) < 2:
         return None
-    levels = sorted(statistics.facts["levels"])
     within, between = _counts(statistics, levels)
+    total = statistics.n if statistics.groups is None else groups.total(statistics)
     least = _limits(statistics, between, level)[0]
+    share = float(within.sum() / total)
     return Inside(share, *_limits(statistics, within, level), least, levels[-1] - levels[0])
 
 
