@@ -443,6 +443,15 @@ def negligibly_biased(rng):
 
 
 @scenario(
+    "every prediction 0.4 too low: more stds where these are small", ("biased", *SHAPE), USEFUL, bias=True,
+    never=("in places", "removes"),
+)  # fmt: skip
+def constant_offset(rng):
+    y, mu, s = calibrated(rng, 2000)
+    return y + 0.4, mu, s
+
+
+@scenario(
     "0.05 std too low, 50,000 samples: slight",
     ("biased",),
     USEFUL,

@@ -6,7 +6,8 @@ mean squared standardized error, with limits of its own that hold for all fifths
 
 A bias that depends on the prediction also changes the size of errors along it. So a difference of scale is claimed
 only if it is also found in what remains of the errors after a straight line is fitted to them within each fifth of
-the predictions.
+the predictions. An offset that all errors share is more standard deviations where these are small; so a difference of
+bias must also be found without it.
 """
 
 from __future__ import annotations
@@ -222,6 +223,13 @@ class _Samples:
         slope = np.divide(mean(x * y), square, out=np.zeros(len(starts)), where=square > 0)
         return np.asarray(y - np.repeat(slope, sizes) * x)
 
+    def shifted(self) -> FloatArray:
+        """Return z without what all errors have in common, which is more stds where these are small."""
+        shift = np.average(self.error / self.std, weights=self.weight) / np.average(
+            1 / self.std, weights=self.weight
+        )
+        return np.asarray((self.error - shift) / self.std)
+
     def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
         ratio = quantity == "scale"
         units: dict[str, Any] = {"ratio": ratio, "weight": self.weight, "group": self.group}
@@ -275,27 +283,33 @@ def find_places(
         tested += [samples.tests("bias", z, in_parts=in_parts)]
     number = sum(1 if each.parts is None else 1 + len(each.parts.p) for each in tested)
     own = {samples.on: _parts(samples, 1 - level / number) for samples in ordered}
-    also: dict[Covariate, float] = {}
+    also: dict[tuple[Quantity, Covariate], float] = {}
     size = None
     one_sided = any(each.quantity == "bias" and each.least_p(number) < level for each in tested)
     one_sided = one_sided or abs(float(np.mean(error / std))) > ONE_SIDED
-    significant = {each.on for each in tested if each.quantity == "scale" and each.least_p(number) < level}
+    significant = {(each.quantity, each.on) for each in tested if each.least_p(number) < level}
+    for samples in ordered:
+        if ("bias", samples.on) in significant:
+            also["bias", samples.on] = samples.tests("bias", samples.shifted(), in_parts=in_parts).least_p(
+                number
+            )
+    significant = {each for each in significant if each[0] == "scale"}
     of_mean = next((each for each in ordered if each.on == "mean"), None)
     if of_mean is not None and (one_sided or significant):
         rest = np.empty(len(error))
         rest[of_mean.order.place] = of_mean.without_lines(of_mean.error)
-        of_z = of_mean.without_lines(of_mean.error / of_mean.std)
-        either = (np.square(rest[of_mean.order.place] / of_mean.std), np.square(of_z))
-        least = min(mean_limits(each, of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in either)
+        of_z = (of_mean.without_lines(z) for z in (of_mean.error / of_mean.std, of_mean.shifted()))
+        ways = (rest[of_mean.order.place] / of_mean.std, *of_z)
+        least = min(
+            mean_limits(np.square(each), of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in ways
+        )
         size = (_finite(math.sqrt(least[0])), _finite(math.sqrt(least[1])), _finite(math.sqrt(least[2])))
         for samples in ordered:
-            if samples.on in significant:
+            if ("scale", samples.on) in significant:
                 z = np.abs(rest[samples.order.place] / samples.std)
-                also[samples.on] = samples.tests("scale", z, in_parts=in_parts).least_p(number)
+                also["scale", samples.on] = samples.tests("scale", z, in_parts=in_parts).least_p(number)
     patterns = [
-        _pattern(
-            each, number, level, own[each.on], also.get(each.on, 0.0) if each.quantity == "scale" else 0.0
-        )
+        _pattern(each, number, level, own[each.on], also.get((each.quantity, each.on), 0.0))
         for each in tested
     ]
     patterns = [each for each in patterns if not _repeats(each, patterns, ordered)]
@@ -369,6 +383,8 @@ def find_strata(
         score = z if quantity == "bias" else np.abs(z)
         tests = contrast_parts(score, order.starts, ratio=quantity == "scale", **options)
         p = tests.p
+        if quantity == "bias" and number * p.min() < level:
+            p = np.maximum(p, contrast_parts(samples.shifted(), order.starts, ratio=False, **options).p)
         if quantity == "scale" and adjusted[0].min() < level:
             p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)
         adjusted[row] = np.where(
