@@ -160,7 +160,7 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
             continue
         other = np.exp(log_std)
         fits, fitted = root_mean_square(error / other), _nll(error, other)
-        if abs(math.log(fits)) > 0.1:
+        if not fits or abs(math.log(fits)) > 0.1:
             continue
         strict = (
             abs(own.value - 1) <= min(0.15, 3 * own.error)

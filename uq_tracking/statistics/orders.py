@@ -210,7 +210,7 @@ class Buckets(Order):
         places = np.clip(np.searchsorted(self.ends, positions, side="right") - 1, 0, len(self.count) - 1)
         sums, count = self.sums[name], self.count
         start, end, first, last = positions[:-1], positions[1:], places[:-1], places[1:]
-        head = sums[first] * (np.minimum(self.ends[first + 1], end) - start) / count[first]
+        head = sums[first] * (np.where(first < last, self.ends[first + 1], end) - start) / count[first]
         tail = np.where(first < last, sums[last] * (end - self.ends[last]) / count[last], 0.0)
         inside = np.add.reduceat(np.append(sums, 0.0), np.stack([first + 1, last], axis=1).ravel())[::2]
         return np.asarray(head + np.where(first + 1 < last, inside, 0.0) + tail)
