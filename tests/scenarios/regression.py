@@ -728,6 +728,21 @@ def stream_of_few_maps(rng):
     return (mu + s * field(rng, 3, 160, 3), mu, s), {"evaluate": partial(streamed, batch=1)}
 
 
+@scenario("batches of 10 calibrated draws", FINE, USEFUL, slow=True)
+def stream_of_draws(rng):
+    y, mu, s = calibrated(rng, 3000)
+    draws = mu + s * rng.normal(size=(10, 3000))
+
+    def evaluate(truth, samples):
+        stream = uq.Accumulator(metrics=("rmse",))
+        for start in range(0, 3000, 500):
+            part = slice(start, start + 500)
+            stream.update(uq.Predictions.from_samples(truth[part], samples[:, part]))
+        return stream.compute()
+
+    return (y, draws), {"evaluate": evaluate}
+
+
 # ---- unusual data ----
 
 

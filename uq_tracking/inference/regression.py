@@ -367,14 +367,14 @@ class RegressionTests(Tests):
 
     def _shares_of_scores(self, levels: list[float]) -> tuple[Share, ...]:
         """Return shares of F(y) inside central intervals, where each is known; it is even between its ends."""
-        if self.statistics.kind != "exact" or self.statistics.groups is not None:
+        if self.statistics.groups is not None:
             return ()
-        rows, weight = groups.weighted_rows(self.statistics) or (self.statistics.rows(), None)
-        width = np.maximum(rows["pit_high"] - rows["pit_low"], POINT)
+        low, high, count = _ends(self.statistics)
+        width = np.maximum(high - low, POINT)
         shares, n = [], self.statistics.n_effective
         for level in levels:
-            ends = np.clip([rows["pit_low"], rows["pit_low"] + width], (1 - level) / 2, (1 + level) / 2)
-            share = float(np.average(np.clip((ends[1] - ends[0]) / width, 0, 1), weights=weight))
+            ends = np.clip([low, low + width], (1 - level) / 2, (1 + level) / 2)
+            share = float(np.average(np.clip((ends[1] - ends[0]) / width, 0, 1), weights=count))
             shares.append(Share(level, share, *share_limits(share * n, n, SHARE_LEVEL)))
         return tuple(shares)
 
@@ -606,15 +606,29 @@ def _scores(statistics: Any) -> tuple[float, Influence] | None:
     return known or _scores_of_samples(statistics)
 
 
-def _scores_of_samples(statistics: Any) -> tuple[float, Influence] | None:
-    """Mean square of the Gaussian scores of F(y) and the contributions of samples; None of a sketch."""
-    if statistics.kind != "exact":
-        return None
-    rows, weight = groups.weighted_rows(statistics) or (statistics.rows(), None)
-    square = mean_square_scores(rows["pit_low"], rows["pit_high"])
-    mean = float(np.average(square, weights=weight))
+def _scores_of_samples(statistics: Any) -> tuple[float, Influence]:
+    """Mean square of the Gaussian scores of F(y) and the contributions of samples."""
+    low, high, count = _ends(statistics)
+    square = mean_square_scores(low, high)
+    mean = float(np.average(square, weights=count))
     n, share = groups.effective(statistics)
-    return mean, Influence.of((square - mean) / n, None if weight is None else weight * share)
+    return mean, Influence.of((square - mean) / n, None if count is None else count * share)
+
+
+def _ends(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return the ends between which F(y) of each sample, or bucket of a sketch, lies, and how many have them."""
+    if statistics.kind == "exact":
+        rows, count = groups.weighted_rows(statistics) or (statistics.rows(), None)
+        return rows["pit_low"], rows["pit_high"], count
+    found = []
+    for block in statistics.orders[LOW].blocks(("point", "rate", "rate_low")):
+        point, rate, low = (block.sums[name] for name in ("point", "rate", "rate_low"))
+        at, spread = special.ndtr((block.low + block.high) / 2), block.count - point
+        wide = spread > 0
+        low, width = low[wide] / rate[wide], spread[wide] / rate[wide]
+        found += [np.stack([at, at, point]), np.stack([low, low + width, spread[wide]])]
+    low, high, count = np.concatenate(found, axis=1)
+    return low[count > 0], high[count > 0], count[count > 0]
 
 
 def mean_square_scores(low: FloatArray, high: FloatArray) -> FloatArray:
