@@ -77,7 +77,8 @@ from uq_tracking.typed import override
 
 ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
-CURABLE = ("overconfident", "underconfident", "miscalibrated in places", "miscalibrated in shape")
+CURABLE_SHAPES = ("miscalibrated in shape", "overconfident, most in the tails")
+CURABLE = ("overconfident", "underconfident", "miscalibrated in places", *CURABLE_SHAPES)
 """Words for which a recalibration is looked for."""
 CROSSED, EXCHANGED = 0.001, 0.9
 """Shares of rows whose quantiles cross, beyond which it is said, and no longer taken for noise."""
@@ -215,7 +216,7 @@ class RegressionTests(Tests):
             return None
         if any(each.quantity == "bias" or each.on not in ("std", "mean") for each in places.found()):
             return None
-        shape = calibration == "miscalibrated in shape"
+        shape = calibration in CURABLE_SHAPES
         if samples.weight is not None if shape else found.bias_grade in ("slight", "off"):
             return None
         return find_cure(samples.rows, samples.units(self.dependence), self.settings, shape=shape)

@@ -80,12 +80,13 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
         return (
             f"Overconfident in the tails: {words.percent(tail.share)} of the errors exceed 3 standard deviations "
             f"(0.27 % would) and carry {words.percent(tail.carried)} of the squared errors; the bulk is {bulk} times "
-            "the stated size. Do not widen every standard deviation."
+            "the stated size. Look at those errors. Do not widen every standard deviation."
         )
     if calibration == "too wide for most, too narrow for a few":
         return (
             f"Too wide for most, too narrow for a few: 68 % of the errors lie within {bulk} stated standard "
-            f"deviations, but a few are so large that over all, errors are {value} times the stated size."
+            f"deviations, but a few are so large that over all, errors are {value} times the stated size. Look at those "
+            "few."
         )
     if calibration == "overconfident, most in the tails":
         return (
