@@ -85,8 +85,8 @@ def _of_scale(calibration: str, found: Findings, settings: Settings) -> str:
     if calibration == "too wide for most, too narrow for a few":
         return (
             f"Too wide for most, too narrow for a few: 68 % of the errors lie within {bulk} stated standard "
-            f"deviations, but a few are so large that over all, errors are {value} times the stated size. Look at those "
-            "few."
+            f"deviations, but a few are so large that over all, errors are {value} times the stated size. Look at "
+            "those few."
         )
     if calibration == "overconfident, most in the tails":
         return (
