@@ -323,6 +323,15 @@ def constant_prediction(rng):
     return s * rng.normal(size=800), np.zeros(800), s
 
 
+@scenario(
+    "constant std, 1.3 to 6 times too small, more where predictions are high", OVER, FLAT,
+    says=("Overconfident: stated", "where predictions are"), never=("removes this",),
+)  # fmt: skip
+def too_small_everywhere(rng):
+    mu = rng.gamma(4, 1, 2000)
+    return mu + (0.8 + 0.6 * mu) * rng.normal(size=2000), mu, np.full(2000, 0.9)
+
+
 def sites(rng: np.random.Generator, n: int = 6000) -> tuple[np.ndarray, ...]:
     """Errors in stds, stds, predictions, and the site of each sample, one of twelve."""
     return rng.normal(size=n), spread_stds(rng, n), 2 * rng.normal(size=n), rng.integers(0, 12, n)

@@ -188,9 +188,12 @@ class Findings:
     def kind(self) -> Calibration:
         """Return the word for what is wrong, the most general first."""
         kind = self.kind_of_scale()
-        places = () if self.places is None else self.places.found()
-        of_places = kind in OF_TAILS and any(each.quantity == "scale" for each in places)
-        of_shape = False
+        known = self.places or Places()
+        places = known.found()
+        along = [known.parts.get(each.on, ()) for each in places if each.quantity == "scale"]
+        of_places, of_shape = kind in OF_TAILS and bool(along), False
+        if of_places and all(part.factor_low > 1 for parts in along for part in parts) and all(along):
+            kind, of_places = "overconfident", False  # everywhere, though not by the same factor
         if self.shape is not None and self.scale is not None and self.shape_grade == "off" and kind in WHOLE:
             explained = PER_LOG * abs(math.log(max(self.scale.value, 1e-300)))
             of_shape = 2 * explained < self.shape.gap  # no factor helps much
