@@ -26,7 +26,7 @@ evaluation             818     880       5     6
 figures               2063    1480      14    12
 files                  639     380       4     3
 frameworks             964     360       7     4
-inference             4927    1650      18    11
+inference             4930    1650      18    11
 inputs                3881    2250      19    18
 metrics               2486    1400      13     9
 recalibration         1377     920       7     8
@@ -37,7 +37,7 @@ tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                619     420       5     5
 tracking              3157    1950      17    17
-total                33512   20540     185   164
+total                33515   20540     185   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
