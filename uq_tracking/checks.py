@@ -143,6 +143,13 @@ def plain_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def written(text: str, path: str | Path | None) -> str:
+    """Return a text, after writing it to a file if a path is given."""
+    if path is not None:
+        path_of(path).write_text(text, encoding="utf-8")
+    return text
+
+
 def read_json(source: str | Path, **hooks: Any) -> Any:
     """Return the values of a JSON text, or of the file at a path; FileFormatError if it is not JSON.
 

@@ -256,6 +256,16 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+def some_of(names: Iterable[object], most: int) -> str:
+    """Return the first of some names, and how many more there are.
+
+    >>> some_of(["a", "b", "c"], 2), some_of(["a"], 2)
+    ('a, b and 1 more', 'a')
+    """
+    texts = list(map(str, names))
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
 def shorten(text: str, letters: int) -> str:
     """Cut a text to at most this many characters, with an ellipsis for what is left out.
 

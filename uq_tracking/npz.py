@@ -130,6 +130,16 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
     return found.reshape(shape[::-1]).T if is_fortran else found.reshape(shape)
 
 
+def check_format(source: object, stated: object, version: int, known: str, newest: int) -> None:
+    """Raise FileFormatError unless a file is of the known format, and not newer than this package."""
+    if stated != known:
+        raise FileFormatError(f"{source} holds {stated!r}, not {known!r}")
+    if version > newest:
+        raise FileFormatError(
+            f"{source} has format version {version}, but this package reads up to {newest}; upgrade it"
+        )
+
+
 def prefixed(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """The arrays, with ``prefix/`` before their names."""
     return {f"{prefix}/{name}": values for name, values in arrays.items()}

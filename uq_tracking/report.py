@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_text, path_of, read_json
+from uq_tracking.checks import check_text, path_of, read_json, written
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.formatting import encodable
@@ -332,10 +332,7 @@ class Report:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the report as strict JSON; also write it to ``path`` if given."""
-        text = _lines(self.to_dict())
-        if path is not None:
-            path_of(path).write_text(text, encoding="utf-8")
-        return text
+        return written(_lines(self.to_dict()), path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> Report:

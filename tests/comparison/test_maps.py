@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.comparison import Comparison
 from uq_tracking.errors import SettingsError
-from uq_tracking.figures import compared_maps
+from uq_tracking.figures import compared
 
 QUICK = {"figures": False, "maps": False}
 
@@ -61,7 +61,7 @@ def test_errors_of_all_methods_share_one_scale(store):
     limits = case.scales["error"].low, case.scales["error"].high
     assert_allclose(limits, (0, np.percentile(errors, 99)), rtol=1e-12)
     for panel, error in zip(case.panels, errors, strict=True):
-        assert panel.error == compared_maps.map_png(error, limits, "error")
+        assert panel.error == compared.map_png(error, limits, "error")
 
 
 def test_segmentations_show_classes_errors_and_entropies(store):
@@ -203,7 +203,7 @@ class TestPictures:
     def test_large_maps_are_reduced_by_block_means(self):
         values = np.arange(700 * 650, dtype=float).reshape(700, 650)
         values[0, 0] = np.nan
-        found = compared_maps.reduced(values)
+        found = compared.reduced(values)
         assert found.shape == (234, 217)
         assert_allclose(found[1, 1], values[3:6, 3:6].mean(), rtol=1e-12)
         assert_allclose(found[0, 0], np.nanmean(values[:3, :3]), rtol=1e-12)
@@ -211,23 +211,21 @@ class TestPictures:
     def test_a_block_without_values_has_none(self):
         values = np.ones((640, 640))
         values[:2, :2] = np.nan
-        assert np.isnan(compared_maps.reduced(values)[0, 0])
-        assert compared_maps.reduced(values)[0, 1] == 1
+        assert np.isnan(compared.reduced(values)[0, 0])
+        assert compared.reduced(values)[0, 1] == 1
 
     def test_the_same_values_give_the_same_bytes(self):
         values = np.random.default_rng(0).random((10, 10))
-        assert compared_maps.map_png(values, (0, 1), "error") == compared_maps.map_png(
-            values.copy(), (0, 1), "error"
-        )
+        assert compared.map_png(values, (0, 1), "error") == compared.map_png(values.copy(), (0, 1), "error")
 
     @pytest.mark.parametrize("errors", [[np.zeros((2, 2))], [np.full((2, 2), np.nan)], [np.eye(40)[:1] * 0]])
     def test_maps_without_errors_have_limits(self, errors):
-        low, high = compared_maps.error_limits(errors)
+        low, high = compared.error_limits(errors)
         assert low == 0 < high
 
     def test_a_constant_target_has_limits(self):
-        assert compared_maps.value_limits(np.full((3, 3), 5.0)) == (4.95, 5.05)
+        assert compared.value_limits(np.full((3, 3), 5.0)) == (4.95, 5.05)
 
     def test_colors_end_at_those_of_the_map(self):
-        assert compared_maps.color_stops("error")[0] == "#000004"
-        assert len(compared_maps.color_stops("value")) == 9
+        assert compared.color_stops("error")[0] == "#000004"
+        assert len(compared.color_stops("value")) == 9

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.streams import device
-from uq_tracking.streams.state import to_bytes
 
 from .made import predictions
 
@@ -109,8 +108,8 @@ def test_samples_of_other_ranks_that_do_not_fit_cost_none_of_ones_own(monkeypatc
     ones.update(truth, mean, std, groups=np.arange(2000) // 100)
     others.update(truth[:500], mean[:500], std[:500])
     before = ones.compute()
-    sent = [to_bytes(each._packed()) for each in (others, ones)]
-    monkeypatch.setattr(device, "gather", lambda data, group: sent)
+    sent = [each._packed() for each in (others, ones)]
+    monkeypatch.setattr(device, "gather", lambda arrays, group: sent)
     with pytest.raises(IncompatibleStatisticsError):
         ones.all_reduce()
     assert ones.compute() == before

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from uq_tracking import plugins
-from uq_tracking.comparison.runs import ScoredRun, by_value
-from uq_tracking.formatting import format_levels
+from uq_tracking.comparison.runs import ScoredRun, by_value, data_of
+from uq_tracking.formatting import format_levels, some_of
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.report import same_targets, targets_of
+from uq_tracking.report import targets_of
 
 SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
 NAMED = 4
@@ -103,10 +103,8 @@ def _weights_or_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
         yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
         return
     known = [run for run in runs if targets_of(run.report) is not None]
-    groups: list[list[ScoredRun]] = []
-    for run in known:
-        group = next((group for group in groups if same_targets(group[0].report, run.report)), None)
-        groups.append([run]) if group is None else group.append(run)
+    data = data_of(known)
+    groups = list(by_value(known, lambda run: data[run.label]).values())
     if len(groups) > 1:
         moments = [targets_of(group[0].report) or {} for group in groups]
         shown = [", ".join(f"{name} {value:.6g}" for name, value in each.items()) for each in moments]
@@ -137,10 +135,4 @@ def _shown(value: Any) -> str:
 
 
 def _named(runs: Sequence[ScoredRun]) -> str:
-    return some_of([run.label for run in runs])
-
-
-def some_of(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    rest = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    return some_of((run.label for run in runs), NAMED)

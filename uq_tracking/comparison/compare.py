@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
-from uq_tracking.checks import check_callable, check_text, named_options, path_of, read_json, whole_number
+from uq_tracking.checks import check_callable, check_text, named_options, read_json, whole_number, written
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import (
     SKILLS,
@@ -153,7 +153,7 @@ class Comparison(Facts):
         SettingsError
             The runs have no such curve, or ``ax`` is given for the overview.
         """
-        from uq_tracking.figures.compared_curves import draw
+        from uq_tracking.figures.compared import draw
 
         check_text("curve", curve, "'reliability'")
         return draw(self.curves, self.looks, curve, ax)
@@ -208,10 +208,7 @@ class Comparison(Facts):
                 "verdicts": plain(self.verdicts),
             },
         }
-        text = json.dumps(values, allow_nan=False, indent=1)
-        if path is not None:
-            path_of(path).write_text(text, encoding="utf-8")
-        return text
+        return written(json.dumps(values, allow_nan=False, indent=1), path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> Comparison:
@@ -234,10 +231,7 @@ class Comparison(Facts):
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return one self-contained page that works offline; also write it to ``path`` if given."""
-        page = comparison_page(self, self.table, self.to_csv())
-        if path is not None:
-            path_of(path).write_text(page, encoding="utf-8")
-        return page
+        return written(comparison_page(self, self.table, self.to_csv()), path)
 
     def log(self, run: Any = None) -> None:
         """Store the page in a tracker, as the file ``uq_comparison.html`` at the root of a run.

@@ -138,7 +138,7 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
 
 
 def _seen(run: ScoredRun, case: Case) -> _Seen:
-    from uq_tracking.figures.compared_maps import image_png, reduced, reduced_classes
+    from uq_tracking.figures.compared import image_png, reduced, reduced_classes
 
     compared = plugins.named(plugins.maps(run.report.task)[COMPARED].compared or "")
     shown = compared(*case.arrays.values(), **task_of(run.report).map_options(run.report))
@@ -164,7 +164,7 @@ def _seen(run: ScoredRun, case: Case) -> _Seen:
 
 def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     """Draw the panels of all runs with the target of the first one on common scales."""
-    from uq_tracking.figures.compared_maps import (
+    from uq_tracking.figures.compared import (
         class_legend,
         class_png,
         color_stops,

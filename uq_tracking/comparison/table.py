@@ -9,11 +9,11 @@ from typing import Any
 
 from scipy import special
 
-from uq_tracking.comparison.comparability import some_of
+from uq_tracking.comparison.comparability import NAMED
 from uq_tracking.comparison.differences import MANY_RUNS, MOSTLY, SKILLS, Difference, found_mostly
 from uq_tracking.comparison.facts import Facts, family
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, mean_losses, values_of
-from uq_tracking.formatting import format_number
+from uq_tracking.formatting import format_number, some_of
 from uq_tracking.metrics.registry import FAMILIES, Metric
 from uq_tracking.tables import NO_VALUE, Cell, Column, Mark, Row, Table, metric_column
 from uq_tracking.tables.report import BEFORE
@@ -50,7 +50,7 @@ def skipped_by_reason(skipped: Sequence[SkippedRun]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for run in skipped:
         found.setdefault(run.reason, []).append(run.label)
-    return {reason: some_of(names) for reason, names in found.items()}
+    return {reason: some_of(names, NAMED) for reason, names in found.items()}
 
 
 def difference_table(facts: Facts) -> Table:

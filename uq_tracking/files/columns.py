@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
@@ -11,6 +11,7 @@ from shlex import quote
 from typing import Literal
 
 from uq_tracking.errors import SettingsError, closest
+from uq_tracking.formatting import some_of
 
 GUESSES: Mapping[str, tuple[str, ...]] = {
     "target": ("target", "y_true", "truth", "ground_truth", "gt", "label", "observed", "actual", "y"),
@@ -72,6 +73,7 @@ _PLACES = re.compile(
 """Names of columns that identify rows: numbers, dates and places are not a spread, and not proposed as one."""
 _ALIASES = {"group": "groups", "labels": "target"}
 
+MOST_LISTED = 40
 Chosen = dict[str, list[str]]
 
 
@@ -154,7 +156,7 @@ def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
     found = [candidate for candidate in names if role in SEVERAL and fnmatchcase(candidate, name)]
     if not found:
         raise SettingsError(
-            f"{path} has no column {name!r} for {role}{closest(name, names)}; it has {_listed(names)}"
+            f"{path} has no column {name!r} for {role}{closest(name, names)}; it has {some_of(names, MOST_LISTED)}"
         )
     if role in OF_CLASSES:  # prob_2 before prob_10
         found.sort(key=lambda one: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", one)])
@@ -206,8 +208,8 @@ def _by_level(path: Path, names: Sequence[str]) -> Chosen:
     levels = [level for _, level in found.values()]
     if len(owners) > 1 or len(set(levels)) < len(levels):
         raise SettingsError(
-            f"{path}: {_listed(found)} could be quantiles of {len(owners)} forecasts; say which, for example "
-            f"--columns 0.1=...,0.9=..., or quantiles={owners[0]}*"
+            f"{path}: {some_of(found, MOST_LISTED)} could be quantiles of {len(owners)} forecasts; say which, for "
+            f"example --columns 0.1=...,0.9=..., or quantiles={owners[0]}*"
         )
     return {"quantiles": list(found), "levels": [f"{level:g}" for level in levels]} if len(found) > 1 else {}
 
@@ -236,7 +238,9 @@ def _missing_columns(
 ) -> str:
     """Say what is missing and how to name it, using numeric columns without a role as the example."""
     start = f"{path}: no column looks like "
-    middle = f"; the file has columns {_listed(names)}; say which is which, for example --columns "
+    middle = (
+        f"; the file has columns {some_of(names, MOST_LISTED)}; say which is which, for example --columns "
+    )
     if are_classes:
         told = " or ".join("labels" if role == "target" else role for role in missing)
         return f"{start}{told}{middle}'labels=NAME,probs=prob_*'"
@@ -260,8 +264,3 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
         raise SettingsError("member_std belongs to samples; also name that column")
     if spread is not None and "mean" in chosen and WAYS[spread] == "refused":
         raise SettingsError(f"{spread[0]} determine the mean; omit mean from the columns")
-
-
-def _listed(names: Iterable[str], most: int = 40) -> str:
-    names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -25,7 +25,7 @@ from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influen
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import EventCells
 from uq_tracking.metrics.groups import size_freedom
-from uq_tracking.statistics.classes import ClassSums
+from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from uq_tracking.checks import check_flag, value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, closest
-from uq_tracking.inputs.axes import read_equal
 from uq_tracking.inputs.convert import Pieces, engine_of, read_floats
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import Density, MeanStd, Wording, evidential_stds
 from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.validation import read_equal
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack

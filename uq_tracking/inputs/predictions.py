@@ -20,7 +20,6 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.inputs.axes import lazy_axes
 from uq_tracking.inputs.constructors import Constructors
 from uq_tracking.inputs.convert import (
     AnyArray,
@@ -45,8 +44,8 @@ from uq_tracking.inputs.labels import (
     read_weights,
     spread,
 )
-from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.inputs.validation import check_shapes, lazy_axes
+from uq_tracking.npz import check_format, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.typed import DAMAGE
 
@@ -614,12 +613,7 @@ def _read_about(path: Path, arrays: dict[str, AnyArray]) -> dict[str, Any]:
         found, version = about["format"], int(about["version"])
     except DAMAGE as error:
         raise FileFormatError(f"{path}: the entry {ABOUT!r} is damaged: {error}") from error
-    if found != FORMAT:
-        raise FileFormatError(f"{path} holds {found!r}, not {FORMAT!r}")
-    if version > VERSION:
-        raise FileFormatError(
-            f"{path} has format version {version}, but this package reads up to {VERSION}; upgrade it"
-        )
+    check_format(path, found, version, FORMAT, VERSION)
     return dict(about)
 
 

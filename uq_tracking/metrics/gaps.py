@@ -32,7 +32,7 @@ from uq_tracking.metrics.other_forms import central_share
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classes import MOST_BINNED, ClassSums
+from uq_tracking.statistics.classification import MOST_BINNED, ClassSums
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
 from uq_tracking.statistics.regression import expected_below, is_distribution

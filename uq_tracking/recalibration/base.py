@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.checks import path_of, read_json, value_text
+from uq_tracking.checks import read_json, value_text, written
 from uq_tracking.errors import (
     FileFormatError,
     InputTypeError,
@@ -140,10 +140,7 @@ class Recalibration(ABC):
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return strict JSON; also write it to ``path`` if given."""
-        text = json.dumps(self.to_dict(), allow_nan=False, indent=1)
-        if path is not None:
-            path_of(path).write_text(text, encoding="utf-8")
-        return text
+        return written(json.dumps(self.to_dict(), allow_nan=False, indent=1), path)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.checks import as_names, listing, named_options
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.formatting import run_text
+from uq_tracking.formatting import run_text, some_of
 from uq_tracking.inference import Judgement, no_verdict
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inference.sentences import UNORDERED
@@ -90,7 +90,7 @@ def pool(
     if level is not None:
         check_level(level)
     keys = None if metrics is None else as_names("metrics", metrics)
-    changes = checked_changes("pool", settings, ChangedSettings)
+    changes = checked_changes(settings)
     parts, repeats = _distinct(list(_parts(sources, where, split)))
     if not parts:
         raise BackendError("there are no runs to pool")
@@ -269,10 +269,11 @@ _Held = Sequence[tuple[_Part, GroupTables]]
 def _groups(parts: Sequence[_Part]) -> tuple[GroupTables | None, list[str]]:
     """Return the groups of all parts, if all have them, and what was assumed of them."""
     held = [(part, tables) for part in parts if (tables := part.statistics.groups) is not None]
-    lacking = [part for part in parts if part.statistics.groups is None]
+    lacking = dict.fromkeys(str(part) for part in parts if part.statistics.groups is None)
     if held and lacking:
         return None, [
-            f"no intervals, as there are runs scored without groups ({_some(lacking)}); log all with groups="
+            f"no intervals, as there are runs scored without groups ({some_of(lacking, MOST_SHOWN)}); log all with "
+            "groups="
         ]
     if len(held) < 2:
         return next((tables for _, tables in held), None), []
@@ -315,10 +316,9 @@ def _shared(held: _Held) -> list[str]:
             labels |= dict.fromkeys(item for label in own.labels if (item := (type(label), label)) in known)
     if not labels:
         return []
-    shown = ", ".join(repr(label) for _, label in list(labels)[:MOST_SHOWN])
-    more = f" and {len(labels) - MOST_SHOWN} more" if len(labels) > MOST_SHOWN else ""
+    shown = some_of((repr(label) for _, label in labels), MOST_SHOWN)
     return [
-        f"runs of different targets share labels of groups ({shown}{more}), each of which is taken for one group; if "
+        f"runs of different targets share labels of groups ({shown}), each of which is taken for one group; if "
         "they are different images, log the runs again with labels that no two runs share"
     ]
 
@@ -327,16 +327,12 @@ def _apart(held: _Held) -> list[str]:
     """Return what was assumed of groups that were pooled to be stored, which lost their labels."""
     if len({tables.members for _, tables in held}) < 2:
         return []
-    pooled = [part for part, tables in held if len(tables) < tables.n_groups < part.report.counts["n"]]
+    pooled = dict.fromkeys(
+        str(part) for part, tables in held if len(tables) < tables.n_groups < part.report.counts["n"]
+    )
     if not pooled:
         return []
     return [
-        f"the groups of {_some(pooled)} were too many to be stored with their labels, and are taken for others than "
-        "those of the other runs"
+        f"the groups of {some_of(pooled, MOST_SHOWN)} were too many to be stored with their labels, and are taken "
+        "for others than those of the other runs"
     ]
-
-
-def _some(parts: Sequence[_Part]) -> str:
-    names = list(dict.fromkeys(map(str, parts)))
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return ", ".join(names[:MOST_SHOWN]) + more

@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, get_type_hints
+from typing import Any, Literal, TypedDict
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.checks import as_names, check_choice, check_flag, whole_number
-from uq_tracking.errors import SettingsError, UnknownOptionError
+from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import every_metric, find
 from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
@@ -39,11 +39,8 @@ class RescoreSettings(ChangedSettings, total=False):
     std_floor: float | None
 
 
-def checked_changes(verb: str, settings: Mapping[str, Any], known: type[Any]) -> dict[str, Any]:
-    """Return the settings that are given; UnknownOptionError or SettingsError if one is wrong."""
-    names = get_type_hints(known).keys()
-    if unknown := settings.keys() - names:
-        raise UnknownOptionError(verb, unknown, names)
+def checked_changes(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are given; SettingsError if one is wrong."""
     changes = {name: value for name, value in settings.items() if value is not None}
     Settings.from_dict(changes)
     return changes
@@ -117,7 +114,7 @@ class Request:
 
         Raises SettingsError if an option is out of range or contradicts another, or a metric is not installed.
         """
-        changes = checked_changes("rescore", settings, RescoreSettings)
+        changes = checked_changes(settings)
         floor = changes.get("std_floor", 0.0)
         require_number("std_floor", floor)
         if not 0 <= floor < float("inf"):

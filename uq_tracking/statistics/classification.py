@@ -1,22 +1,38 @@
-"""The statistics of a classification: samples by confidence, predictive entropy and Brier score."""
+"""The statistics of a classification: samples by confidence, predictive entropy and Brier score; sums by class.
+
+The sums of the probability of every class, in bins of it, are what classes are judged by, one by one. They are small
+for any number of samples, merge by adding, and are counted in one pass over the probabilities.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import BLOCK
+from uq_tracking.inputs.forms.form import PIECE, picked
+from uq_tracking.inputs.forms.probabilities import Probabilities, logarithms_of
+from uq_tracking.npz import Arrays
+from uq_tracking.parallel import BLOCK, keep_memory, map_threads, worker_count
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_columns
+from uq_tracking.statistics.groups import MOST_GROUPS, Label, plain_labels
 from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.sketch import CellCounts, Confusion, tallied
-from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from uq_tracking.inputs.predictions import Predictions
+    from uq_tracking.statistics.statistics import Statistics
 
 STORED = ("one_minus_confidence", "correct", "entropy", "brier")
 """The columns that exact statistics hold; those of the confusion matrix and the log score are only summed."""
@@ -185,3 +201,205 @@ def samples_by_class(
     if not isinstance(table, Confusion):
         raise TypeError(f"the confusion table is a {type(table).__name__}")
     return table.by_class()
+
+
+THOUSANDTHS = np.asarray([1, 3, 10, 30, 100, 200, 300, 400, 500, 600, 700, 800, 900, 970, 990, 997, 999])
+"""Edges of the bins, finer at both ends, with tenths between; a probability at an edge belongs to the bin above."""
+BINS = len(THOUSANDTHS) + 1
+BIN_OF = np.searchsorted(THOUSANDTHS, np.arange(1001), side="right")
+ON_EDGE = 1e-10
+"""A probability within this relative distance of an edge lies on it."""
+MOST_BINNED = 1024
+"""With more classes, each has a single bin."""
+LEAST_LOG = np.log(1e-7)
+"""A label of a lower probability counts as if it had this one."""
+STORED_NUMBERS = 1 << 19
+"""Sums by group and class are stored up to this many."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSums:
+    """Sums over samples, by class.
+
+    Attributes
+    ----------
+    bins : array, shape (4, C, bins)
+        Weight of the samples, sums of their probability p of the class and of p^2, and weight of those that are of
+        the class, in bins of p.
+    sharp : array, shape (2,)
+        Sums of the log probability of the label plus the entropy, which is 0 on average if calibrated, and of its
+        variance.
+    labels : tuple
+        Names of the groups; empty without groups.
+    of_groups : array, shape (groups, 2 + 2 C)
+        For each group its weight, the first of the sums ``sharp``, and for each class the sum of its probability and
+        the weight of its samples.
+    """
+
+    bins: FloatArray
+    sharp: FloatArray
+    labels: tuple[Label, ...]
+    of_groups: FloatArray
+
+    def __len__(self) -> int:
+        return int(self.bins.shape[1])
+
+    @property
+    def total(self) -> float:
+        """Weight of all samples."""
+        return float(self.bins[0, 0].sum())
+
+    @property
+    def stated(self) -> FloatArray:
+        """Mean probability of each class."""
+        return np.asarray(self.bins[1].sum(axis=1) / self.total)
+
+    @property
+    def observed(self) -> FloatArray:
+        """Share of the samples of each class."""
+        return np.asarray(self.bins[3].sum(axis=1) / self.total)
+
+    def joined(self, n_bins: int) -> FloatArray | None:
+        """Return the sums in bins of equal width, shape (4, C, n_bins); None if these are not kept."""
+        if self.bins.shape[2] == 1 or 10 % n_bins:
+            return None
+        first = np.searchsorted(THOUSANDTHS, np.arange(n_bins) * 1000 // n_bins, side="right")
+        return np.asarray(np.add.reduceat(self.bins, first, axis=2))
+
+    def __add__(self, other: ClassSums) -> ClassSums:
+        both = bool(self.labels) and bool(other.labels)
+        made = ClassSums(self.bins + other.bins, self.sharp + other.sharp, (), self.of_groups[:0])
+        if not both:
+            return made
+        if self.labels == other.labels:
+            return replace(made, labels=self.labels, of_groups=self.of_groups + other.of_groups)
+        labels, place = _pools((*self.labels, *other.labels))
+        of_groups = np.zeros((len(labels), self.of_groups.shape[1]))
+        np.add.at(of_groups, place, np.concatenate([self.of_groups, other.of_groups]))
+        return replace(made, labels=labels, of_groups=of_groups)
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays that ``from_arrays`` reads; without groups if they are too many to keep."""
+        arrays: Arrays = {"bins": self.bins, "sharp": self.sharp}
+        if self.labels and self.of_groups.size <= STORED_NUMBERS:
+            arrays |= {"labels": np.asarray(json.dumps(self.labels)), "of_groups": self.of_groups}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> ClassSums:
+        """Inverse of ``to_arrays``; KeyError or ValueError for anything else."""
+        bins, sharp = arrays["bins"], arrays["sharp"]
+        if bins.ndim != 3 or len(bins) != 4 or bins.shape[2] not in (1, BINS) or sharp.shape != (2,):
+            raise ValueError("the sums of classes have another shape")
+        width = 2 + 2 * bins.shape[1]
+        labels = tuple(json.loads(str(arrays["labels"]))) if "labels" in arrays else ()
+        of_groups = arrays.get("of_groups", np.zeros((0, width)))
+        if of_groups.shape != (len(labels), width):
+            raise ValueError("the sums of classes by group have another shape")
+        return cls(bins, sharp, labels, of_groups)
+
+
+def class_sums(data: Predictions) -> ClassSums | None:
+    """Count predictions; None if they hold no probabilities of classes, or only the top label counts."""
+    form = data.form
+    if not isinstance(form, Probabilities) or form.top_label_only:
+        return None
+    labels: tuple[Label, ...] = ()
+    codes = place = None
+    if data.groups is not None:
+        names, codes = data.label_codes("groups")
+        used = np.unique(data.select(codes))
+        labels, pools = _pools(plain_labels(names[used]))
+        place = np.zeros(len(names), dtype=np.int64)
+        place[used] = pools
+    keep_memory(8 * PIECE)
+    pieces = list(data.pieces())
+    workers = max(min(worker_count(), len(pieces)), 1)
+
+    def counted(share: int) -> ClassSums:
+        tally = _Tally(form.n_classes, labels)
+        for piece, keep in pieces[share::workers]:
+            ndim = data.truth.ndim
+            own = picked(data.truth, piece, keep, ndim).astype(np.int64)
+            weight = None if data.weights is None else picked(data.weights, piece, keep, ndim)
+            group = None if codes is None or place is None else place[picked(codes, piece, keep, ndim)]
+            tally.add(*form.known(own, piece, keep), weight, group)
+        return tally.sums()
+
+    return reduce(ClassSums.__add__, map_threads(counted, range(workers)))
+
+
+def _pools(labels: Sequence[Label]) -> tuple[tuple[Label, ...], IntArray]:
+    """Return distinct labels and the place of each among them; too many are pooled by their text."""
+    if len(set(labels)) > MOST_GROUPS:
+        labels = [crc32(repr(label).encode()) % MOST_GROUPS for label in labels]
+    known = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    return tuple(known), np.asarray([known[label] for label in labels], dtype=np.int64)
+
+
+class _Tally:
+    """Sums of blocks of samples."""
+
+    def __init__(self, classes: int, labels: tuple[Label, ...]) -> None:
+        self.classes, self.labels = classes, labels
+        self.width = BINS if classes <= MOST_BINNED else 1
+        self.bins = np.zeros((4, classes * self.width))
+        self.sharp = np.zeros(2)
+        self.of_groups = np.zeros((len(labels), 2 + 2 * classes))
+
+    def add(
+        self,
+        labels: IntArray,
+        probs: npt.NDArray[Any],
+        log_chosen: FloatArray,
+        weight: Any,
+        group: IntArray | None,
+    ) -> None:
+        """Count samples."""
+        if not len(labels):
+            return
+        n, classes, size = len(labels), self.classes, self.classes * self.width
+        w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+        probs = probs.astype(np.float64, copy=False)
+        heavy = probs if weight is None else probs * w[:, None]
+        logs = logarithms_of(probs)
+        terms = probs * logs
+        entropy = -np.einsum("ij->i", terms)
+        variance = np.einsum("ij,ij->i", terms, logs) - np.square(entropy)
+        surprise = w * (np.maximum(log_chosen, LEAST_LOG) + entropy)
+        self.sharp += [surprise.sum(), w @ variance]
+        if self.width == 1:
+            self.bins += [
+                np.full(size, w.sum()),
+                heavy.sum(axis=0),
+                np.einsum("ij,ij->j", heavy, probs),
+                np.bincount(labels, weight, size),
+            ]
+        else:
+            cell = BIN_OF.take((probs * (1000 + 1000 * ON_EDGE)).astype(np.int64), mode="clip")
+            cell += np.arange(classes) * self.width
+            flat = cell.reshape(-1)
+            self.bins += [
+                np.bincount(flat, None if weight is None else np.repeat(w, classes), size),
+                np.bincount(flat, heavy.reshape(-1), size),
+                np.bincount(flat, (heavy * probs).reshape(-1), size),
+                np.bincount(cell[np.arange(n), labels], weight, size),
+            ]
+        if group is None:
+            return
+        order = np.argsort(group, kind="stable")
+        first = run_starts(group[order])
+        events = np.bincount(group * classes + labels, weight, len(self.labels) * classes)
+        self.of_groups[:, 2 + classes :] += events.reshape(-1, classes)
+        self.of_groups[group[order][first], : 2 + classes] += np.concatenate(
+            [
+                np.add.reduceat(np.stack([w, surprise], axis=1)[order], first),
+                np.add.reduceat(heavy[order], first, axis=0),
+            ],
+            axis=1,
+        )
+
+    def sums(self) -> ClassSums:
+        """Return everything counted."""
+        bins = self.bins.reshape(4, self.classes, self.width)
+        return ClassSums(bins, self.sharp, self.labels, self.of_groups)

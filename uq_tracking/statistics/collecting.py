@@ -16,7 +16,7 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
-from uq_tracking.statistics.classes import class_sums
+from uq_tracking.statistics.classification import class_sums
 from uq_tracking.statistics.groups import GroupTables, GroupTally, Pooling, plain_labels
 from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Rows, joined_rows, row_count
 from uq_tracking.statistics.statistics import Builder, Statistics

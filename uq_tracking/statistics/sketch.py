@@ -339,16 +339,10 @@ def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
     return np.flatnonzero(present) + low, np.take(place, above, out=above, mode="clip")  # "raise" would copy
 
 
-def tallied(
-    cell: npt.NDArray[Any], size: int, weight: FloatArray | None = None
-) -> tuple[IntArray, npt.NDArray[Any]]:
+def tallied(cell: IntArray, size: int, weight: FloatArray | None = None) -> tuple[IntArray, npt.NDArray[Any]]:
     """The non-empty cells (of 0 ... size - 1), and how many samples or how much weight is in each."""
-    if size > 16 * len(cell) + 1024:  # the table would be nearly all zeros
-        used, place = np.unique(cell, return_inverse=True)
-        return used.astype(np.int64), np.bincount(place, weight, len(used))
-    table = np.bincount(cell, weight, size)
-    used = np.flatnonzero(table > 0)
-    return used, table[used]
+    used, place, count = compact(cell, size)
+    return used, count if weight is None else np.bincount(place, weight, len(used))
 
 
 def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:

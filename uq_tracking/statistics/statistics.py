@@ -14,7 +14,7 @@ import numpy.typing as npt
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory
-from uq_tracking.statistics.classes import ClassSums
+from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import (

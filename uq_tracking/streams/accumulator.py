@@ -39,13 +39,14 @@ from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, 
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
-from uq_tracking.streams.state import State, from_bytes, packed, settings_of, to_bytes
+from uq_tracking.streams.state import State, packed, settings_of
 from uq_tracking.tasks import Task, task_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 MAX_BITS = 14
+OTHER = "what another process sent"
 MAY_DIFFER = ("maps", "on_device", "classes")
 """Settings that accumulators may be merged across, because they do not affect any number."""
 
@@ -361,8 +362,8 @@ class Accumulator:
         if self._state is not None:
             self._opened(self._state.kind)  # refuses the samples of all processes
         union = type(self)._unpacked(self._packed(counted=False), "this process")
-        for data in gather(to_bytes(self._packed()), group):
-            union.merge(type(self)._from_bytes(data))
+        for arrays in gather(self._packed(), group):
+            union.merge(type(self)._unpacked(arrays, OTHER))
         if union._state is not None:
             union._state.is_union = True
         self._state = union._state  # only now, so that nothing is lost if the others' samples do not fit
@@ -406,12 +407,8 @@ class Accumulator:
             raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
         return made
 
-    @classmethod
-    def _from_bytes(cls, data: bytes) -> Self:
-        return cls._unpacked(from_bytes(data), "what another process sent")
-
     def __reduce__(self) -> tuple[Any, ...]:  # pickled in the compact form
-        return type(self)._from_bytes, (to_bytes(self._packed()),)
+        return type(self)._unpacked, (self._packed(), OTHER)
 
     def _counted(self) -> State:
         """Return what was counted, on the host; EmptyInputError before the first batch."""

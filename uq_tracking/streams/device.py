@@ -19,6 +19,7 @@ from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
 from uq_tracking.inputs.predictions import Case
 from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.npz import Arrays
 from uq_tracking.statistics.exact import Derived
 from uq_tracking.statistics.layout import Parts
 from uq_tracking.statistics.orders import Buckets
@@ -70,8 +71,8 @@ def tensor_mask(mask: Any, like: Any) -> Any:
     return found.to(like.device, non_blocking=True)
 
 
-def gather(data: bytes, group: Any = None) -> list[bytes]:
-    """Return the bytes of all processes, in rank order.
+def gather(arrays: Arrays, group: Any = None) -> list[Arrays]:
+    """Return the arrays of all processes, in rank order.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def gather(data: bytes, group: Any = None) -> list[bytes]:
             "and all_reduce only with several processes"
         )
     parts: list[Any] = [None] * distributed.get_world_size(group)
-    distributed.all_gather_object(parts, data, group=group)
+    distributed.all_gather_object(parts, arrays, group=group)
     return parts
 
 

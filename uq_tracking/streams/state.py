@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,10 +14,10 @@ from uq_tracking.inference.samples import EvenSamples
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.registry import select
-from uq_tracking.npz import Arrays, prefixed, under
+from uq_tracking.npz import Arrays, check_format, prefixed, under
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter
-from uq_tracking.statistics.classes import ClassSums, class_sums
+from uq_tracking.statistics.classification import ClassSums, class_sums
 from uq_tracking.statistics.collecting import RowCollector, SketchCollector
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
@@ -310,23 +309,5 @@ def settings_of(arrays: Arrays, source: str) -> tuple[str | None, dict[str, Any]
         settings = dict(about["settings"])
     except DAMAGE as error:
         raise FileFormatError(f"{source} was not written by Accumulator.save ({error!r})") from error
-    if found != FORMAT:
-        raise FileFormatError(f"{source} holds {found!r}, not {FORMAT!r}")
-    if version > VERSION:
-        raise FileFormatError(
-            f"{source} has format version {version}, but this package reads up to {VERSION}; upgrade it"
-        )
+    check_format(source, found, version, FORMAT, VERSION)
     return task, settings
-
-
-def to_bytes(arrays: Arrays) -> bytes:
-    """Arrays in the compact form for other processes."""
-    buffer = BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
-
-
-def from_bytes(data: bytes) -> Arrays:
-    """What ``to_bytes`` was given."""
-    with np.load(BytesIO(data), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from uq_tracking.checks import check_flag
-from uq_tracking.inputs.axes import check_members, members_first, without_members
 from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.joint import draw_vectors, spread_over_vectors
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
+from uq_tracking.inputs.validation import check_members, members_first, without_members
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:

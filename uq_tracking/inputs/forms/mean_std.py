@@ -12,10 +12,9 @@ import numpy as np
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
-from uq_tracking.inputs.axes import read_equal
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, Scored, picked, places
-from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint
+from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint, read_equal
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:

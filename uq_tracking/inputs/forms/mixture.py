@@ -14,10 +14,10 @@ from scipy import special
 
 from uq_tracking.checks import check_choice, check_flag, whole_number
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs.axes import check_members, members_first, without_members
 from uq_tracking.inputs.convert import FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers, Wording, of_distribution
+from uq_tracking.inputs.validation import check_members, members_first, without_members
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:

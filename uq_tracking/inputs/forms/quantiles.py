@@ -13,10 +13,10 @@ from scipy import special
 from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.formatting import format_levels
-from uq_tracking.inputs.axes import check_members, members_first, read_equal, without_members
 from uq_tracking.inputs.convert import FloatArray, Source, check_alignment
 from uq_tracking.inputs.forms.form import Columns, Scored, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
+from uq_tracking.inputs.validation import check_members, members_first, read_equal, without_members
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 import uq_tracking as uq
 from tests.figures.test_pictures import problems
 from uq_tracking.errors import SettingsError
-from uq_tracking.figures.compared_curves import MOST_NAMED
+from uq_tracking.figures.compared import MOST_NAMED
 from uq_tracking.formatting import COLORS
 
 
