@@ -23,7 +23,7 @@ comparison            1925    1430      10    10
 curves                 570     460       4     4
 demo                   537     430       4     6
 evaluation             818     880       5     6
-figures               2060    1480      13    12
+figures               2046    1480      13    12
 files                  640     380       4     3
 frameworks             964     360       7     4
 inference             4930    1650      18    11
@@ -37,7 +37,7 @@ tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                619     420       5     5
 tracking              3157    1950      17    17
-total                33466   20540     182   164
+total                33452   20540     182   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

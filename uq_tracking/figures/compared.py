@@ -16,22 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
 from uq_tracking.errors import SettingsError, closest
-from uq_tracking.figures import panels
+from uq_tracking.figures import panels, style
 from uq_tracking.figures.maps import class_colors, limits_of, shown_classes
-from uq_tracking.figures.style import (
-    NO_DATA,
-    NO_INPUT,
-    SMALL,
-    TEXT,
-    cut,
-    legend,
-    legend_below,
-    new_figure,
-    plain_texts,
-    points,
-    reference,
-    style_axes,
-)
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
@@ -67,10 +53,10 @@ def draw(
         names = [shown for shown in SHOWN if shown in curves][:4] or list(curves)[:4]
         wide = min(2, max(len(names), 1))
         high = max(-(-len(names) // wide), 1)
-        figure = new_figure((PANEL * wide, PANEL * high + 0.6), "constrained")
+        figure = style.new_figure((PANEL * wide, PANEL * high + 0.6), "constrained")
     elif name in curves:
         names, wide, high = [name], 1, 1
-        found = new_figure((6.2, 5.6), "constrained") if ax is None else ax.get_figure(root=True)
+        found = style.new_figure((6.2, 5.6), "constrained") if ax is None else ax.get_figure(root=True)
         if found is None:
             raise SettingsError("ax does not belong to a figure")
         figure = found
@@ -82,15 +68,15 @@ def draw(
     for place, shown in enumerate(names, start=1):
         overlay(curves[shown], places, ax or figure.add_subplot(high, wide, place))
     if ax is not None:
-        legend(ax)
+        style.legend(ax)
     elif names:
-        legend_below(figure, figure.axes[0])
-    return plain_texts(figure, ax)
+        style.legend_below(figure, figure.axes[0])
+    return style.plain_texts(figure, ax)
 
 
 def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
     """Overlay the curves of all runs, with one color per method."""
-    style_axes(ax, curves.x_label, curves.y_label)
+    style.style_axes(ax, curves.x_label, curves.y_label)
     names = dict(zip(place, shortened([one_line(method) for method in place], LETTERS), strict=True))
     seen: set[str] = set()
     for one in curves.lines:
@@ -102,24 +88,24 @@ def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
         seen.add(one.method)
         color, dash = COLORS[k % len(COLORS)], DASHES[(k // len(COLORS)) % len(DASHES)]
         look: dict[str, Any] = {"linestyle": "", "marker": "o"} if curves.labels else {"linestyle": dash}
-        points(ax, one.x, one.y, color=color, linewidth=1.8, label=label, **look)
+        style.points(ax, one.x, one.y, color=color, linewidth=1.8, label=label, **look)
         if one.low is not None and one.high is not None and len(place) <= 3:
             ax.fill_between(one.x, one.low, one.high, color=color, alpha=0.15, linewidth=0)
     if curves.labels:
         step = -(-len(curves.labels) // MOST_LABELS)  # every label, or every second, third ... of many
         places = list(range(0, len(curves.labels), step))
         room = PANEL * 60 / len(places)
-        ax.set_xticks(places, [cut(one_line(curves.labels[k]), SMALL - 1, room) for k in places])
+        ax.set_xticks(places, [style.cut(one_line(curves.labels[k]), style.SMALL - 1, room) for k in places])
     if curves.y_limits is not None:
         ax.set_ylim(*curves.y_limits)
     x, y = ax.get_xlim(), ax.get_ylim()  # of the runs, whatever a perfect model does
     if curves.diagonal:
         ends = (min(x[0], y[0]), max(x[1], y[1]))
-        reference(ax, ends, ends)
+        style.reference(ax, ends, ends)
     for level in curves.levels:
-        reference(ax, x, (level, level))
+        style.reference(ax, x, (level, level))
     ax.set(xlim=x, ylim=y)
-    ax.set_title(curves.title, fontsize=TEXT, fontweight="bold", color="black", loc="left", pad=8)
+    ax.set_title(curves.title, fontsize=style.TEXT, fontweight="bold", color="black", loc="left", pad=8)
 
 
 FloatArray = npt.NDArray[np.float64]
@@ -169,7 +155,7 @@ def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> byt
 
 def class_png(classes: IntArray) -> bytes:
     """Draw a map of classes as ``map_png`` draws one of values; negative classes are grey."""
-    table = np.vstack([class_colors(max(int(classes.max()), 0) + 1), to_rgb(NO_DATA)])
+    table = np.vstack([class_colors(max(int(classes.max()), 0) + 1), to_rgb(style.NO_DATA)])
     return _png(np.rint(255 * table[np.where(classes < 0, -1, classes)]).astype(np.uint8))
 
 
@@ -178,7 +164,7 @@ def image_png(image: npt.ArrayLike) -> bytes:
     values = panels.picture(panels.plain(image)).values
     colors = values if values.ndim == 3 else np.ma.stack([values] * 3, axis=-1)
     known = ~np.ma.getmaskarray(colors)
-    return _png(np.rint(255 * np.where(known, colors.data, to_rgb(NO_INPUT))).astype(np.uint8))
+    return _png(np.rint(255 * np.where(known, colors.data, to_rgb(style.NO_INPUT))).astype(np.uint8))
 
 
 def _png(pixels: npt.NDArray[np.uint8]) -> bytes:
@@ -193,7 +179,7 @@ def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[
     shown = sorted(shown_classes(*maps))
     colors = class_colors(max(shown, default=0) + 1)
     named = [(one_line(names[k]) if names else f"class {k}", to_hex(colors[k])) for k in shown]
-    return named + [("no label", NO_DATA.lower())] * any(bool((each < 0).any()) for each in maps)
+    return named + [("no label", style.NO_DATA.lower())] * any(bool((each < 0).any()) for each in maps)
 
 
 def color_stops(colors: str, count: int = 9) -> list[str]:
@@ -203,4 +189,4 @@ def color_stops(colors: str, count: int = 9) -> list[str]:
 
 
 def _colormap(colors: str) -> Colormap:
-    return colormaps[panels.COLORS[colors]].with_extremes(bad=NO_DATA)
+    return colormaps[panels.COLORS[colors]].with_extremes(bad=style.NO_DATA)
