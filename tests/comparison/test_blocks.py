@@ -608,3 +608,20 @@ def test_power():
         by_t.append(stats.ttest_rel(losses[1], losses[0]).pvalue < 0.05)
     assert np.mean(found) >= 0.9 * np.mean(by_t) - 0.03, (np.mean(found), np.mean(by_t))
     assert 0.6 < np.mean(by_t) < 0.95
+
+
+def test_answer_speaks_of_the_first_score_that_has_one_and_keeps_names_on_a_line():
+    rng = np.random.default_rng(0)
+    truth, error = rng.normal(size=(2, 500))
+    long = "ensemble of networks " * 9
+    reports = {
+        f"{long}one\nline": uq.evaluate(truth, truth + error, np.ones(500)),
+        f"{long}two": uq.evaluate(truth, truth + 2 * error, np.ones(500)),
+    }
+    sentence, _ = uq.compare(reports, metrics=["medae", "mae"]).answer
+    assert sentence.startswith("ensemble of networks ensembl")
+    assert "one line is better than ensemble of networks" in sentence
+    assert " mae (" in sentence
+    assert len(sentence) < 250
+    known = uq.compare(reports, metrics=["r2", "medae"]).answer
+    assert known == ("No differences by r2 and medae, no function of mean losses: they need groups=.",)

@@ -37,7 +37,7 @@ tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                619     420       5     5
 tracking              3157    1950      17    17
-total                33452   20540     182   164
+total                33451   20540     182   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -43,7 +43,7 @@ from uq_tracking.comparison.runs import (
 )
 from uq_tracking.comparison.table import difference_table, disagreement, score_table, without_value
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
-from uq_tracking.formatting import encodable, shorten
+from uq_tracking.formatting import encodable, listed, one_line, shorten
 from uq_tracking.runs.read import LoggedRun
 from uq_tracking.settings import check_level, check_seed
 from uq_tracking.streams.map_samples import checked_maps
@@ -396,12 +396,17 @@ def compare(
         skipped=tuple(skipped),
         sources=tuple(_named(source) for source in sources),
     )
-    in_unit = [metric for metric in found.shown() if metric.family == "scoring" and metric.unit == "target"]
-    judge = next((metric for metric in in_unit if metric.direction is not None), found.sorted_by)
-    said = [sentence for part in parts for sentence in answer(part, judge, found.unit)]
+    shown = [metric for metric in found.shown() if metric.direction is not None]
+    in_unit = [metric for metric in shown if metric.family == "scoring" and metric.unit == "target"]
+    judges = dict.fromkeys(metric for metric in (*in_unit, found.sorted_by, *shown) if metric is not None)
+    answers = ([each for part in parts for each in answer(part, judge, found.unit)] for judge in judges)
+    said = next(filter(None, answers), [])
+    if not said and blocks and shown:
+        keys = listed([metric.key for metric in shown])
+        said = [f"No differences by {keys}, no function of mean losses: they need groups=."]
     apart = (sentence for part in parts for sentence in other_targets(part))
     skills = skill_sentences(baseline, found.differences)
-    return replace(found, answer=(*dict.fromkeys(said), *skills, *apart, *refused))
+    return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *skills, *apart, *refused]))))
 
 
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:

@@ -34,7 +34,7 @@ from scipy import special
 
 from uq_tracking.comparison.runs import ScoredRun, by_method, is_alike, losses_of, mean_losses
 from uq_tracking.errors import UQTrackingError
-from uq_tracking.formatting import format_interval, format_number, format_percent, listed
+from uq_tracking.formatting import format_interval, format_number, format_percent, listed, one_line, shortened
 from uq_tracking.inference.intervals import LeftOut, leave_out
 from uq_tracking.inference.limits import FEWEST_GROUPS, Range
 from uq_tracking.inference.paired import (
@@ -295,40 +295,34 @@ def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
     return "better" if interval[1] < moved else "worse" if interval[0] > moved else "indistinguishable"
 
 
-SAID = 3
-"""Groups of methods that a sentence names."""
+SAID, LONGEST_NAME = 3, 60
+"""Groups of methods that a sentence names, and letters of a name."""
 ORDER = "Samples are taken in the order they were logged; if they were shuffled, dependence between them is not seen."
 
 
-def answer(pairs: Pairs, metric: Metric | None, unit: str | None) -> Iterator[str]:
+def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
     """Yield which methods are better by more than chance, and by how much, which cannot be told apart, and why."""
-    losses = {} if metric is None else mean_losses(pairs.groups, metric)
-    left = sorted(losses, key=losses.__getitem__)
-    if metric is None or len(left) < 2:
-        return
-    of_best = {found.method: found for found in pairs.ties(metric)}
+    losses = mean_losses(pairs.groups, metric)
+    order = sorted(losses, key=losses.__getitem__)
+    names = dict(zip(order, shortened([one_line(name) for name in order], LONGEST_NAME), strict=True))
     apart: list[str] = []
     alike: list[str] = []
     used: set[How] = set()
-    while left and len(apart) + len(alike) < SAID:
-        first, *others = left
-        found = of_best or {
-            name: known
-            for name in others
-            if (known := pairs.difference(name, first, metric, len(losses))) is not None
-        }
-        of_best = {}
-        used |= {item.how for item in found.values()}
-        verdicts = {name: found[name].verdict if name in found else "unknown" for name in others}
-        tied = [name for name in others if verdicts[name] == "indistinguishable"]
-        left = [name for name in others if verdicts[name] == "worse"]
-        if left:
-            gap = found[left[0]]
-            apart.append(
-                f"{first} is better than {left[0]} by {_amount(gap, metric, unit)}, more than chance"
-            )
+    differences = pairs.ties(metric)
+    while differences and len(apart) + len(alike) < SAID:
+        first, found = differences[0].reference, {each.method: each for each in differences}
+        used |= {each.how for each in differences}
+        judged = [name for name in order if name in found]
+        tied = [name for name in judged if found[name].verdict == "indistinguishable"]
+        worse = [name for name in judged if found[name].verdict == "worse"]
+        if worse:
+            gap = f"{_amount(found[worse[0]], metric, unit)}, more than chance"
+            apart.append(f"{names[first]} is better than {names[worse[0]]} by {gap}")
         if tied:
-            alike.append(f"{listed([first, *tied])} cannot be told apart" + f" by {metric.key}" * (not apart))
+            of = f" by {metric.key}" * (not apart)
+            alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}")
+        others = (pairs.difference(name, worse[0], metric, len(losses)) for name in worse[1:])
+        differences = [each for each in others if each is not None]
     if not apart and not alike:
         return
     yield "; ".join([*apart, *alike]) + "."
