@@ -65,6 +65,8 @@ class UnknownOptionError(SettingsError, TypeError):
         names, choices = sorted(unknown), sorted(known)
         close = get_close_matches(names[0], choices, n=1, cutoff=0.6)
         hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(choices)}"
+        if "task" in names:
+            cure = "the task follows from what is passed, for example uq.evaluate(labels, probs=probs)"
         super().__init__(f"{function} has no option {', '.join(names)}; {cure or hint}")
 
 

@@ -17,7 +17,7 @@ ROOT = Path(uq_tracking.__file__).parent
 
 BUDGET = """
 folder          code lines     aim   files   aim
-top                   1718    1180      15    12
+top                   1720    1180      15    12
 cli                    690     450       6     5
 comparison            1925    1430      10    10
 curves                 570     460       4     4
@@ -37,7 +37,7 @@ tables                 719     430       4     4
 tasks                  405     360       4     2
 testing                619     420       5     5
 tracking              3157    1950      17    17
-total                33451   20540     182   164
+total                33456   20540     182   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

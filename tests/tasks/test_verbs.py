@@ -303,6 +303,8 @@ def test_wrong_options_are_named_with_the_closest_one(case):
         case.log(*case.arrays, n_bin=5)
     with pytest.raises(UnknownOptionError, match=r"has no option meth; did you mean method\?"):
         case.log(*case.arrays, meth="bagging")
+    with pytest.raises(UnknownOptionError, match=r"no option task; the task follows from what is passed"):
+        case.log(*case.arrays, task="classification")
     with pytest.raises(UnknownOptionError, match=r"no option levle; did you mean level\?"):
         case.log(_counted(case), levle=0.9)
     with pytest.raises(TypeError):

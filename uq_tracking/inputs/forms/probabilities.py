@@ -274,6 +274,8 @@ class Probabilities(Form):
         cure = f"pass ignore_label={value} if that means 'no label here', or mask="
         if value == self.n_classes and labels.min() == 1:
             cure = f"subtract 1 if classes start at 1; {cure}"
+        elif value == -1 and np.all(np.abs(labels) == 1):
+            cure = f"pass (labels + 1) // 2 if classes are -1 and 1; {cure}"
         elif self.binary:
             cure = (
                 "probs of the labels' shape are read as the probability of class 1 of the two classes 0 and 1; "
@@ -318,8 +320,9 @@ class Probabilities(Form):
                 parts.append(f"probs of {samples} do not sum to 1 ({where}: {worst:.6g})")
         if "negative" in hits or OFF in hits:
             cures.append("pass logits=True if these are logits")
-        if OFF in hits and not self.binary:
-            cures.append("divide by their sum if they were rounded, or are weights")
+        if OFF in hits:
+            sums_off = "divide by their sum if they were rounded, or are weights"
+            cures.append("divide by 100 if these are percentages" if self.binary else sums_off)
         cures.append("exclude such samples with mask= or on_invalid='drop'")
         return "; ".join([*parts, *cures])
 
@@ -731,10 +734,10 @@ def _shape_message(truth: Source, given: Source, members_axis: int | None) -> st
     if members is None and len(other) == len(shape) + 2:
         return f"{message}; if an axis holds the members of an ensemble, pass members_axis="
     spare = [axis for axis, length in enumerate(shape) if length == 1]
-    for dropped, axis in product(spare, rest):
-        if tuple(other[each] for each in rest if each != axis) == shape[:dropped] + shape[dropped + 1 :]:
+    for dropped, classes in product(spare, [*rest, None]):
+        if tuple(other[each] for each in rest if each != classes) == shape[:dropped] + shape[dropped + 1 :]:
             cure = _without("labels", len(shape), dropped)
-            told = "" if axis == len(other) - 1 else f" and pass class_axis={axis}"
+            told = "" if classes in (None, len(other) - 1) else f" and pass class_axis={classes}"
             return f"{message}; drop axis {dropped} of labels: {cure}{told}"
     return message
 
