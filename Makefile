@@ -18,7 +18,7 @@ help:
 	@echo "make test    install, run the tests"
 	@echo "make test-papers    test the reproduction of the papers, a distribution of its own in examples/"
 	@echo "make test-engines    test Spark and Ray, and trackers that are too heavy for make test; needs Java 17"
-	@echo "make test-frameworks    test the recipes of docs/frameworks.md: Hugging Face, Keras, Optuna, Hydra ..."
+	@echo "make test-frameworks    test the recipes of docs/recipes.md: Hugging Face, Keras, Optuna, Hydra ..."
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make simulate    count how often verdicts, floors and intervals are wrong, and write the tables of docs/evidence.md;"

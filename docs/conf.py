@@ -33,18 +33,21 @@ INDEX = {
     "classification": "classification, LLM, confidence, softmax, logits, ECE, expected calibration error, Brier score",
     "recalibration": "recalibration, conformal, conformal prediction, temperature, temperature scaling",
     "distributions": "weights, sample weights, mixture, density, missing values, NaN, mask, multiple outputs",
-    "intervals": "drift, verdict, confidence interval, noise floor, p-value, overconfident, underconfident, good ECE, too small",
+    "intervals": "effective number of samples, independent samples, drift, verdict, confidence interval, noise floor, "
+    "p-value, overconfident, underconfident, good ECE, too small",
     "comparison": "compare, compare models, significant, CI, fail CI, fail-if, gate, baseline, significance",
-    "rescoring": "rescore, alpha, old runs, pooling",
+    "rescoring": "predictions.npz, stored predictions, pandas, rescore, alpha, old runs, pooling",
     "scale": "Spark, dask, Ray, GPU, streaming, distributed",
-    "frameworks": "Lightning, Hugging Face, Keras, scikit-learn, torchmetrics, Optuna, Hydra, MAPIE",
-    "choose-a-metric": "metric, which metric, outliers, own metric",
+    "recipes": "recipe, script, XGBoost, LightGBM, NGBoost, GPyTorch, BoTorch, accelerate, Hydra, Optuna, PostgreSQL",
+    "write-a-backend": "own backend, custom backend, own tracker",
+    "frameworks": "Lightning, Hugging Face, Keras, scikit-learn, torchmetrics",
+    "choose-a-metric": "custom metric, out-of-distribution, OOD, prediction sets, survival, metric, which metric, outliers, own metric",
     "conventions": "scikit-learn ECE, netcal, torchmetrics ECE, uncertainty-toolbox, conformance, audit",
     "wandb": "wandb, Weights & Biases, sweep",
     "start": "standard deviation, notebook, install",
     "trackers": "TensorBoard, DVCLive, folder, address",
-    "reliability": "deadline, spool, sync, offline, server down, timeout",
-    "curves": "strata, subgroups, stability, sample size, test set size",
+    "reliability": "outage, tracker down, lost, deadline, spool, sync, offline, server down, timeout",
+    "curves": "own figure, custom figure, own curve, strata, subgroups, stability, sample size, test set size",
 }
 """What a reader would search for, and the page that answers: index entries rank above all other text."""
 

@@ -56,12 +56,13 @@ def scores_of(judge, outputs, labels):
         (PAIR, (LABELS > 0), {}, {"probs": PAIR}),
         (LOGITS[:, :2], LABELS % 2, {"logits": True}, {"probs": LOGITS[:, :2], "logits": True}),
         (PAIR, LABELS % 2, {"classes": ["low", "high"]}, {"probs": PAIR}),
-        (PROBS[:, :1], LABELS % 2, {"task": "classification"}, {"probs": PROBS[:, 0]}),
-        (PROBS[:, :1], LABELS[:, None] % 2, {"task": "classification"}, {"probs": PROBS[:, 0]}),
+        (PROBS[:, :1], LABELS % 2, {}, {"probs": PROBS[:, 0]}),
+        (PROBS[:, :1], LABELS[:, None] % 2.0, {}, {"probs": PROBS[:, 0]}),
+        (PROBS[:, 0], LABELS > 0, {}, {"probs": PROBS[:, 0]}),
     ],
 )
 def test_class_probabilities_are_recognized(outputs, labels, options, wanted):
-    labels_of_samples = labels.reshape(len(labels))
+    labels_of_samples = labels.reshape(len(labels)).astype(int)
     expected = uq.evaluate(labels_of_samples, **wanted, statistics="sketch").scores
     assert scores_of(Judge(**options), outputs, labels) == pytest.approx(dict(expected), nan_ok=True)
 
@@ -96,6 +97,8 @@ def test_whole_numbers_with_a_mean_and_a_std_are_counts_if_an_option_says_so():
 
 @pytest.mark.parametrize("outputs", [PROBS[:, :1], PROBS[:, 0], {"mean": MEAN}, PROBS])
 def test_what_is_neither_names_both_roads(outputs):
+    with pytest.raises(InputTypeError, match=BOTH_ROADS):
+        scores_of(Judge(), LOGITS[:, :1], LABELS % 2)
     with pytest.raises(
         InputTypeError, match=f"not a mean and a std as two outputs or columns; pass {BOTH_ROADS}"
     ):
@@ -186,11 +189,27 @@ def test_a_classifier_of_transformers_returns_logits():
     )
     head = type("BertForTokenClassification", (heads,), {"__module__": "transformers.models.bert"})()
     judge = HuggingFaceJudge(classes=["neg", "pos"])
-    judge.on_prediction_step(None, None, None, model=head)
+    judge.on_prediction_step(None, SimpleNamespace(global_step=1), None, model=head)
     expected = uq.evaluate(LABELS % 2, probs=LOGITS[:, :2], logits=True, statistics="sketch").scores
     assert scores_of(judge, LOGITS[:, :2], LABELS % 2) == pytest.approx(dict(expected), nan_ok=True)
     other = HuggingFaceJudge()
     head.config = SimpleNamespace(num_labels=2, problem_type="regression")
-    other.on_prediction_step(None, None, None, model=head)
+    other.on_prediction_step(None, SimpleNamespace(global_step=1), None, model=head)
     with pytest.raises(SettingsError, match=BOTH_ROADS):
         scores_of(other, LOGITS[:, :2], LABELS % 2)
+
+
+def test_an_evaluation_before_training_stops_what_cannot_be_scored():
+    judge = HuggingFaceJudge()
+    judge._is_training = True
+    evaluated = SimpleNamespace(predictions=(MEAN, -STD), label_ids=TRUTH)
+    judge.on_prediction_step(None, SimpleNamespace(global_step=0), None)
+    with pytest.raises(
+        InvalidValueError, match="no prediction of an evaluation could be scored in the sanity check"
+    ):
+        judge.compute_metrics(evaluated)
+    judge = HuggingFaceJudge()
+    judge._is_training = True
+    judge.on_prediction_step(None, SimpleNamespace(global_step=1), None)
+    with pytest.warns(TrackingWarning, match="an evaluation is not logged"):
+        assert judge.compute_metrics(evaluated) == {}

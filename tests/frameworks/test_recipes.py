@@ -1,4 +1,4 @@
-"""Every whole script of docs/frameworks.md runs as written with the real library, and its tracker has the report."""
+"""Every whole script of docs/recipes.md runs as written with the real library, and its tracker has the report."""
 
 from __future__ import annotations
 
@@ -15,20 +15,28 @@ import uq_tracking as uq
 from uq_tracking.errors import InputTypeError
 from uq_tracking.tracking.resolve import open_store
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.filterwarnings("default")]
+pytestmark = pytest.mark.filterwarnings("default")
 
-PAGE = Path(__file__).parents[2] / "docs/frameworks.md"
+PAGE = Path(__file__).parents[2] / "docs/recipes.md"
 RECIPES = dict(
     re.findall(r"^### (.+?)\n.*?^```py\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
 )
 LONGEST = 15
 HEADLINE = {"uq/crps", "uq/nll"}
+QUANTILES = {"uq/crps", "uq/coverage_90"}
 CLASSES = {"uq/val/ece", "uq/val/accuracy", "uq_curve/val/reliability"}
 MLFLOW = {
     "Hugging Face Trainer": [{"uq/val/crps", "eval_crps", "uq_curve/val/reliability"}],
     "Hugging Face classifier": [CLASSES | {"eval_ece"}],
     "Keras": [{"uq/val/crps", "uq_curve/val/reliability"}],
     "Keras classifier": [CLASSES],
+    "Lightning on two processes": [{"uq/test/crps", "uq_curve/test/reliability"}],
+    "XGBoost quantiles": [QUANTILES],
+    "LightGBM quantiles": [QUANTILES],
+    "NGBoost": [HEADLINE],
+    "GPyTorch": [HEADLINE],
+    "BoTorch": [HEADLINE],
+    "Evaluating a classifier in MLflow": [{"uq/ece", "uq/nll"}],
     "Optuna": [set(), HEADLINE, HEADLINE, HEADLINE],
     "Cross-validation and grid search": [HEADLINE],
     "MLflow autolog": [HEADLINE | {"training_r2_score"}],
@@ -42,11 +50,21 @@ FOLDERS = {
     "Hydra": ("dir:runs", 4),
     "Sweeps, offline": ("wandb-offline:wandb", 4),
     "MAPIE": ("dir:uq_runs", 1),
+    "dask": ("dir:uq_runs", 1),
+    "Spark": ("dir:uq_runs", 1),
+    "Ray Data": ("dir:uq_runs", 1),
+    "DVCLive": ("dvclive:.", 1),
 }
 """Where the other recipes log, and how many runs."""
+ENGINES = {"Spark", "Ray Data", "DVCLive"}
+"""Recipes with a library of the extra `engines`."""
 
 
-@pytest.mark.parametrize("name", RECIPES)
+def marked(name):
+    return pytest.param(name, marks=pytest.mark.engines if name in ENGINES else pytest.mark.frameworks)
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in RECIPES])
 def test_the_recipe_runs_and_its_tracker_has_the_report(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = RECIPES[name]
@@ -81,6 +99,7 @@ def test_the_recipe_runs_and_its_tracker_has_the_report(name, tmp_path, monkeypa
         assert all(any(key.endswith("crps") for key in run.scalars) for run in runs)
 
 
+@pytest.mark.frameworks
 def test_columns_of_datasets_are_read():
     import datasets
 

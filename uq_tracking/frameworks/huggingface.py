@@ -24,9 +24,10 @@ class UncertaintyCallback(TrainingCallback):
 
     Pass it twice: ``Trainer(..., compute_metrics=callback.compute_metrics, callbacks=[callback])``. During ``train``,
     the scores of every evaluation are logged at ``step``, and after training the last evaluation is logged with
-    curves, figures, maps and files. ``trainer.evaluate`` and ``trainer.predict`` log everything at once. With
-    ``TrainingArguments(batch_eval_metrics=True)`` batches are counted in constant memory. With several processes,
-    rank zero logs the samples of all, which the trainer gathers.
+    curves, figures, maps and files. ``trainer.evaluate`` and ``trainer.predict`` log everything at once; their
+    ``metric_key_prefix`` names the split, and ``eval`` is ``val``. With ``TrainingArguments(eval_on_start=True)``,
+    outputs that cannot be scored stop the training before it begins; with ``batch_eval_metrics=True``, batches are
+    counted in constant memory. With several processes, rank zero logs the samples of all, which the trainer gathers.
 
     The headline scores are also metrics of the trainer, for ``metric_for_best_model="crps"`` and early stopping.
 
@@ -38,15 +39,13 @@ class UncertaintyCallback(TrainingCallback):
     read : callable(outputs, labels), optional
         Receives the model's predictions and the labels, and returns ``(target, mean, std)`` or ``(labels, probs)``;
         predictions; or a dict of arguments for the accumulator's ``update``. By default the model returns a mean and
-        a std, as a pair or along a last axis of length 2; or class probabilities: logits if
-        the model is a classifier of transformers, or with ``logits=True``. A
-        last axis of length 1 that only labels or only outputs have does not count.
+        a std, as a pair or along a last axis of length 2; or class probabilities: logits if the model is a classifier
+        of transformers, or with ``logits=True``. A last axis of length 1 that only labels or only outputs have does
+        not count.
     task : {"regression", "classification"}, optional
         What the model predicts. By default what the options are for (``logits`` and ``classes``, or ``unit``), else
-        classes if labels are whole numbers and every class has a column. Two columns that do not sum to 1 are refused
-        then, because they may be a mean and a std.
-    splits : mapping, optional
-        Names of splits by ``metric_key_prefix``, which names a split otherwise; by default ``eval`` is ``val``.
+        classes if labels are whole numbers and every class has a column, or labels are 0 and 1 and one column has
+        their probabilities. Two columns that do not sum to 1 are refused then, because they may be a mean and a std.
     scores : "headline" or "all"
         Which scores trackers show, as for `log`, and the trainer gets.
     step : {"global_step", "epoch"}
@@ -76,7 +75,6 @@ class UncertaintyCallback(TrainingCallback):
         *,
         read: Callable[[Any, Any], Any] | None = None,
         task: TaskName | None = None,
-        splits: Mapping[str, str] | None = None,
         scores: Scores = "headline",
         step: StepKind = "global_step",
         on_invalid: OnInvalid = "skip",
@@ -92,9 +90,8 @@ class UncertaintyCallback(TrainingCallback):
         given |= {"tags": tags, "strict": strict, "statistics": statistics}
         super().__init__(read=read, task=task, **given, **options)
         check_choice("step", step, get_args(StepKind))
-        self.splits = {"eval": "val"} if splits is None else dict(splits)
         self.step = step
-        self._is_training = False
+        self._is_training = self._is_first = False
         self._counting: Accumulator | None = None
         self._found: tuple[Accumulator, Report | None] | None = None
         """What `compute_metrics` counted, until the trainer says of which split."""
@@ -113,6 +110,8 @@ class UncertaintyCallback(TrainingCallback):
         if self._counting is None:
             self._counting = self._empty()
         self._counting.update(**arguments)
+        if self._is_first:
+            self._check_first(self._counting, "an evaluation")
         if not compute_result:
             return {}
         counted, self._counting = self._counting, None
@@ -126,7 +125,8 @@ class UncertaintyCallback(TrainingCallback):
         return {key: report.scores[key] for key in keys}
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        """Note what the model is; `compute_metrics` is not told."""
+        """Note what the model is, and whether it is untrained; `compute_metrics` is not told."""
+        self._is_first = self._is_training and state.global_step == 0
         self._gives_logits = _is_classifier(model)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -158,7 +158,7 @@ class UncertaintyCallback(TrainingCallback):
             return
         (counted, report), self._found = self._found, None
         prefix = next((key.removesuffix("_runtime") for key in metrics if key.endswith("_runtime")), "eval")
-        split = self.splits.get(prefix, prefix)
+        split = "val" if prefix == "eval" else prefix
         if report is None or not state.is_world_process_zero:
             return
         if not self._is_training:

@@ -41,8 +41,8 @@ class UncertaintyCallback(TrainingCallback):
         Name of the data in the names of scores.
     task : {"regression", "classification"}, optional
         What the model predicts. By default what the options are for (``logits`` and ``classes``, or ``unit``), else
-        classes if labels are whole numbers and every class has a column. Two columns that do not sum to 1 are refused
-        then, because they may be a mean and a std.
+        classes if labels are whole numbers and every class has a column, or labels are 0 and 1 and one column has
+        their probabilities. Two columns that do not sum to 1 are refused then, because they may be a mean and a std.
     scores : "headline" or "all"
         Which scores trackers show, as for `log`; the history has all.
     on_invalid : {"skip", "drop", "raise"}

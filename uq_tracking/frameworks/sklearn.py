@@ -165,12 +165,7 @@ def log_estimator(estimator: Any, X: Any, y: Any, *, outputs: Sequence[str], **o
 
 
 def log_estimator(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    method: str | None = None,
-    **options: Any,
+    estimator: Any, X: Any, y: Any, *, method: str | None = None, **options: Any
 ) -> Report | Reports:
     """Score an estimator's uncertainty and log it to the active run.
 
@@ -431,16 +426,14 @@ def _of_its_own(estimator: Any, X: Any) -> Prediction:
 def _members(ensemble: Any, X: Any) -> Iterator[tuple[float, Array, Array | None]]:
     """Predictions of the members, one at a time, to save memory."""
     members = ensemble.estimators_
-    weights = _weights(ensemble)
     if not hasattr(ensemble, "named_estimators_"):
         X = X.tocsr() if hasattr(X, "tocsr") else X
-        ensemble.predict(
-            X[:1]
-        )  # refuses columns other than those of the fit; members saw arrays and cannot tell
+        # refuses columns other than those of the fit; members saw arrays and cannot tell
+        ensemble.predict(X[:1])
         X = X if hasattr(X, "tocsr") else np.asarray(X)
     features = getattr(ensemble, "estimators_features_", None)
     with_std = all(_knows_std(member) for member in members)
-    for place, (weight, member) in enumerate(zip(weights, members, strict=True)):
+    for place, (weight, member) in enumerate(zip(_weights(ensemble), members, strict=True)):
         seen = X if features is None else X[:, features[place]]
         mean, std = predict(member, seen) if with_std else (np.asarray(member.predict(seen)), None)
         yield weight, mean, std
@@ -471,9 +464,8 @@ def _of_transformed_target(estimator: Any, X: Any) -> Prediction:
     """Transform mean and standard deviation back; an affine transformation maps both exactly."""
     mean, std = predict(estimator.regressor_, X)
     centre, up, down = (_inverse(estimator, value) for value in (mean, mean + std, mean - std))
-    if not np.allclose(
-        up - centre, centre - down, rtol=1e-6, atol=1e-9 * float(np.abs(centre).max(initial=0.0))
-    ):
+    rounding = 1e-9 * float(np.abs(centre).max(initial=0.0))
+    if not np.allclose(up - centre, centre - down, rtol=1e-6, atol=rounding):
         raise SettingsError(
             f"the target's transformation {estimator.transformer_} is not affine, so it does not preserve standard "
             "deviations; fit to the untransformed target, or evaluate in the transformed unit with "

@@ -197,6 +197,9 @@ class TrainingCallback(ABC):
             labels = _without_column(labels)
         if np.shape(outputs) == (*np.shape(labels), 1):
             outputs = _without_column(outputs)
+        truth = read_array(labels, "labels").values
+        if truth.dtype.kind == "f" and truth.shape == np.shape(outputs) and np.isin(truth, (0, 1)).all():
+            labels = truth.astype(int)  # losses of one event want floats
         if self._gives_logits:
             self.options.setdefault("logits", True)
         if np.shape(outputs)[:-1] == np.shape(labels):
@@ -291,12 +294,17 @@ def _task_of(name: TaskName | None, options: Accumulator) -> Task | None:
 
 
 def _hold_classes(outputs: Any, labels: Any, *, certain: bool) -> bool:
-    """Return True for labels of classes and a column for each class.
+    """Return True for labels of classes and a column for each class, or one of shares for labels of 0 and 1.
 
     Two columns may be a mean and a std as well: SettingsError, unless the model is certain to be a classifier.
     """
     truth = read_array(labels, "labels").values
-    if isinstance(outputs, tuple | list | Mapping) or truth.dtype.kind not in "biuUSO":
+    if isinstance(outputs, tuple | list | Mapping):
+        return False
+    if math.prod(np.shape(outputs)) == truth.size and truth.dtype.kind in "biuf":
+        shares = read_array(outputs, "outputs").values
+        return bool(np.isin(truth, (0, 1)).all() and ((shares >= 0) & (shares <= 1)).all())
+    if truth.dtype.kind not in "biuUSO":
         return False
     if np.shape(outputs)[:-1] not in (truth.shape, truth.shape[: truth.ndim - (truth.shape[-1:] == (1,))]):
         return False
