@@ -23,7 +23,7 @@ RECIPES = dict(
 )
 LONGEST = 15
 HEADLINE = {"uq/crps", "uq/nll"}
-QUANTILES = {"uq/crps", "uq/coverage_90"}
+QUANTILES = {"uq/crps", "uq_calibration/coverage_90"}
 CLASSES = {"uq/val/ece", "uq/val/accuracy", "uq_curve/val/reliability"}
 MLFLOW = {
     "Hugging Face Trainer": [{"uq/val/crps", "eval_crps", "uq_curve/val/reliability"}],
