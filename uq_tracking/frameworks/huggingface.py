@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uq_tracking.checks import check_choice
-from uq_tracking.errors import MissingPackageError, warn
-from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallback
+from uq_tracking.errors import warn
+from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, lists_options
 from uq_tracking.metrics.registry import headline_or_all
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
-from uq_tracking.tracking.content import Scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.resolve import is_rank_zero
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 StepKind = Literal["epoch", "global_step"]
 
@@ -70,25 +71,9 @@ class UncertaintyCallback(TrainingCallback):
         transformers is not installed.
     """
 
-    def __init__(
-        self,
-        *,
-        read: Callable[[Any, Any], Any] | None = None,
-        task: TaskName | None = None,
-        scores: Scores = "headline",
-        step: StepKind = "global_step",
-        on_invalid: OnInvalid = "skip",
-        method: str | None = None,
-        run: Any = None,
-        figures: bool = True,
-        tags: Mapping[str, str] | None = None,
-        strict: bool = False,
-        statistics: Literal["sketch", "exact"] = "sketch",
-        **options: Any,
-    ) -> None:
-        given = {"scores": scores, "on_invalid": on_invalid, "method": method, "run": run, "figures": figures}
-        given |= {"tags": tags, "strict": strict, "statistics": statistics}
-        super().__init__(read=read, task=task, **given, **options)
+    @lists_options
+    def __init__(self, *, step: StepKind = "global_step", **options: Unpack[CallbackOptions]) -> None:
+        super().__init__(**options)
         check_choice("step", step, get_args(StepKind))
         self.step = step
         self._is_training = self._is_first = False
@@ -99,10 +84,7 @@ class UncertaintyCallback(TrainingCallback):
     @staticmethod
     def framework_bases() -> tuple[type, ...]:
         """Return transformers' class of callbacks."""
-        try:
-            return (import_module("transformers").TrainerCallback,)
-        except ModuleNotFoundError as error:
-            raise MissingPackageError("transformers is not installed; pip install transformers") from error
+        return (framework("transformers", "transformers").TrainerCallback,)
 
     def compute_metrics(self, evaluated: Any, compute_result: bool = True) -> dict[str, float]:
         """Count an evaluation, or one batch of it, and return its headline scores for the trainer."""
@@ -136,23 +118,6 @@ class UncertaintyCallback(TrainingCallback):
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **_: Any) -> None:
         """Log the scores of an evaluation; outside training, everything."""
-        self._log(state, metrics)
-
-    def on_predict(self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **_: Any) -> None:
-        """Log everything about predictions with labels."""
-        self._log(state, metrics)
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Log everything about the last evaluation."""
-        self._is_training = False
-        if args.eval_strategy == "no" and not self._last and state.is_world_process_zero:
-            warn(
-                "training evaluated nothing, so nothing is logged yet; call trainer.evaluate(), or train with "
-                "TrainingArguments(eval_strategy='epoch')"
-            )
-        self._finish(state)
-
-    def _log(self, state: Any, metrics: Mapping[str, Any]) -> None:
         if self._found is None:
             warn("nothing was counted; pass Trainer(..., compute_metrics=callback.compute_metrics) too")
             return
@@ -167,6 +132,20 @@ class UncertaintyCallback(TrainingCallback):
         self._last[split] = counted
         step = round(state.epoch) if self.step == "epoch" else state.global_step
         log(report, run=self._destinations(), split=split, step=step, **self.logging)
+
+    def on_predict(self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **_: Any) -> None:
+        """Log everything about predictions with labels."""
+        self.on_evaluate(args, state, control, metrics)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Log everything about the last evaluation."""
+        self._is_training = False
+        if args.eval_strategy == "no" and not self._last and state.is_world_process_zero:
+            warn(
+                "training evaluated nothing, so nothing is logged yet; call trainer.evaluate(), or train with "
+                "TrainingArguments(eval_strategy='epoch')"
+            )
+        self._finish(state)
 
 
 def _is_classifier(model: Any) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from uq_tracking.errors import MissingPackageError, ShapeError
-from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallback
-from uq_tracking.tracking.content import Scores
+from uq_tracking.errors import ShapeError
+from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, lists_options
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 FIRST = 8
 """Samples that are predicted before training."""
@@ -68,26 +69,9 @@ class UncertaintyCallback(TrainingCallback):
     model: Any
     """What is trained; Keras sets it."""
 
-    def __init__(
-        self,
-        data: Any,
-        *,
-        read: Callable[[Any, Any], Any] | None = None,
-        split: str = "val",
-        task: TaskName | None = None,
-        scores: Scores = "headline",
-        on_invalid: OnInvalid = "skip",
-        method: str | None = None,
-        run: Any = None,
-        figures: bool = True,
-        tags: Mapping[str, str] | None = None,
-        strict: bool = False,
-        statistics: Literal["sketch", "exact"] = "sketch",
-        **options: Any,
-    ) -> None:
-        given = {"scores": scores, "on_invalid": on_invalid, "method": method, "run": run, "figures": figures}
-        given |= {"tags": tags, "strict": strict, "statistics": statistics}
-        super().__init__(read=read, task=task, **given, **options)
+    @lists_options
+    def __init__(self, data: Any, *, split: str = "val", **options: Unpack[CallbackOptions]) -> None:
+        super().__init__(**options)
         check_split(split)
         self.data, self.split = data, split
         if self._is_arrays and len({len(each) for each in data if hasattr(each, "shape")}) > 1:
@@ -98,10 +82,7 @@ class UncertaintyCallback(TrainingCallback):
     @staticmethod
     def framework_bases() -> tuple[type, ...]:
         """Return Keras' class of callbacks."""
-        try:
-            return (import_module("keras").callbacks.Callback,)
-        except ModuleNotFoundError as error:
-            raise MissingPackageError("Keras is not installed; pip install keras") from error
+        return (framework("Keras", "keras").callbacks.Callback,)
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Note the runs that are active, and read a few predictions: mistakes come to light before training."""

@@ -6,27 +6,24 @@ Works with ``lightning.pytorch`` and ``pytorch_lightning``, which are looked up 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uq_tracking.checks import check_choice, value_text
-from uq_tracking.errors import (
-    InputTypeError,
-    MissingPackageError,
-    SettingsError,
-    warn,
-)
-from uq_tracking.frameworks.training import OnInvalid, TaskName, TrainingCallback
+from uq_tracking.errors import InputTypeError, SettingsError, warn
+from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, lists_options
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import arguments_of
 from uq_tracking.tasks import REGRESSION
-from uq_tracking.tracking.content import Scores, logged_scores
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split
 from uq_tracking.tracking.resolve import targets_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Stage = Literal["validate", "test"]
 StepKind = Literal["epoch", "global_step"]
@@ -107,27 +104,16 @@ class UncertaintyCallback(TrainingCallback):
     sampler that does not repeat samples.
     """
 
+    @lists_options
     def __init__(
         self,
         *,
-        read: Callable[[Any, Any], Any] | None = None,
         keys: Sequence[str] | None = None,
-        task: TaskName | None = None,
         splits: Mapping[Stage, str] | None = None,
-        scores: Scores = "headline",
         step: StepKind = "epoch",
-        on_invalid: OnInvalid = "skip",
-        method: str | None = None,
-        run: Any = None,
-        figures: bool = True,
-        tags: Mapping[str, str] | None = None,
-        strict: bool = False,
-        statistics: Literal["sketch", "exact"] = "sketch",
-        **options: Any,
+        **options: Unpack[CallbackOptions],
     ) -> None:
-        given = {"scores": scores, "on_invalid": on_invalid, "method": method, "run": run, "figures": figures}
-        given |= {"tags": tags, "strict": strict, "statistics": statistics}
-        super().__init__(read=read, task=task, **given, **options)
+        super().__init__(**options)
         wanted = KEYS[(self.task or REGRESSION).name]
         keys = wanted if keys is None else keys
         splits = {"validate": "val", "test": "test"} if splits is None else splits
@@ -142,8 +128,9 @@ class UncertaintyCallback(TrainingCallback):
 
     @staticmethod
     def framework_bases() -> tuple[type, ...]:
-        """Return the callbacks of the Lightning packages in use: neither accepts the other's."""
-        return _callback_classes()
+        """Return the callbacks of the Lightning packages in use, which neither accepts of the other, else of one."""
+        loaded = [sys.modules[name] for name in _PACKAGES if hasattr(sys.modules.get(name), "Callback")]
+        return tuple(package.Callback for package in loaded or [framework("Lightning", *_PACKAGES)])
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Check ids of runs before the first batch; a fit makes a run of its own."""
@@ -295,16 +282,3 @@ def _is_known(logger: Any) -> bool:
     except SettingsError:
         return False
     return True
-
-
-def _callback_classes() -> tuple[type, ...]:
-    """``Callback`` of the loaded Lightning packages, else of the first one installed."""
-    loaded = [sys.modules[name] for name in _PACKAGES if hasattr(sys.modules.get(name), "Callback")]
-    for name in _PACKAGES if not loaded else ():
-        try:
-            return (import_module(name).Callback,)
-        except ModuleNotFoundError:
-            continue
-    if not loaded:
-        raise MissingPackageError("Lightning is not installed; pip install lightning")
-    return tuple(module.Callback for module in loaded)

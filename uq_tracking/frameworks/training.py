@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from importlib import import_module
+from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_callable, check_choice
+from uq_tracking.checks import check_callable, check_choice, listing
 from uq_tracking.errors import (
     EmptyInputError,
     InputTypeError,
     InvalidValueError,
+    MissingPackageError,
     SettingsError,
     UnknownOptionError,
     warn,
@@ -28,8 +30,9 @@ from uq_tracking.inputs.convert import read as read_array
 from uq_tracking.inputs.forms.probabilities import look_like_probabilities
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
-from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.streams.accumulator import Accumulator, AccumulatorOptions
 from uq_tracking.streams.engines import arguments_of
+from uq_tracking.streams.map_samples import WantedMaps
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
 from uq_tracking.tracking.content import LogOptions, Scores
 from uq_tracking.tracking.log import log
@@ -97,6 +100,24 @@ class GivenRuns:
         return targets_of([run], None, name=self.name, tags=tags, every_rank=True)
 
 
+class CallbackOptions(AccumulatorOptions, total=False):
+    """Options of every callback, for type checkers; the frameworks' own classes explain them."""
+
+    read: Callable[..., Any] | None
+    task: TaskName | None
+    scores: Scores
+    on_invalid: OnInvalid  # type: ignore[misc]
+    method: str | None
+    run: Any
+    figures: bool
+    tags: Mapping[str, str] | None
+    strict: bool
+    statistics: Literal["sketch", "exact"]
+    maps: WantedMaps
+    bits: int
+    on_device: bool | None
+
+
 class TrainingCallback(ABC):
     """A callback of a training framework; its options are explained there."""
 
@@ -114,6 +135,7 @@ class TrainingCallback(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (getattr(self, "_written_as", type(self)), vars(self))
 
+    @listing(Accumulator)
     def __init__(
         self,
         *,
@@ -136,7 +158,9 @@ class TrainingCallback(ABC):
         self.logging |= {"strict": strict, "every_rank": True}  # the trainer knows which process logs
         about = LogOptions(**self.logging)
         options["statistics"] = statistics
-        self._check_known(options)
+        known = {*signature(TrainingCallback.__init__).parameters, *signature(type(self).__init__).parameters}
+        if unknown := options.keys() - known:
+            raise UnknownOptionError("UncertaintyCallback", unknown, known - {"self"})
         self.task = _task_of(task, Accumulator(**options))
         """What the model predicts; None until its first outputs show it."""
         self.read, self.on_invalid, self.options = read, on_invalid, options
@@ -153,14 +177,6 @@ class TrainingCallback(ABC):
         """Splits whose last epoch could not be scored."""
         self._last: dict[str, Accumulator] = {}
         """The last epoch of each split during a fit."""
-
-    def _check_known(self, options: Mapping[str, Any]) -> None:
-        known = inspect.signature(Accumulator).parameters.keys()
-        unknown = [name for name in options if name not in known]
-        if unknown:
-            own = set(inspect.signature(TrainingCallback.__init__).parameters)
-            own |= set(inspect.signature(type(self).__init__).parameters)
-            raise UnknownOptionError("UncertaintyCallback", unknown, known | own - {"self", "options"})
 
     def _empty(self) -> Accumulator:
         """Make an accumulator that leaves out and counts bad values, so that all ranks learn of those in any."""
@@ -269,12 +285,26 @@ class TrainingCallback(ABC):
             self._log_all(accumulator, split, trainer, **changes)
 
 
+lists_options = listing(TrainingCallback.__init__)
+"""Lists the options of every callback as those of one framework's."""
+
+
+def framework(name: str, *packages: str) -> Any:
+    """Import the first of these packages that is installed; MissingPackageError if none is."""
+    for package in packages:
+        try:
+            return import_module(package)
+        except ModuleNotFoundError:
+            continue
+    raise MissingPackageError(f"{name} is not installed; pip install {packages[0].partition('.')[0]}")
+
+
 def _check_read(read: Any) -> None:
     check_callable("read", read)
     if read is None:
         return
     try:
-        inspect.signature(read).bind(None, None)
+        signature(read).bind(None, None)
     except TypeError as error:
         raise SettingsError(
             "read cannot be called with two arguments, the outputs and the labels (of Lightning, the batch)"
