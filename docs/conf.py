@@ -41,13 +41,13 @@ INDEX = {
     "recipes": "recipe, script, XGBoost, LightGBM, NGBoost, GPyTorch, BoTorch, accelerate, Hydra, Optuna, PostgreSQL",
     "write-a-backend": "own backend, custom backend, own tracker",
     "frameworks": "Lightning, Hugging Face, Keras, scikit-learn, torchmetrics",
-    "choose-a-metric": "custom metric, out-of-distribution, OOD, prediction sets, survival, metric, which metric, outliers, own metric",
+    "choose-a-metric": "out-of-distribution, OOD, prediction sets, survival, metric, which metric, outliers",
     "conventions": "scikit-learn ECE, netcal, torchmetrics ECE, uncertainty-toolbox, conformance, audit",
     "wandb": "wandb, Weights & Biases, sweep",
     "start": "standard deviation, notebook, install",
     "trackers": "TensorBoard, DVCLive, folder, address",
     "reliability": "outage, tracker down, lost, deadline, spool, sync, offline, server down, timeout",
-    "curves": "own figure, custom figure, own curve, strata, subgroups, stability, sample size, test set size",
+    "curves": "own metric, custom metric, own figure, custom figure, own curve, strata, subgroups, stability, sample size, test set size",
 }
 """What a reader would search for, and the page that answers: index entries rank above all other text."""
 

@@ -51,7 +51,6 @@ PRELUDES = {
     "index": DEPTH,
     "what-is-uncertainty": DEPTH
     + "member_means, member_stds = np.stack([mean + 0.1 * k for k in range(5)]), np.stack([std] * 5)",
-    "choose-a-metric": "",
     "what-is-calibration": DEPTH + "region = np.where(mean > 10, 'north', 'south')",
     "sharpness": DEPTH,
     "ranking-errors": DEPTH,
@@ -113,15 +112,12 @@ np.savez("maps.npz", y_true=y, y_pred=mu, y_std=s)
 """,
     "classification": CLASSES
     + """
-import dask.array as da
-
 correct, confidence = labels > 0, probs[..., 1:].sum(-1) ** 0.7
 
 weather = np.where(image_ids % 2, "rain", "sun")
 nets = [lambda images: probs] * 3
 heads, head_probs = np.stack([labels, labels], -1), np.stack([probs, probs], -2)
 mcmc_probs, val_labels, val_logits = probs, labels, logits
-lazy_labels, lazy_probs = da.from_array(labels, (20, 6, 6)), da.from_array(probs, (20, 6, 6, 3))
 loader, model = [(images, labels)] * 2, lambda batch: logits
 """,
     "scale": DEPTH
