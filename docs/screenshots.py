@@ -1,4 +1,4 @@
-"""Take the pictures of MLflow's pages and of the comparison page: `uq-tracking demo -o FOLDER`, then this.
+"""Take the pictures of MLflow's pages, the comparison page and a notebook: `uq-tracking demo -o FOLDER`, then this.
 
 python docs/screenshots.py FOLDER
 """
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from mlflow import MlflowClient
 from playwright.sync_api import Browser, Page, sync_playwright
+from tasks import HOME, run
 
 IMAGES = Path(__file__).parent / "images"
 PORT = 5937
@@ -44,6 +45,7 @@ def pictures(folder: Path) -> None:
             page = browser.new_page(viewport={"width": 1240, "height": 1480})
             page.goto((folder / "uq_comparison.html").resolve().as_uri())
             page.screenshot(path=IMAGES / "comparison.png")
+            of_a_notebook(browser)
             browser.close()
     finally:
         server.terminate()
@@ -78,6 +80,14 @@ def of_mlflow(browser: Browser, experiment: str, runs: dict[str, str]) -> None:
     page.get_by_text("uq_reliability.png").first.dispatch_event("click")
     page.wait_for_timeout(SETTLED)
     cut(page, "mlflow-compare", 213, 1583, 1206, 402)
+
+
+def of_a_notebook(browser: Browser) -> None:
+    """Write what a notebook shows of a report on the last line of a cell."""
+    names = run("index", HOME)
+    page = browser.new_page(viewport={"width": 820, "height": 1000})
+    page.set_content(names["report"]._repr_html_())
+    page.screenshot(path=IMAGES / "notebook.png", full_page=True)
 
 
 def cut(page: Page, name: str, x: int, y: int, width: int, height: int) -> None:
