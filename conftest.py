@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,12 +34,19 @@ LONGEST = 30.0
 """Seconds that a call may take to end that a test has left behind."""
 STATE = TemporaryDirectory(prefix="uq_tracking_tests_")
 """The user's state directory of what comes before the tests' own: fixtures that several tests share."""
+COUNT = count()
+"""Numbers of the tests that ask for no folder."""
 
 
 def pytest_configure() -> None:
-    """Let texts be as wide as they are by default, and kept calls be of the tests, not of whoever starts them."""
+    """Let texts be as wide as they are by default, and kept calls be of the tests, not of whoever starts them.
+
+    Calls without a deadline of their own wait until even a store that is made beside other tests answers: a busy
+    machine is no failing tracker.
+    """
     os.environ.pop("COLUMNS", None)
     os.environ["XDG_STATE_HOME"] = STATE.name
+    os.environ["UQ_TRACKING_DEADLINE"] = "60"
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -61,9 +69,19 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[N
 
 
 @pytest.fixture(autouse=True)
-def _keep_reports_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls that no folder takes beside the test are kept in its own, not in the user's."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def _work_elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that no folder takes beside the test are kept in its own, not in the user's; examples run in one.
+
+    A folder is made only for a test that asks for one: most are done before it would be.
+    """
+    is_example = isinstance(request.node, pytest.DoctestItem)
+    if is_example or "tmp_path" in request.fixturenames:
+        state = request.getfixturevalue("tmp_path") / "state"
+    else:
+        state = Path(STATE.name, str(next(COUNT)))
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    if is_example:
+        monkeypatch.chdir(state.parent)
 
 
 @pytest.fixture(autouse=True)
@@ -72,12 +90,6 @@ def _no_run_of_another_test_is_followed() -> None:
     fluent = sys.modules.get("mlflow.tracking.fluent")
     if fluent is not None:
         fluent._last_active_run_id.set(None)
-
-
-@pytest.fixture(autouse=True)
-def _a_busy_machine_is_no_failing_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls without a deadline of their own wait until even a store that is made beside other tests answers."""
-    monkeypatch.setenv("UQ_TRACKING_DEADLINE", "60")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -101,14 +113,6 @@ def pytest_runtest_teardown() -> Iterator[None]:
         if thread.name.startswith(THREADS):
             thread.join(LONGEST)
             assert not thread.is_alive(), f"{thread.name} still runs {LONGEST} s after the test"
-
-
-@pytest.fixture(autouse=True)
-def _examples_write_elsewhere(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if isinstance(request.node, pytest.DoctestItem):
-        monkeypatch.chdir(tmp_path)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

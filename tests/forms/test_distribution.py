@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scoringrules
@@ -12,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 import uq_tracking as uq
+from tests.quadrature import crps
 from uq_tracking.errors import InputTypeError, ShapeError
 from uq_tracking.inputs.forms.distribution import crps_by_quadrature, score_distribution
 
@@ -39,14 +38,8 @@ CONTINUOUS = {
 def literal(dist, y):
     """The integral, piece by piece, between quantiles of the distribution."""
     with np.errstate(all="ignore"):
-        edges = [float(dist.ppf(p)) for p in (1e-9, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 1 - 1e-4, 1 - 1e-9)]
-    edges = sorted({-np.inf, *edges, y, np.inf})
-    total = 0.0
-    for a, b in pairwise(edges):
-        side = dist.cdf if b <= y else dist.sf
-        with np.errstate(all="ignore"):
-            total += integrate.quad(lambda x, side=side: side(x) ** 2, a, b, epsabs=1e-12, limit=200)[0]
-    return total
+        edges = dist.ppf([1e-9, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 1 - 1e-4, 1 - 1e-9])
+    return crps(dist, y, edges)
 
 
 def one_of(dist, k):

@@ -91,12 +91,8 @@ def test_lightning_logs_it_over_an_epoch():
 
 def test_two_processes_score_their_union_and_keep_their_own_count(tmp_path):
     script = Path(__file__).with_name("two_metrics.py")
-    command = [sys.executable, str(script)]
-    started = [
-        subprocess.Popen([*command, str(rank), str(tmp_path / "group")], stdout=subprocess.PIPE, text=True)
-        for rank in range(2)
-    ]
-    found = [json.loads(process.communicate(timeout=300)[0].splitlines()[-1]) for process in started]
+    subprocess.run([sys.executable, script, tmp_path], check=True, timeout=300)
+    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     assert found[0][1:3] == found[1][1:3] == pytest.approx([ALL["crps"]] * 2, rel=1e-6)
     assert found[0][0] != found[1][0]
     assert [each[3] for each in found] == [150, 250]

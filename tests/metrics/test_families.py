@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scoringrules
@@ -11,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 import uq_tracking as uq
+from tests.quadrature import crps, integral
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.families import family_of
 from uq_tracking.settings import Settings
@@ -56,18 +55,12 @@ class TestDensity:
 
 
 def integrals_of(f):
-    """A function of a density over its support, in pieces that quad resolves."""
-    edges = [-np.inf, -np.sqrt(3), -0.5, 0, 0.5, np.sqrt(3), np.inf]
-    return sum(integrate.quad(f, a, b, epsabs=1e-12, limit=200)[0] for a, b in pairwise(edges))
+    """A function of a density over its support, in pieces that quadrature resolves."""
+    return integral(f, [-np.sqrt(3), -0.5, 0, 0.5, np.sqrt(3)])
 
 
 def crps_by_quadrature(dist, z):
-    edges = sorted({-np.inf, -50.0, -np.sqrt(3), 0.0, z, np.sqrt(3), 50.0, np.inf})
-    total = 0.0
-    for a, b in pairwise(edges):
-        side = dist.cdf if b <= z else dist.sf
-        total += integrate.quad(lambda x, side=side: side(x) ** 2, a, b, epsabs=1e-12, limit=500)[0]
-    return total
+    return crps(dist, z, [-50.0, -np.sqrt(3), 0.0, np.sqrt(3), 50.0])
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -87,7 +80,7 @@ class TestProperScores:
         y = mean + std * rng.uniform(-1.7, 1.7, 80)
         z, dist = (y - mean) / std, S[name]
         square = integrals_of(lambda x: dist.pdf(x) ** 2)
-        crps = [s * crps_by_quadrature(dist, float(at)) for s, at in zip(std, z, strict=True)]
+        by_quadrature = [s * crps_by_quadrature(dist, float(at)) for s, at in zip(std, z, strict=True)]
         for kind, rtol in (("exact", 1e-9), ("sketch", 1e-5)):
             if kind == "sketch" and name == "uniform":
                 rtol = 1e-3  # the density jumps within a bucket
@@ -96,7 +89,7 @@ class TestProperScores:
             assert_allclose(scores["quadratic_score"], np.mean((2 * dist.pdf(z) - square) / std), rtol=rtol)
             spherical = np.mean(dist.pdf(z) / np.sqrt(square * std))
             assert_allclose(scores["spherical_score"], spherical, rtol=rtol)
-            assert_allclose(scores["crps"], np.mean(crps), rtol=max(rtol, 1e-8))
+            assert_allclose(scores["crps"], np.mean(by_quadrature), rtol=max(rtol, 1e-8))
 
 
 @pytest.mark.parametrize("dof", [0.6, 0.9, 0.9995, 1.0, 1.0005, 1.2, 1.7, 2.0, 2.5, 30.0])

@@ -15,12 +15,14 @@ from uq_tracking.streams import device
 from .made import predictions
 
 PROGRAM = """
-import json, sys
+import json, os, sys
 import numpy as np
 import torch.distributed as dist
 import uq_tracking as uq
 
-rank, folder = int(sys.argv[1]), sys.argv[2]
+folder = sys.argv[1]
+other = os.fork()  # of two that share their imports
+rank = int(other == 0)
 dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
 data = np.load(f"{folder}/data.npy")
 own = [column[rank::2].reshape(-1, 20, 25) for column in data]
@@ -51,6 +53,8 @@ with open(f"{folder}/{rank}.json", "w") as file:
     json.dump(results, file)
 dist.barrier()
 dist.destroy_process_group()
+if other:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
 """
 
 
@@ -64,18 +68,9 @@ def ended(tmp_path_factory, data):
     """What each of two processes ended with, that count every other sample: with equal and with other settings."""
     folder = tmp_path_factory.mktemp("ranks")
     np.save(folder / "data.npy", np.stack(data))
-    running = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM, str(rank), str(folder)], stderr=subprocess.PIPE)
-        for rank in (0, 1)
-    ]
-    for process in running:
-        try:
-            _, errors = process.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            for other in running:
-                other.kill()
-            raise
-        assert process.returncode == 0, errors.decode()
+    command = [sys.executable, "-c", PROGRAM, str(folder)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
     return list(zip(*(json.loads((folder / f"{rank}.json").read_text()) for rank in (0, 1)), strict=True))
 
 
