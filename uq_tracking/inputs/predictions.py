@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_choice, path_of
+from uq_tracking.checks import check_choice, listing, path_of
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
@@ -20,7 +20,7 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.inputs.constructors import Constructors
+from uq_tracking.inputs.constructors import Constructors, Options
 from uq_tracking.inputs.convert import (
     AnyArray,
     BoolArray,
@@ -50,7 +50,7 @@ from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 FORMAT = "uq_tracking.predictions"
 VERSION = 1
@@ -198,33 +198,9 @@ class Predictions(Constructors):
     unit: str | None
     """Unit of the target."""
 
-    def __init__(
-        self,
-        y_true: Any,
-        y_pred: Any,
-        y_std: Any,
-        *,
-        mask: Any = None,
-        weights: Any = None,
-        on_invalid: Literal["raise", "drop"] = "raise",
-        std_floor: float | None = None,
-        groups: Any = None,
-        by: Any = None,
-        unit: str | None = None,
-    ) -> None:
-        made = self.of(
-            MeanStd,
-            y_true,
-            {"y_pred": y_pred, "y_std": y_std},
-            mask=mask,
-            weights=weights,
-            on_invalid=on_invalid,
-            std_floor=std_floor,
-            groups=groups,
-            by=by,
-            unit=unit,
-        )
-        self._fill(vars(made))
+    @listing(mask=None, weights=None, on_invalid="raise", std_floor=None, groups=None, by=None, unit=None)
+    def __init__(self, y_true: Any, y_pred: Any, y_std: Any, **options: Unpack[Options]) -> None:
+        self._fill(vars(self.of(MeanStd, y_true, {"y_pred": y_pred, "y_std": y_std}, **options)))
 
     def _fill(self, values: Mapping[str, Any]) -> Self:
         """Set the attributes of a new object; a frozen dataclass allows no other way."""
@@ -617,27 +593,21 @@ def _read_about(path: Path, arrays: dict[str, AnyArray]) -> dict[str, Any]:
     return dict(about)
 
 
-def read_only(array: Any) -> Any:
-    """Return a read-only view; the user's own array stays writable."""
-    if array is None:
-        return None
-    view = array.view()
+def read_only(value: Any) -> Any:
+    """Return a read-only view of an array, or of those in a mapping; the user's own arrays stay writable."""
+    if isinstance(value, Mapping):
+        return {name: read_only(each) for name, each in value.items()}
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
     view.flags.writeable = False
     return view
 
 
 def frozen(form: Form) -> Form:
     """Return the form with read-only views of its arrays."""
-    kept = {item.name: getattr(form, item.name) for item in fields(form)}  # type: ignore[arg-type]
-    views = {name: read_only(value) for name, value in kept.items() if isinstance(value, np.ndarray)}
-    columns = {
-        name: {key: read_only(column) for key, column in value.items()}
-        for name, value in kept.items()
-        if isinstance(value, Mapping)
-        and value
-        and all(isinstance(each, np.ndarray) for each in value.values())
-    }
-    return replace(form, **views, **columns)  # type: ignore[type-var]
+    kept = {item.name: read_only(getattr(form, item.name)) for item in fields(form)}  # type: ignore[arg-type]
+    return replace(form, **kept)  # type: ignore[type-var]
 
 
 def _read_mask(mask: Any, truth: Source) -> Source:
