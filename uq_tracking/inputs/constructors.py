@@ -12,6 +12,7 @@ import numpy as np
 
 from uq_tracking.checks import check_flag, value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, closest
+from uq_tracking.formatting import some_of
 from uq_tracking.inputs.convert import Pieces, engine_of, read_floats
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import Density, MeanStd, Wording, evidential_stds
@@ -420,14 +421,10 @@ class Constructors:
         InvalidValueError
             ``low`` exceeds ``high``; at several levels these are sorted, and counted in ``n_crossed``.
         """
-        from uq_tracking.inputs.forms.quantiles import Interval, Quantiles, ends_of
+        from uq_tracking.inputs.forms.quantiles import Interval
 
-        if not isinstance(level, Real | float) and np.ndim(level):
-            truth = Quantiles.read_truth(y_true)
-            quantiles, levels = ends_of(truth, low, high, level, axis)
-            arrays = {"quantiles": quantiles, "y_pred": y_pred}
-            return cls.of(Quantiles, truth, arrays, levels=levels, axis=0, **options)
-        return cls.of(Interval, y_true, {"low": low, "high": high, "y_pred": y_pred}, level=level, **options)
+        arrays = {"low": low, "high": high, "y_pred": y_pred}
+        return cls.of(Interval, y_true, arrays, level=level, axis=axis, **options)
 
     @classmethod
     def from_distribution(
@@ -628,19 +625,16 @@ class Constructors:
             "samples": samples,
             "probs": probs,
         }
-        build, engine = _stated(**stated), engine_of(table)
-        if build == "y_std" and y_pred is None:
-            raise SettingsError("y_std needs a point prediction; name its column with y_pred=")
+        build, engine = _stated(stated, y_pred), engine_of(table)
         columns: dict[str, Any] = {"y_true": [y_true]} | ({} if y_pred is None else {"y_pred": [y_pred]})
         columns |= {option: [own[option]] for option in COLUMN_OPTIONS if isinstance(own.get(option), str)}
         sets = own["by"] if isinstance(own.get("by"), Mapping) else {}
         columns |= {f"by[{name!r}]": [column] for name, column in sets.items() if isinstance(column, str)}
         if quantiles is not None:
             columns |= {f"quantiles[{level}]": [name] for level, name in quantiles.items()}
-        elif interval is not None:
-            columns["interval"] = list(interval[:2])
         elif not isinstance(y_std, Real):
-            columns[build] = [y_std] if build == "y_std" else stated[build]
+            ways = {"y_std": [y_std], "interval": [*(interval or ())][:2], "samples": samples, "probs": probs}
+            columns[build] = ways[build]
         if engine not in WITHOUT_NAMES:
             columns = _found_columns(table, columns)
         if engine is not None:
@@ -720,9 +714,9 @@ def _found_columns(table: Any, columns: Mapping[str, Any]) -> dict[str, list[Any
                 raise SettingsError(
                     f"{role} is a {type(name).__name__}; with a table, pass the name of a column"
                 )
-            listed = ", ".join(map(str, names[:MOST_LISTED])) + (" ..." if len(names) > MOST_LISTED else "")
             raise SettingsError(
-                f"the table has no column {name!r} for {role}{closest(name, names)}; it has {listed}"
+                f"the table has no column {name!r} for {role}{closest(name, names)}; "
+                f"it has {some_of(names, MOST_LISTED)}"
             )
     return found
 
@@ -747,25 +741,22 @@ def _matrix(columns: Sequence[Any]) -> Any:
     return np.stack(list(lists)) if lists.dtype == object and lists.size else columns[0]
 
 
-def _stated(y_std: Any, quantiles: Any, interval: Any, samples: Any, probs: Any) -> str:
+def _stated(ways: Mapping[str, Any], y_pred: str | None) -> str:
     """The one way in which the uncertainty is stated."""
-    given = {
-        "y_std": y_std,
-        "quantiles": quantiles,
-        "interval": interval,
-        "samples": samples,
-        "probs": probs,
-    }
-    found = [name for name, value in given.items() if value is not None]
+    found = [name for name, value in ways.items() if value is not None]
     if len(found) != 1:
         raise SettingsError(
             f"the uncertainty is stated by {' and '.join(found) or 'no column'}; state it once: y_std=, "
             "quantiles={0.1: 'q10', ...}, interval=('low', 'high', 0.9), samples= or probs="
         )
-    if quantiles is not None and not isinstance(quantiles, Mapping):
-        raise SettingsError(f"quantiles={quantiles!r}; pass columns by level: {{0.1: 'q10', 0.9: 'q90'}}")
-    if interval is not None and not (isinstance(interval, tuple | list) and len(interval) == 3):
+    (way,) = found
+    value = ways[way]
+    if way == "quantiles" and not isinstance(value, Mapping):
+        raise SettingsError(f"quantiles={value!r}; pass columns by level: {{0.1: 'q10', 0.9: 'q90'}}")
+    if way == "interval" and not (isinstance(value, tuple | list) and len(value) == 3):
         raise SettingsError(
-            f"interval is {value_text(interval)}; pass two columns and a level: ('low', 'high', 0.9)"
+            f"interval is {value_text(value)}; pass two columns and a level: ('low', 'high', 0.9)"
         )
-    return found[0]
+    if way == "y_std" and y_pred is None:
+        raise SettingsError("y_std needs a point prediction; name its column with y_pred=")
+    return way

@@ -96,8 +96,11 @@ class Interval(Quantiles):
     @classmethod
     @override
     def read(  # type: ignore[override]
-        cls, truth: Source, *, low: Any, high: Any, y_pred: Any, level: float, **more: Any
-    ) -> tuple[Self, Sequence[Source]]:
+        cls, truth: Source, *, low: Any, high: Any, y_pred: Any, level: Any, axis: int | None, **more: Any
+    ) -> tuple[Quantiles, Sequence[Source]]:
+        if not isinstance(level, Real) and np.ndim(level):
+            ends, of_ends = ends_of(truth, low, high, level, axis)
+            return Quantiles.read(truth, quantiles=ends, levels=of_ends, y_pred=y_pred, axis=0, **more)
         _check_level(level)
         own = {} if y_pred is None else {"y_pred": y_pred}
         sources = read_equal(truth, low=low, high=high, **own)[1:]
