@@ -13,7 +13,7 @@ from scipy import integrate, special, stats
 import uq_tracking as uq
 from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.inputs.forms.joint import draw_vectors, expected_norm, expected_root, gaussian_vectors
+from uq_tracking.inputs.forms.draws import draw_vectors, expected_norm, expected_root, gaussian_vectors
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.store import read_statistics, write_statistics
 from uq_tracking.tasks import REGRESSION

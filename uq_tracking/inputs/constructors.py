@@ -553,7 +553,7 @@ class Constructors:
             std = np.sqrt(variance).astype(np.result_type(mean.values, given))
         own: Any = {"wording": _VARIANCES}
         if joint:
-            from uq_tracking.inputs.forms.joint import gaussian_vectors, spread_over_vectors
+            from uq_tracking.inputs.forms.draws import gaussian_vectors, spread_over_vectors
 
             arrays, cost = (truth.values, mean.values, every), 6 * shape[-1] * shape[-1]
             own["vectors"] = partial(spread_over_vectors, gaussian_vectors, arrays, cost)

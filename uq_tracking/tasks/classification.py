@@ -12,7 +12,7 @@ from uq_tracking.errors import ShapeError
 from uq_tracking.inference.classification import ClassTests
 from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.convert import read
-from uq_tracking.inputs.forms.probabilities import class_axis_of, probabilities_of
+from uq_tracking.inputs.forms.probabilities import axes_of, class_axis_of, probabilities_of
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
 from uq_tracking.statistics.classification import layout_for, samples_by_class
@@ -56,22 +56,13 @@ class Classification(Task):
         members, classes = options.get("members_axis"), options.get("class_axis")
         if classes is None:
             classes = class_axis_of(labels.shape, probs.shape, members)
-        binary = probs.ndim == labels.ndim + (members is not None)
-        front = [] if members is None else [members % probs.ndim]
-        back = [] if binary else [classes % probs.ndim]
-        rest = [axis for axis in range(probs.ndim) if axis not in (*front, *back)]
-        moved = probs.transpose(*rest, *front, *back)
-        if tuple(probs.shape[axis] for axis in rest) != labels.shape:
-            raise ShapeError(
-                f"labels have shape {labels.shape} and probs {probs.shape}; probs need the labels' shape and an axis "
-                "of classes, or the labels' shape for a binary classifier"
-            )
+        front, rest, back = axes_of(labels.shape, probs.shape, classes, members)
         own = {**options, "class_axis": -1, "members_axis": -2 if front else None}
-        if binary and front:
+        if front and not back:
             raise ShapeError(
                 "lazy members of a binary classifier are not supported; add an axis of two classes"
             )
-        return {**arrays, "probs": moved}, own
+        return {**arrays, "probs": probs.transpose(*rest, *front, *back)}, own
 
     @override
     def recalibration_of(self, facts: Mapping[str, Any]) -> str:

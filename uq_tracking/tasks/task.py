@@ -13,8 +13,7 @@ import numpy.typing as npt
 from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.inference.verdict import Tests
-from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.outputs import entry_of, outputs_of
+from uq_tracking.inputs.forecast import Forecast, entry_of, outputs_of
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import Recalibration

@@ -1,20 +1,25 @@
-"""Draws from a predictive distribution, scored by their order alone: nothing is fitted to them."""
+"""Draws from a predictive distribution, scored by their order alone: nothing is fitted to them.
+
+And vectors predicted as a whole, by joint draws or by a mean and a covariance: what only these determine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy import special
 
 from uq_tracking.checks import check_flag
-from uq_tracking.inputs.convert import FloatArray, Source
+from uq_tracking.errors import InvalidValueError
+from uq_tracking.inputs.convert import BoolArray, FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
-from uq_tracking.inputs.forms.joint import draw_vectors, spread_over_vectors
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
-from uq_tracking.inputs.validation import check_members, members_first, without_members
+from uq_tracking.inputs.validation import BLOCK, check_members, members_first, without_members
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -24,7 +29,13 @@ if TYPE_CHECKING:
 
 FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}
 """Number of draws needed for a score's outermost quantile to lie between draws: level 1/(M + 1) or above."""
+STEP, FIRST, LAST = 0.25, -18.0, 27.0
+"""Nodes of the sum that approximates an integral over the real line, and where its geometric tails begin."""
 
+ROOT = 2**0.25 * math.gamma(0.75) / math.sqrt(math.pi)
+"""Expected square root of the absolute value of a standard normal variable."""
+FAR = 400.0
+"""Above this value of half the squared mean-to-std ratio, four series terms give that expectation to 1e-13."""
 
 DRAWN = Wording(
     mean="the mean of the draws",
@@ -183,3 +194,192 @@ def draw_quantiles(ordered: FloatArray, size: FloatArray, levels: FloatArray) ->
     high = np.take_along_axis(ordered, np.minimum(left, size[:, None].astype(np.int64) - 1), axis=1)
     part = rank - left
     return np.asarray(np.where(part > 0, low + part * (high - low), low))
+
+
+def spread_over_vectors(
+    function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int, whole: BoolArray
+) -> Columns:
+    """Columns of the components, shape (..., D), each with the value of its vector; 0 if the vector is incomplete.
+
+    Parameters
+    ----------
+    function : callable
+        Maps blocks of vectors to one value each: arrays (n, D), (n, D, D) or (n, M, D).
+    arrays : arrays
+        In the vectors' shape, with their own axes at the end; truth first.
+    cost : int
+        Numbers in memory per vector.
+    whole : bool array, shape (...)
+        Which vectors count with all their components.
+    """
+    shape, size = whole.shape, arrays[0].shape[-1]
+    chosen = np.flatnonzero(whole)
+    flat = [array.reshape(whole.size, *array.shape[len(shape) :]) for array in arrays]
+    step = max(1, 8 * BLOCK // max(cost, 1))
+    made: Columns = {}
+    for start in range(0, max(len(chosen), 1), step):
+        rows = chosen[start : start + step]
+        for name, values in function(*(array[rows].astype(np.float64) for array in flat)).items():
+            made.setdefault(name, np.zeros(whole.size))[rows] = values
+    made["whole"] = whole.reshape(-1).astype(np.float64)
+    return {
+        name: np.ascontiguousarray(np.broadcast_to(column.reshape(*shape, 1), (*shape, size)))
+        for name, column in made.items()
+    }
+
+
+def gaussian_vectors(target: FloatArray, mean: FloatArray, cov: FloatArray) -> Columns:
+    """What multivariate normal distributions say about vectors, without drawing from them.
+
+    ====================  =============================================================================
+    ``joint_nll``         ``(D log 2 pi + log det S + d^2) / 2``, with ``d^2 = (y - m)' S^-1 (y - m)``
+    ``joint_pit``         distribution function of chi-square with D degrees of freedom at ``d^2``
+    ``energy_score``      ``E |X - y| - E |X - X'| / 2`` [1]_, as one-dimensional integrals
+    ``variogram_score``   ``sum over i, j of (|y_i - y_j|^p - E |X_i - X_j|^p)^2``, p = 1/2 [2]_, in closed form
+    ====================  =============================================================================
+
+    Parameters
+    ----------
+    target, mean : float64 arrays, shape (n, D)
+    cov : float64 array, shape (n, D, D)
+
+    References
+    ----------
+    .. [1] Gneiting and Raftery, 2007, Journal of the American Statistical Association 102.
+    .. [2] Scheuerer and Hamill, 2015, Monthly Weather Review 143.
+
+    Examples
+    --------
+    >>> made = gaussian_vectors(np.zeros((1, 2)), np.zeros((1, 2)), np.eye(2)[None])
+    >>> {name: round(float(column[0]), 6) for name, column in made.items()}
+    {'joint_nll': 1.837877, 'joint_pit': 0.0, 'energy_score': 0.367087, 'variogram_score': 1.911955}
+    """
+    size = target.shape[1]
+    values, vectors = _decomposed(cov)
+    turned = np.einsum("nij,ni->nj", vectors, target - mean)
+    distance = (turned * turned / values).sum(axis=1)
+    log_det = np.log(values).sum(axis=1)
+    from_truth = expected_norm(values, turned)
+    between = expected_norm(2 * values, np.zeros_like(turned))
+    return {
+        "joint_nll": 0.5 * (size * math.log(2 * math.pi) + log_det + distance),
+        "joint_pit": np.asarray(special.gammainc(size / 2, distance / 2)),
+        "energy_score": from_truth - 0.5 * between,
+        "variogram_score": _gaussian_variogram(target, mean, cov),
+    }
+
+
+def _decomposed(cov: FloatArray) -> tuple[FloatArray, FloatArray]:
+    tallest = np.abs(cov).max(axis=(1, 2), initial=0)
+    skew = np.abs(cov - cov.swapaxes(1, 2)).max(axis=(1, 2), initial=0) > 1e-5 * tallest
+    if skew.any():
+        raise InvalidValueError(
+            f"cov is not symmetric for {int(skew.sum())} vectors; pass (cov + cov.swapaxes(-1, -2)) / 2"
+        )
+    values, vectors = np.linalg.eigh(cov)
+    flat = values[:, 0] <= np.finfo(np.float64).eps * cov.shape[1] * values[:, -1]
+    if flat.any():
+        raise InvalidValueError(
+            f"cov is not positive definite for {int(flat.sum())} vectors (smallest eigenvalue "
+            f"{values[:, 0].min():.3g}); add a small number to its diagonal, or pass joint=False to score the "
+            "marginals alone"
+        )
+    return values, vectors
+
+
+def expected_norm(variances: FloatArray, centre: FloatArray) -> FloatArray:
+    """Expected length of independent normal vectors, to about 1e-11.
+
+    With W the squared length, ``E sqrt W = integral over t > 0 of (1 - E exp(-t W)) t^(-3/2) / (2 sqrt pi)``. In
+    ``log t`` the integrand is analytic and decays exponentially, so equidistant sums converge fastest.
+
+    Parameters
+    ----------
+    variances, centre : arrays, shape (n, D)
+
+    Examples
+    --------
+    >>> float(expected_norm(np.ones((1, 3)), np.zeros((1, 3)))[0].round(9)), round(2 * math.sqrt(2 / math.pi), 9)
+    (1.595769122, 1.595769122)
+    """
+    square = centre * centre
+    size = (variances + square).sum(axis=1)
+    size = np.where(size > 0, size, 1.0)
+    ratio, share = variances / size[:, None], square / size[:, None]
+    total = np.zeros(len(size))
+    for x in np.arange(FIRST, LAST, STEP).tolist():
+        t = math.exp(x)
+        widened = 2 * t * ratio
+        log_transform = (0.5 * np.log1p(widened) + t * share / (1 + widened)).sum(axis=1)
+        total -= math.exp(-x / 2) * np.expm1(-log_transform)
+    below = math.exp((FIRST - STEP) / 2) / -math.expm1(-STEP / 2)
+    above = math.exp(-(FIRST + math.ceil((LAST - FIRST) / STEP) * STEP) / 2) / -math.expm1(-STEP / 2)
+    return np.asarray(np.sqrt(size) * (total + below + above) * STEP / (2 * math.sqrt(math.pi)))
+
+
+def _gaussian_variogram(target: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArray:
+    diagonal, total = np.einsum("nii->ni", cov), np.zeros(len(target))
+    for i in range(target.shape[1] - 1):
+        rest = slice(i + 1, None)
+        variance = diagonal[:, i, None] + diagonal[:, rest] - 2 * cov[:, i, rest]
+        expected = expected_root(mean[:, i, None] - mean[:, rest], np.maximum(variance, 0))
+        seen = np.sqrt(np.abs(target[:, i, None] - target[:, rest]))
+        total += 2 * np.square(seen - expected).sum(axis=1)
+    return total
+
+
+def expected_root(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Expectation of ``sqrt |X|`` for X normal, a confluent hypergeometric function of mean^2 / variance.
+
+    Examples
+    --------
+    >>> expected_root(np.array([0.0, 4.0]), np.array([1.0, 0.0])).round(6)
+    array([0.822179, 2.      ])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.square(mean) / (2 * variance)
+        near = ROOT * variance**0.25 * special.hyp1f1(-0.25, 0.5, -np.minimum(x, FAR))
+        v = 1 / x
+        series = 1 - v / 16 * (1 + v * 15 / 32 * (1 + v * 63 / 48 * (1 + v * 143 / 64)))
+        far = np.sqrt(np.abs(mean)) * series
+    return np.asarray(np.where(x < FAR, near, np.where(variance > 0, far, np.sqrt(np.abs(mean)))))
+
+
+def draw_vectors(target: FloatArray, draws: FloatArray) -> Columns:
+    """Energy and variogram score of joint draws, by estimators whose mean does not depend on the number of draws.
+
+    ====================  ================================================================================
+    ``energy_score``      ``mean |x - y| - sum over k < l of |x_k - x_l| / (M (M - 1))``
+    ``variogram_score``   ``sum over i, j of (|y_i - y_j|^p - V)^2 - S^2 / M`` with p = 1/2, V and S^2 the mean
+                          and the variance (``ddof=1``) of ``|x_i - x_j|^p`` over the draws
+    ====================  ================================================================================
+
+    Parameters
+    ----------
+    target : float64 array, shape (n, D)
+    draws : float64 array, shape (n, M, D)
+        Draws with a NaN are left out.
+
+    Examples
+    --------
+    >>> made = draw_vectors(np.zeros((1, 2)), np.array([[[3.0, 4.0], [0.0, 0.0]]]))
+    >>> made["energy_score"], made["variogram_score"]
+    (array([0.]), array([0.]))
+    """
+    there = np.asarray(~np.isnan(draws).any(axis=2))
+    count = there.sum(axis=1).astype(np.float64)
+    kept = np.where(there[:, :, None], draws, 0.0)
+    distance = (np.linalg.norm(kept - target[:, None], axis=2) * there).sum(axis=1) / count
+    spread = np.zeros(len(target))
+    for k in range(draws.shape[1] - 1):
+        apart = np.linalg.norm(kept[:, k + 1 :] - kept[:, k, None], axis=2)
+        spread += (apart * (there[:, k + 1 :] & there[:, k, None])).sum(axis=1)
+    variogram = np.zeros(len(target))
+    for i in range(target.shape[1] - 1):
+        seen = np.sqrt(np.abs(target[:, i, None] - target[:, i + 1 :]))
+        roots = np.sqrt(np.abs(kept[:, :, i, None] - kept[:, :, i + 1 :])) * there[:, :, None]
+        mean = roots.sum(axis=1) / count[:, None]
+        centered = np.square(roots - mean[:, None]) * there[:, :, None]
+        variance = centered.sum(axis=1) / (count - 1)[:, None]
+        variogram += 2 * (np.square(seen - mean) - variance / count[:, None]).sum(axis=1)
+    return {"energy_score": distance - spread / (count * (count - 1)), "variogram_score": variogram}

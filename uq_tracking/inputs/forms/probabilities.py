@@ -539,7 +539,8 @@ def _defects(member: AnyFloats, scores: Probabilities) -> tuple[Any, Any, Any]:
     """Where scores are non-finite, where negative, and where they do not sum to 1."""
     fine = np.zeros(len(member), dtype=bool)
     if scores.logits:
-        return ~np.isfinite(member) if scores.binary else _bad_logits(member), fine, fine
+        # minus infinity only rules out a class, as long as another class is left
+        return ~np.isfinite(member if scores.binary else member.max(axis=1)), fine, fine
     with np.errstate(invalid="ignore"):
         total = member if scores.binary else np.einsum("ij->i", member)
         off = member > 1 + scores.tolerance if scores.binary else np.abs(total - 1) > scores.tolerance / 2
@@ -551,12 +552,6 @@ def _defects(member: AnyFloats, scores: Probabilities) -> tuple[Any, Any, Any]:
     finite = np.isfinite(member)
     negative = member < 0
     return (~finite, negative, off) if scores.binary else (~finite.all(axis=1), negative.any(axis=1), off)
-
-
-def _bad_logits(member: AnyFloats) -> BoolArray:
-    """Where logits are bad; minus infinity only rules out a class, as long as another class is left."""
-    highest = member.max(axis=1)
-    return np.asarray(np.isnan(highest) | np.isinf(highest))
 
 
 def read_class_labels(value: Any, names: Sequence[str] | None = None) -> Source:
@@ -631,31 +626,43 @@ def arranged(
     """Return scores with members first and classes last, and their mask and axes per sample."""
     shape = truth.values.shape
     check_shapes(("labels", shape), ("labels", shape))  # rejects single numbers
-    extra = given.values.ndim - truth.values.ndim - (members_axis is not None)
+    members, rest, classes = axes_of(shape, given.values.shape, class_axis, members_axis)
+    values = given.values.transpose(*members, *rest, *classes)
+    taken = (*members, *classes)
+    left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=taken))
+    axes = tuple(given.axes[axis] for axis in rest) if given.axes else ()
+    return values if members else values[None], given._replace(left_out=left_out, axes=axes)
+
+
+def axes_of(
+    labels: tuple[int, ...], probs: tuple[int, ...], class_axis: int, members_axis: int | None
+) -> tuple[list[int], list[int], list[int]]:
+    """Return the axes of the members, of the samples, and of the classes, by shapes; empty where there are none."""
+    ndim = len(probs)
+    extra = ndim - len(labels) - (members_axis is not None)
     if extra not in (0, 1):
-        raise ShapeError(_shape_message(truth, given, members_axis))
-    members = _axis("members_axis", members_axis, given, "members")
-    classes = _axis("class_axis", class_axis, given, "classes") if extra else None
-    if members is not None and members == classes:
-        raise SettingsError(
-            f"class_axis and members_axis are both axis {members} of probs {given.values.shape}"
-        )
-    moved = [axis for axis in (members, classes) if axis is not None]
-    order = [axis for axis in range(given.values.ndim) if axis not in moved]
-    rest = tuple(given.values.shape[axis] for axis in order)
-    if rest != shape:
-        raise ShapeError(_shape_message(truth, given, members_axis))
-    if classes is not None and given.values.shape[classes] < 2:
+        raise ShapeError(_shape_message(labels, probs, members_axis))
+    given = (
+        ("members_axis", members_axis, "members"),
+        ("class_axis", class_axis if extra else None, "classes"),
+    )
+    found = []
+    for option, axis, what in given:
+        if axis is not None and not -ndim <= whole_number(option, axis) < ndim:
+            raise ShapeError(f"probs have shape {probs}, so there is no axis {axis} for {what}")
+        found.append([] if axis is None else [axis % ndim])
+    members, classes = found
+    if members and members == classes:
+        raise SettingsError(f"class_axis and members_axis are both axis {members[0]} of probs {probs}")
+    rest = [axis for axis in range(ndim) if axis not in (*members, *classes)]
+    if tuple(probs[axis] for axis in rest) != labels:
+        raise ShapeError(_shape_message(labels, probs, members_axis))
+    if classes and probs[classes[0]] < 2:
         raise ShapeError(
-            f"probs {given.values.shape} hold a single class; for a binary classifier, drop that axis: "
-            f"{_without('probs', given.values.ndim, classes)}"
+            f"probs {probs} hold a single class; for a binary classifier, drop that axis: "
+            f"{_without('probs', ndim, classes[0])}"
         )
-    full = [*([] if members is None else [members]), *order, *([] if classes is None else [classes])]
-    values = given.values.transpose(full)
-    values = values if members is not None else values[None]
-    left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=tuple(moved)))
-    axes = tuple(given.axes[axis] for axis in order) if given.axes else ()
-    return values, given._replace(left_out=left_out, axes=axes)
+    return members, rest, classes
 
 
 def class_axis_of(
@@ -710,17 +717,7 @@ def _sum_to_one(probs: AnyArray, axis: int) -> bool:
     return bool(np.allclose(total[np.isfinite(total)], 1, rtol=0, atol=1e-2))
 
 
-def _axis(name: str, axis: int | None, given: Source, what: str) -> int | None:
-    if axis is None:
-        return None
-    axis = whole_number(name, axis)
-    if not -given.values.ndim <= axis < given.values.ndim:
-        raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} for {what}")
-    return axis % given.values.ndim
-
-
-def _shape_message(truth: Source, given: Source, members_axis: int | None) -> str:
-    shape, other = truth.values.shape, given.values.shape
+def _shape_message(shape: tuple[int, ...], other: tuple[int, ...], members_axis: int | None) -> str:
     message = (
         f"labels have shape {shape} and probs {other}; probs need the labels' shape and an axis of classes, or the "
         "labels' shape for a binary classifier"
