@@ -10,8 +10,8 @@ import scoringrules
 from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
+from uq_tracking.inputs.forms.distribution import mixture_columns, mixture_quantiles, score_mixture
 from uq_tracking.inputs.forms.form import EVERY_LEVEL
-from uq_tracking.inputs.forms.mixture import mixture_columns, mixture_quantiles, score_mixture
 
 
 def made(n=12, members=3, seed=0, gap=3.0):

@@ -269,7 +269,7 @@ class Constructors:
         >>> data.mean, data.std ** 2, data.form.aleatoric ** 2, data.form.epistemic ** 2
         (array([2.]), array([2.]), array([1.]), array([1.]))
         """
-        from uq_tracking.inputs.forms.mixture import Mixture
+        from uq_tracking.inputs.forms.distribution import Mixture
 
         return cls.of(
             Mixture,

@@ -24,7 +24,7 @@ from uq_tracking.inputs.convert import (
     xarray_unit,
 )
 from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.forms.mixture import wants_quantiles
+from uq_tracking.inputs.forms.distribution import wants_quantiles
 from uq_tracking.inputs.labels import label_array, label_shape
 from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_place
 from uq_tracking.inputs.validation import check_shapes

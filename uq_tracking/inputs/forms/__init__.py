@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 @hookimpl
 def uq_forms() -> list[type[Form]]:
     """Forms of this package."""
-    from uq_tracking.inputs.forms.distribution import Distribution
+    from uq_tracking.inputs.forms.distribution import Distribution, Mixture
     from uq_tracking.inputs.forms.draws import Draws
     from uq_tracking.inputs.forms.mean_std import Density, MeanStd
-    from uq_tracking.inputs.forms.mixture import Mixture
     from uq_tracking.inputs.forms.probabilities import Probabilities
     from uq_tracking.inputs.forms.quantiles import Interval, Quantiles
 

@@ -1,8 +1,9 @@
-"""Distribution objects, scored by their own distribution function and density.
+"""Distribution objects, scored by their own distribution function and density, and mixtures of normals.
 
-One interface to those of scipy, torch, NGBoost, GPyTorch and TensorFlow Probability: no library is imported for it.
-An object is read by what it offers (``cdf``, ``log_prob`` or ``logpdf``, ``mean``, ``std`` or ``stddev`` or
-``variance``, ``ppf``, ``icdf`` or ``quantile``), as values or as methods.
+Mixtures are also those of ensembles whose members predict a mean and a standard deviation. There is one interface to
+the objects of scipy, torch, NGBoost, GPyTorch and TensorFlow Probability: no library is imported for it. An object is
+read by what it offers (``cdf``, ``log_prob`` or ``logpdf``, ``mean``, ``std`` or ``stddev`` or ``variance``, ``ppf``,
+``icdf`` or ``quantile``), as values or as methods.
 """
 
 from __future__ import annotations
@@ -11,20 +12,50 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
-from uq_tracking.errors import InputTypeError, ShapeError
+from uq_tracking.checks import check_choice, check_flag, whole_number
+from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
 from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT, t_square_integral
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.form import EVERY_LEVEL, QUARTILES_PER_STD, Columns, Scored, quantile_scores
-from uq_tracking.inputs.forms.mean_std import Numbers, Wording, of_distribution
-from uq_tracking.inputs.forms.mixture import Mixture, score_mixture, wants_quantiles
-from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.inputs.forms.form import (
+    EVERY_LEVEL,
+    QUARTILES_PER_STD,
+    Columns,
+    Scored,
+    in_blocks,
+    quantile_scores,
+)
+from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers, Wording
+from uq_tracking.inputs.validation import check_members, check_shapes, members_first, without_members
 from uq_tracking.typed import override
 
+if TYPE_CHECKING:
+    from uq_tracking.inputs.predictions import Predictions
+
+QUANTILES_UP_TO = 5_000
+"""The 199 quantiles that some scores need are computed by default for up to this many samples."""
+MEMBERS = Wording(
+    mean="the mean of the members",
+    std="the std of the members",
+    non_finite_cure="a NaN, infinity or negative std in any member invalidates the sample",
+)
+MOST_STEPS = 200
+"""Maximum number of steps in a quantile search; each at least halves the bracket or the step before it."""
+QUANTILE_TOLERANCE = 1e-13
+"""Of a quantile, relative to its size and the width of the first bracket."""
+
+
+COMPONENTS = Wording(
+    mean="the mean of the mixture",
+    std="the std of the mixture",
+    non_finite_cure="every component needs a finite mean and a std above 0",
+)
 STATED = Wording(
     mean="the distribution's mean or F(y)",
     std="the distribution's std",
@@ -48,14 +79,234 @@ class Distribution(Numbers):
     ) -> tuple[Numbers, Sequence[Source]]:
         check_shapes((truth.name, truth.values.shape))
         law, wanted = read_law(dist), wants_quantiles(truth.values.size, quantile_scores)
-        kind: type[Numbers] = cls if law.mixture is None else Mixture
+        kind: type[Numbers] = cls if isinstance(law, Law) else Mixture
         scored = score_distribution(truth.values, dist, law, quantiles=wanted)
         return kind.of(scored, np.dtype(np.float64), wording=cls.wording, **more), []
 
     @classmethod
     @override
     def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
-        return of_distribution(key)
+        if key in ("pinball", "interval_score", "interval_width_95"):
+            return (
+                "its quantiles are not known; pass quantile_scores=True if the distribution can provide them"
+            )
+        return (
+            f"the distribution does not provide it ({key} has no closed form here, or quadrature did not reach "
+            "1e-6)"
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mixture(Distribution):
+    """A mixture of normal distributions."""
+
+    name: ClassVar[str] = "mixture"
+    made_by: ClassVar[str] = "Predictions.from_ensemble"
+    splits: ClassVar[tuple[str, ...]] = ("means", "stds")
+
+    wording: Wording = COMPONENTS
+
+    @classmethod
+    @override
+    def read(  # type: ignore[override]
+        cls,
+        truth: Source,
+        *,
+        means: Any,
+        stds: Any = None,
+        axis: int | None,
+        combine: str,
+        ddof: int,
+        quantile_scores: bool | None,
+        **more: Any,
+    ) -> tuple[Numbers, Sequence[Source]]:
+        check_choice("combine", combine, ("gaussian", "mixture"))
+        ddof = whole_number("ddof", ddof)
+        source = members_first(means, "means", truth, axis, cls.member)
+        noise = None if stds is None else members_first(stds, "stds", truth, axis, cls.member)
+        check_members(truth, source, noise, cls.member)
+        if combine == "mixture" and noise is None:
+            raise SettingsError(
+                "a mixture needs the members' stds; pass them, or combine='gaussian', or draws with from_samples"
+            )
+        if not 0 <= ddof < len(source.values):
+            raise SettingsError(
+                f"ddof={ddof} with {len(source.values)} samples leaves no degrees of freedom; pass 0 <= ddof < M"
+            )
+        given = [part for part in (source, noise) if part is not None]
+        members = [part.values for part in given]
+        found = in_blocks(
+            partial(combined_members, ddof=ddof), truth.values, *members, cost=len(source.values)
+        )
+        dtype = np.result_type(*members)
+        moments: dict[str, Any] = {name: column.astype(dtype) for name, column in found.items()}
+        more |= dict(zip(("samples", "member_std"), members, strict=False))
+        if combine == "gaussian":
+            form: Numbers = MeanStd(wording=MEMBERS, **moments, **more)
+        else:
+            wanted = wants_quantiles(truth.values.size, quantile_scores)
+            scored = score_mixture(truth.values, *members, quantiles=wanted)
+            parts = {name: moments[name] for name in ("aleatoric", "epistemic")}
+            form = cls.of(scored, dtype, **parts, **more)
+        return form, [without_members(part) for part in given]
+
+    @override
+    def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:
+        return super().combined(data, chosen, combine="mixture", **options)
+
+
+def wants_quantiles(size: int, asked: bool | None) -> bool:
+    """Return True if the quantiles of a continuous distribution are to be computed."""
+    if asked is None:
+        return size <= QUANTILES_UP_TO
+    check_flag("quantile_scores", asked)
+    return bool(asked)
+
+
+def combined_members(
+    target: FloatArray, means: FloatArray, stds: FloatArray | None = None, *, ddof: int
+) -> Columns:
+    """Match the first two moments of the mixture of M members, arrays (M, n); its parts if members have a std."""
+    mean = means.mean(axis=0)
+    apart = means - mean
+    between = np.einsum("mi,mi->i", apart, apart) / (len(means) - ddof)
+    if stds is None:
+        return {"mean": mean, "std": np.sqrt(between)}
+    within = np.where((stds < 0).any(axis=0), np.nan, np.einsum("mi,mi->i", stds, stds) / len(means))
+    return {
+        "mean": mean,
+        "std": np.sqrt(within + between),
+        "aleatoric": np.sqrt(within),
+        "epistemic": np.sqrt(between),
+    }
+
+
+def score_mixture(
+    target: FloatArray,
+    means: FloatArray,
+    stds: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    quantiles: bool = False,
+) -> Scored:
+    """Score a mixture of normals.
+
+    Parameters
+    ----------
+    target : array, any shape
+    means, stds : arrays, shape (M, ...)
+        Means and stds of the components; stds above 0.
+    weights : array, shape (M, ...), optional
+        Summing to 1 over the components; equal by default.
+    quantiles : bool
+        Also find the 199 quantiles of every sample that interval and quantile scores need.
+    """
+    members = (means, stds) if weights is None else (means, stds, weights)
+    size = len(means)
+
+    def columns(y: FloatArray, m: FloatArray, s: FloatArray, w: FloatArray | None = None) -> Columns:
+        share = np.full_like(m, 1 / size) if w is None else w
+        made = mixture_columns(y, m, s, share)
+        if quantiles:
+            made |= quantile_scores(y, mixture_quantiles(EVERY_LEVEL, m, s, share))
+        return made
+
+    return Scored(in_blocks(columns, target, *members, cost=size * (800 if quantiles else 4)))
+
+
+def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, weights: FloatArray) -> Columns:
+    """Everything that a mixture ``sum over k of w_k N(m_k, s_k^2)`` says about each sample.
+
+    ==========  ========================================================================================
+    ``nll``     ``-log sum over k of w_k N(y; m_k, s_k^2)``, by log-sum-exp
+    PIT         ``sum over k of w_k Phi((y - m_k) / s_k)``
+    ``crps``    ``sum over k of w_k A(y - m_k, s_k^2) - 1/2 sum over j, k of w_j w_k A(m_j - m_k, s_j^2 + s_k^2)``,
+                ``A(e, v) = e (2 Phi(e / sqrt v) - 1) + 2 sqrt v phi(e / sqrt v)`` [1]_
+    integral    of the squared density: ``sum over j, k of w_j w_k N(m_j; m_k, s_j^2 + s_k^2)``, for the quadratic
+                and the spherical score
+    ==========  ========================================================================================
+
+    Parameters
+    ----------
+    target : float64 array, shape (n,)
+    means, stds, weights : float64 arrays, shape (M, n)
+
+    References
+    ----------
+    .. [1] Grimit, Gneiting, Berrocal and Johnson, 2006, Quarterly Journal of the Royal Meteorological Society 132.
+
+    Examples
+    --------
+    >>> one = np.ones((2, 1))
+    >>> made = mixture_columns(np.zeros(1), np.array([[-1.0], [1.0]]), one, one / 2)
+    >>> {name: round(float(made[name][0]), 6) for name in ("nll", "pit_low", "std")}
+    {'nll': 1.418939, 'pit_low': 0.5, 'std': 1.414214}
+    """
+    stds = np.where(stds > 0, stds, np.nan)
+    z = (target - means) / stds
+    log_density = special.logsumexp(-0.5 * z * z - np.log(stds), axis=0, b=weights) - 0.5 * math.log(
+        2 * math.pi
+    )
+    mean = (weights * means).sum(axis=0)
+    within = (weights * stds * stds).sum(axis=0)
+    between = (weights * np.square(means - mean)).sum(axis=0)
+    pit = (weights * special.ndtr(z)).sum(axis=0)
+    distance = (weights * expected_distance(target - means, stds)).sum(axis=0)
+    spread = (np.square(weights) * stds).sum(axis=0) / math.sqrt(math.pi)
+    square = (np.square(weights) / stds).sum(axis=0) / (2 * math.sqrt(math.pi))
+    for j, k in combinations(range(len(means)), 2):
+        both = weights[j] * weights[k]
+        gap, width = means[j] - means[k], np.hypot(stds[j], stds[k])
+        spread += both * expected_distance(gap, width)
+        square += 2 * both * np.exp(-0.5 * np.square(gap / width)) / (width * math.sqrt(2 * math.pi))
+    return {
+        "mean": mean,
+        "std": np.sqrt(within + between),
+        "pit_low": pit,
+        "pit_high": pit,
+        "size": np.full(len(target), float(len(means))),
+        "nll": -log_density,
+        "crps": distance - spread,
+        **density_scores(np.exp(log_density), square),
+    }
+
+
+def expected_distance(gap: FloatArray, std: FloatArray) -> FloatArray:
+    """Expectation of ``|gap + std Z|`` with Z standard normal."""
+    z = gap / std
+    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return np.asarray(gap * special.erf(z / math.sqrt(2)) + 2 * std * density)
+
+
+def mixture_quantiles(
+    levels: FloatArray, means: FloatArray, stds: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Quantiles of mixtures to about 1e-12 of the bracket, shape (n, levels).
+
+    They lie between the smallest and largest quantile of the components. Newton steps are taken while they stay
+    inside a shrinking bracket and each is at most half as long as the one before; otherwise the bracket is bisected,
+    so the search cannot jump back and forth across a narrow component.
+    """
+    z = special.ndtri(levels)
+    m, s, w = (array.T[:, :, None] for array in (means, stds, weights))  # (n, M, 1)
+    of_components = m + s * z
+    low, high = of_components.min(axis=1), of_components.max(axis=1)
+    width = high - low
+    x, moved = 0.5 * (low + high), width
+    for _ in range(MOST_STEPS):
+        t = (x[:, None, :] - m) / s
+        gap = (w * special.ndtr(t)).sum(axis=1) - levels
+        low, high = np.where(gap < 0, x, low), np.where(gap > 0, x, high)
+        density = (w / s * np.exp(-0.5 * t * t)).sum(axis=1) / math.sqrt(2 * math.pi)
+        with np.errstate(all="ignore"):  # the density vanishes far from every component
+            step = x - gap / density
+        enough = QUANTILE_TOLERANCE * (np.abs(x) + width)
+        taken = (step >= low) & (step <= high) & (np.abs(step - x) <= np.maximum(moved / 2, enough))
+        new = np.where(gap == 0, x, np.where(taken, step, 0.5 * (low + high)))
+        moved, x = np.abs(new - x), new
+        if np.all((moved <= enough) | ~np.isfinite(x)):
+            break
+    return np.asarray(x)
 
 
 LOCATION_SCALE: dict[str, Standard] = {
@@ -70,7 +321,7 @@ MOST_TERMS = 100_000
 
 
 def score_distribution(
-    target: FloatArray, dist: Any, law: Law | None = None, *, quantiles: bool = False
+    target: FloatArray, dist: Any, law: Law | Components | None = None, *, quantiles: bool = False
 ) -> Scored:
     """Score a distribution object.
 
@@ -88,21 +339,22 @@ def score_distribution(
     target : array, any shape
     dist
         One distribution per sample; its parameters have the target's shape or broadcast to it.
-    law : Law, optional
+    law : Law or Components, optional
         What `read_law` made of it.
     quantiles : bool
         Whether to also compute the 199 quantiles per sample that interval and quantile scores need.
     """
     law, y = law or read_law(dist), target.astype(np.float64)
-    if law.mixture is not None:
-        parts = [np.moveaxis(part, -1, 0) for part in law.mixture]
-        shape = (len(parts[0]), *target.shape)
-        means, stds, weights = (_spread_out(part, shape, dist) for part in parts)
-        return score_mixture(target, means, stds, weights, quantiles=quantiles)
+    if not isinstance(law, Law):
+        shape = (law[0].shape[-1], *target.shape)
+        members = [_spread_out(np.moveaxis(part, -1, 0), shape, dist) for part in law]
+        return score_mixture(target, *members, quantiles=quantiles)
     with np.errstate(all="ignore"):
         made = _columns(y, law, dist)
         if quantiles and law.quantile is not None:
-            made |= _quantile_columns(y, law)
+            found = np.stack([law.quantile(np.full(y.shape, level)) for level in EVERY_LEVEL], axis=-1)
+            scores = quantile_scores(y.reshape(-1), found.reshape(-1, len(EVERY_LEVEL)))
+            made |= {name: column.reshape(y.shape) for name, column in scores.items()}
         facts: dict[str, Any] = {}
         moments = np.isfinite(made["mean"]) & np.isfinite(made["std"])
         if law.quantile is not None and not moments[np.isfinite(y)].all():
@@ -123,13 +375,12 @@ def _spread_out(values: FloatArray | None, shape: tuple[int, ...], dist: Any) ->
 
 
 def _columns(y: FloatArray, law: Law, dist: Any) -> Columns:
-    if law.cdf is None or law.log_density is None:
-        raise InputTypeError(f"{type(dist).__name__} has no cdf and log density")
     mean = _spread_out(law.mean, y.shape, dist)
     std = _spread_out(law.std, y.shape, dist)
     high = np.clip(law.cdf(y), 0, 1)
     low = high if law.mass is None else np.clip(high - law.mass(y), 0, 1)
     log_density = law.log_density(y)
+    crps, square = _closed_forms(y, law, mean, std)
     return {
         "mean": np.array(mean),
         "std": np.array(std),
@@ -137,31 +388,33 @@ def _columns(y: FloatArray, law: Law, dist: Any) -> Columns:
         "pit_high": high,
         "size": np.ones(y.shape),
         "nll": -log_density,
-        "crps": _crps(y, law, mean, std),
-        **_density_scores(np.exp(log_density), law, std),
+        "crps": _numerical_crps(y, law, mean, std) if crps is None else crps,
+        **({} if square is None else density_scores(np.exp(log_density), square)),
     }
 
 
-def _density_scores(density: FloatArray, law: Law, std: FloatArray) -> Columns:
-    """``2 p(y) - integral of p^2`` and ``p(y) / sqrt(integral of p^2)``, where the integral is known."""
-    name = getattr(getattr(law.named, "dist", None), "name", "")
-    if name in LOCATION_SCALE:
-        square = LOCATION_SCALE[name].pdf_square_integral / std
-    elif name in SQUARES:
-        shapes, _, scale = law.named.dist._parse_args(*law.named.args, **law.named.kwds)
-        square = np.broadcast_to(SQUARES[name](*map(np.asarray, shapes)) / scale, density.shape)
-    else:
-        return {}
+def density_scores(density: FloatArray, square: FloatArray) -> Columns:
+    """Quadratic and spherical score, from the density at the truth and the integral of the squared density."""
     return {"quadratic_score": 2 * density - square, "spherical_score": density / np.sqrt(square)}
 
 
-def _crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) -> FloatArray:
+def _closed_forms(
+    y: FloatArray, law: Law, mean: FloatArray, std: FloatArray
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """CRPS and integral of the squared density, where they are known."""
     name = getattr(getattr(law.named, "dist", None), "name", "")
     if name in LOCATION_SCALE:
-        return std * LOCATION_SCALE[name].crps((y - mean) / std)
-    if name in CLOSED:
-        shapes, loc, scale = law.named.dist._parse_args(*law.named.args, **law.named.kwds)
-        return np.asarray(scale * CLOSED[name]((y - loc) / scale, *shapes), dtype=float)
+        standard = LOCATION_SCALE[name]
+        return std * standard.crps((y - mean) / std), standard.pdf_square_integral / std
+    if name not in CLOSED:
+        return None, None
+    crps, square = CLOSED[name]
+    shapes, loc, scale = law.named.dist._parse_args(*law.named.args, **law.named.kwds)
+    integral = np.broadcast_to(square(*map(np.asarray, shapes)) / scale, y.shape)
+    return np.asarray(scale * crps((y - loc) / scale, *shapes), dtype=float), integral
+
+
+def _numerical_crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) -> FloatArray:
     if law.mass is not None:
         return _discrete(y, law)
     spread = np.where(np.isfinite(std) & (std > 0), std, 1.0)
@@ -169,10 +422,7 @@ def _crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) -> FloatAr
     if law.quantile is not None:  # for when the moments do not exist or mislead
         quarter, centre, rest = (law.quantile(np.full(y.shape, p)) for p in (0.25, 0.5, 0.75))
         spread = np.where(rest > quarter, rest - quarter, spread)
-    cdf, sf = law.cdf, law.sf
-    if cdf is None:
-        return np.full(y.shape, np.nan)
-    return crps_by_quadrature(y, cdf, sf or (lambda x: 1 - cdf(x)), centre, spread)
+    return crps_by_quadrature(y, law.cdf, law.sf or (lambda x: 1 - law.cdf(x)), centre, spread)
 
 
 def _t(z: FloatArray, df: Any) -> FloatArray:
@@ -204,34 +454,25 @@ def _lognormal(z: FloatArray, s: Any) -> FloatArray:
     return np.asarray(z * (2 * special.ndtr(log) - 1) - 2 * np.exp(np.square(s) / 2) * tail)
 
 
-CLOSED: dict[str, Any] = {
-    "t": _t,
-    "cauchy": lambda z: StudentT(1.0).crps(z),
-    "gamma": _gamma,
-    "expon": _exponential,
-    "lognorm": _lognormal,
-}
-
-
 def _gamma_square(a: FloatArray) -> FloatArray:
     """``Gamma(2a - 1) / (Gamma(a)^2 2^(2a - 1))``; infinite for a <= 1/2, where the density has a pole."""
     log = special.gammaln(2 * a - 1) - 2 * special.gammaln(a) - (2 * a - 1) * math.log(2)
     return np.asarray(np.where(a > 0.5, np.exp(log), np.nan))
 
 
-SQUARES: dict[str, Any] = {
-    "t": t_square_integral,
-    "cauchy": lambda: 1 / (2 * math.pi),
-    "gamma": _gamma_square,
-    "expon": lambda: 0.5,
-    "lognorm": lambda s: np.exp(np.square(s) / 4) / (2 * s * math.sqrt(math.pi)),
+CLOSED: dict[str, tuple[Callable[..., FloatArray], Callable[..., Any]]] = {
+    "t": (_t, t_square_integral),
+    "cauchy": (lambda z: StudentT(1.0).crps(z), lambda: 1 / (2 * math.pi)),
+    "gamma": (_gamma, _gamma_square),
+    "expon": (_exponential, lambda: 0.5),
+    "lognorm": (_lognormal, lambda s: np.exp(np.square(s) / 4) / (2 * s * math.sqrt(math.pi))),
 }
-"""Integral of the squared density with scale 1, from the shape parameters."""
+"""CRPS at z and integral of the squared density, with location 0 and scale 1, from the shape parameters."""
 
 
 def _discrete(y: FloatArray, law: Law) -> FloatArray:
     """Sum over the integers of ``(F(k) - 1[k >= y])^2``; the truth may lie between two integers."""
-    if law.cdf is None or law.quantile is None:
+    if law.quantile is None:
         return np.full(y.shape, np.nan)
     first = np.minimum(law.quantile(np.full(y.shape, TAIL)), np.floor(y))
     last = np.maximum(law.quantile(np.full(y.shape, 1 - TAIL)), np.ceil(y))
@@ -246,16 +487,7 @@ def _discrete(y: FloatArray, law: Law) -> FloatArray:
     return total
 
 
-def _quantile_columns(y: FloatArray, law: Law) -> Columns:
-    quantile = law.quantile
-    if quantile is None:
-        return {}
-    found = np.stack([np.asarray(quantile(np.full(y.shape, level))) for level in EVERY_LEVEL], axis=-1)
-    made = quantile_scores(y.reshape(-1), found.reshape(-1, len(EVERY_LEVEL)))
-    return {name: column.reshape(y.shape) for name, column in made.items()}
-
-
-Cdf = Callable[[FloatArray], FloatArray]
+Function = Callable[[FloatArray], FloatArray]
 
 TOLERANCE = 1e-6
 """Largest relative error at which a value is accepted."""
@@ -268,7 +500,7 @@ REACH = 4.2
 
 
 def crps_by_quadrature(
-    target: FloatArray, cdf: Cdf, sf: Cdf, centre: FloatArray, scale: FloatArray
+    target: FloatArray, cdf: Function, sf: Function, centre: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """``integral of F^2`` below the truth plus ``integral of (1 - F)^2`` above it; NaN where that is too inexact.
 
@@ -318,7 +550,8 @@ def crps_by_quadrature(
     return np.asarray(np.where(error <= TOLERANCE * np.abs(total), total, np.nan))
 
 
-Function = Callable[[FloatArray], FloatArray]
+Components = tuple[FloatArray, FloatArray, FloatArray]
+"""Means, stds and weights of a mixture of normals, components last."""
 
 
 @dataclass(frozen=True)
@@ -326,30 +559,29 @@ class Law:
     """One univariate distribution per sample.
 
     ``quantile`` and ``sf`` are None if the object lacks them. ``mass`` is the probability function of a discrete
-    distribution, and ``log_density`` its log. ``named`` is the scipy distribution behind the object, ``mixture`` the
-    (means, stds, weights) of a mixture of normals.
+    distribution, and ``log_density`` its log. ``named`` is the scipy distribution behind the object.
     """
 
-    cdf: Function | None
-    log_density: Function | None
+    cdf: Function
+    log_density: Function
     mean: FloatArray | None
     std: FloatArray | None
     quantile: Function | None = None
     sf: Function | None = None
     mass: Function | None = None
     named: Any = None
-    mixture: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
 
-def read_law(dist: Any) -> Law:
-    """Read a distribution object."""
+def read_law(dist: Any) -> Law | Components:
+    """Read a distribution object, or the components of a mixture of normals."""
     frozen = _scipy_of(dist)
     if frozen is not None:
         return _of_scipy(frozen)
-    dist = _unwrapped(dist)
+    while type(dist).__name__ == "Independent" and hasattr(dist, "base_dist"):
+        dist = dist.base_dist  # the marginals that torch wraps
     components = _normal_components(dist)
     if components is not None:
-        return Law(None, None, None, None, mixture=components)
+        return components
     if _is_multivariate(dist):
         return _marginals(dist)
     known = _from_torch(dist)
@@ -376,13 +608,6 @@ def _of_scipy(dist: Any) -> Law:
         dist.pmf if discrete else None,
         named=dist,
     )
-
-
-def _unwrapped(dist: Any) -> Any:
-    """What torch's ``Independent`` wraps: the marginals."""
-    while type(dist).__name__ == "Independent" and hasattr(dist, "base_dist"):
-        dist = dist.base_dist
-    return dist
 
 
 def _values(value: Any) -> FloatArray:
@@ -417,8 +642,8 @@ def _spread(dist: Any) -> FloatArray | None:
     return None
 
 
-def _normal_components(dist: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Means, stds and weights of a torch mixture of normals, components last."""
+def _normal_components(dist: Any) -> Components | None:
+    """What a torch mixture of normals consists of."""
     part = getattr(dist, "component_distribution", None)
     if part is None or type(part).__name__ != "Normal" or not hasattr(dist, "mixture_distribution"):
         return None

@@ -312,13 +312,6 @@ class Density(Numbers):
         return f"it was not given; pass it to Predictions.from_density ({given}=)"
 
 
-def of_distribution(key: str) -> str:
-    """Say why a distribution object or a mixture does not determine a score."""
-    if key in ("pinball", "interval_score", "interval_width_95"):
-        return "its quantiles are not known; pass quantile_scores=True if the distribution can provide them"
-    return f"the distribution does not provide it ({key} has no closed form here, or quadrature did not reach 1e-6)"
-
-
 def check_floor(std_floor: float | None) -> None:
     """Raise SettingsError unless ``std_floor`` is a positive number or None."""
     if std_floor is not None and not (isinstance(std_floor, Real) and 0 < std_floor <= sys.float_info.max):
