@@ -46,12 +46,6 @@ def xarray_unit(array: Any) -> str | None:
     return unit if isinstance(unit, str) else None
 
 
-def pandas_axes(table: Any) -> Axes:
-    """Axes of a Series or DataFrame."""
-    index = Axis("pandas", "index", table.index)
-    return (index, Axis("pandas", "columns", table.columns)) if table.ndim == 2 else (index,)
-
-
 def check_alignment(arrays: Sequence[tuple[str, Axes]]) -> None:
     """Compare the labelled axes of every array with those of the first labelled array."""
     labelled = [(name, axes) for name, axes in arrays if axes]
@@ -84,16 +78,14 @@ def _check_axis(first: str, theirs: Axis, name: str, ours: Axis, place: int) -> 
         return
     if ours.name == "columns" and set(theirs.labels) != set(ours.labels):
         return  # "depth" and "depth_mean" are common; the same names in another order are a mistake
-    cure = _cure(first, name, ours)
-    raise AlignmentError(f"{first} and {name} have different labels along {ours.name!r}; {cure}")
-
-
-def _cure(first: str, name: str, axis: Axis) -> str:
-    if axis.package == "pandas":
-        method = f"{name}.reindex({axis.name}={first}.{axis.name})"
-    else:
-        method = f"xarray.align({first}, {name}, join='inner')"
-    return f"align them ({method}), or pass .to_numpy() if they are already in the same order"
+    methods = {
+        "pandas": f"{name}.reindex({ours.name}={first}.{ours.name})",
+        "xarray": f"xarray.align({first}, {name}, join='inner')",
+    }
+    raise AlignmentError(
+        f"{first} and {name} have different labels along {ours.name!r}; align them ({methods[ours.package]}), or "
+        "pass .to_numpy() if they are already in the same order"
+    )
 
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -237,13 +229,13 @@ def _read_known(value: Any, name: str) -> Source:
         return Source(name, _read_tensor(value))
     if is_a(value, "xarray", "DataArray"):
         return Source(name, value.to_numpy(), None, xarray_axes(value), xarray_unit(value))
-    if is_a(value, "pandas", "Series", "DataFrame", "Index") or is_a(
-        value, "pandas.api.extensions", "ExtensionArray"
-    ):
-        values = _read_frame(value, name) if is_a(value, "pandas", "DataFrame") else _read_column(value, name)
-        return Source(
-            name, values, None, pandas_axes(value) if is_a(value, "pandas", "Series", "DataFrame") else ()
-        )
+    if is_a(value, "pandas", "DataFrame"):
+        axes = (Axis("pandas", "index", value.index), Axis("pandas", "columns", value.columns))
+        return Source(name, _read_frame(value, name), None, axes)
+    if is_a(value, "pandas", "Series"):
+        return Source(name, _read_column(value, name), None, (Axis("pandas", "index", value.index),))
+    if is_a(value, "pandas", "Index") or is_a(value, "pandas.api.extensions", "ExtensionArray"):
+        return Source(name, _read_column(value, name))
     if isinstance(value, list | tuple):
         return _read_sequence(value, name)
     if is_a(value, "datasets", "Column"):
@@ -326,22 +318,14 @@ def _read_tensor(value: Any) -> AnyArray:
 def _read_column(value: Any, name: str) -> AnyArray:
     if getattr(value.dtype, "tz", None) is not None:
         return np.asarray(value, dtype="datetime64[ns]")  # in UTC
-    dtype = _nullable_dtype(value)
-    if dtype is None:
+    inner = getattr(value.dtype, "numpy_dtype", None)  # of a nullable column
+    if isinstance(value.dtype, np.dtype) or not isinstance(inner, np.dtype) or inner.kind not in "fiu":
         array: AnyArray = np.asarray(value)
         return array.astype(bool) if str(value.dtype) == "boolean" and not value.isna().any() else array
-    array = value.to_numpy(dtype=dtype, na_value=np.nan)
+    lacks_some = inner.kind in "iu" and value.isna().any()
+    array = value.to_numpy(dtype=np.float64 if lacks_some else inner, na_value=np.nan)
     check_whole(array, value, name)
     return array
-
-
-def _nullable_dtype(column: Any) -> np.dtype[Any] | None:
-    """Choose the dtype that holds a nullable pandas column; None if numpy reads it by itself."""
-    dtype = column.dtype
-    inner = getattr(dtype, "numpy_dtype", None)
-    if isinstance(dtype, np.dtype) or not isinstance(inner, np.dtype) or inner.kind not in "fiu":
-        return None
-    return np.dtype(np.float64) if inner.kind in "iu" and column.isna().any() else inner
 
 
 def _read_frame(value: Any, name: str) -> AnyArray:
@@ -352,16 +336,14 @@ def _read_frame(value: Any, name: str) -> AnyArray:
                 f"column {label!r} of {name} has dtype {column.dtype}, not real numbers; drop it"
             )
     plain = all(isinstance(dtype, np.dtype) for dtype in value.dtypes)
-    array: AnyArray = value.to_numpy() if plain else np.stack(columns, axis=1)
-    _check_parts(columns, array, name)
-    return array
+    return _checked_parts(columns, value.to_numpy() if plain else np.stack(columns, axis=1), name)
 
 
-def _check_parts(parts: Sequence[AnyArray], joined: AnyArray, name: str) -> None:
+def _checked_parts(parts: Sequence[AnyArray], joined: AnyArray, name: str) -> AnyArray:
     """Check that arrays of whole numbers were not joined with others to floats that cannot hold them."""
-    if joined.dtype.kind == "f":
-        for part in parts:
-            _check_exact(part, part.astype(np.float64), name)
+    for part in parts if joined.dtype.kind == "f" else ():
+        _check_exact(part, part.astype(np.float64), name)
+    return joined
 
 
 def _read_sequence(value: Sequence[Any], name: str) -> Source:
@@ -374,15 +356,11 @@ def _read_sequence(value: Sequence[Any], name: str) -> Source:
     parts = [read(item, f"{name}[{k}]") for k, item in enumerate(value)]
     check_alignment([(part.name, part.axes) for part in parts])
     _check_even([part.values.shape for part in parts], name)
-    masks = [part.left_out for part in parts]
-    left_out = None
-    if any(mask is not None for mask in masks):
-        left_out = np.stack(
-            [np.zeros(parts[0].values.shape, bool) if mask is None else mask for mask in masks]
-        )
+    arrays = [part.values for part in parts]
+    masks = [np.zeros(part.values.shape, bool) if part.left_out is None else part.left_out for part in parts]
+    left_out = np.stack(masks) if any(part.left_out is not None for part in parts) else None
     axes = (None, *parts[0].axes) if parts[0].axes else ()
-    joined = np.stack([part.values for part in parts])
-    _check_parts([part.values for part in parts], joined, name)
+    joined = _checked_parts(arrays, np.stack(arrays), name)
     return Source(name, joined, left_out, axes, parts[0].unit)
 
 

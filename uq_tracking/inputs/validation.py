@@ -198,21 +198,15 @@ def members_first(value: Any, name: str, truth: Source, axis: int | None, what: 
     values = source.values
     if axis is None:
         axis = _named_axis(truth, source)
-    if axis is None and is_list_of(value, truth.values.shape):
-        axis = 0
+    if axis is None and isinstance(value, list | tuple):
+        own = truth.values.shape
+        axis = 0 if all(tuple(getattr(item, "shape", ())) == own != () for item in value) else None
     axis = axis_of(name, values.shape, truth.values.shape, axis, what)
     axes = list(source.axes)
     if axes:
         axes.insert(0, axes.pop(axis))
     left_out = None if source.left_out is None else np.moveaxis(source.left_out, axis, 0)
     return source._replace(values=np.moveaxis(values, axis, 0), left_out=left_out, axes=tuple(axes))
-
-
-def is_list_of(value: Any, shape: tuple[int, ...]) -> bool:
-    """Return True for a list of arrays of this shape."""
-    return isinstance(value, list | tuple) and all(
-        tuple(getattr(item, "shape", ())) == shape != () for item in value
-    )
 
 
 def _named_axis(truth: Source, source: Source) -> int | None:

@@ -561,6 +561,15 @@ def check_positive(name: str, values: Sequence[float]) -> None:
         raise RecalibrationError(f"{name} must be above 0")
 
 
+def check_line(name: str, stated: Sequence[float], observed: Sequence[float]) -> None:
+    """Raise RecalibrationError unless these are the points of an increasing line, with ``observed`` above zero."""
+    check_increasing(name, stated)
+    check_increasing("observed", observed)
+    check_positive("observed", observed)
+    if len(stated) != len(observed) or not stated:
+        raise RecalibrationError(f"{name} and observed must be two columns of one table")
+
+
 def check_increasing(name: str, values: Sequence[float]) -> None:
     """Raise RecalibrationError if a table decreases."""
     check_finite(name, values)

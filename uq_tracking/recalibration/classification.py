@@ -18,7 +18,7 @@ from uq_tracking.recalibration.base import (
     Logits,
     Weights,
     check_finite,
-    check_increasing,
+    check_line,
     check_positive,
     recalibrator,
 )
@@ -332,11 +332,7 @@ class Isotonic(ClassificationRecalibration):
     observed: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        check_increasing("stated", self.stated)
-        check_increasing("observed", self.observed)
-        check_positive("observed", self.observed)
-        if len(self.stated) != len(self.observed) or not self.stated:
-            raise RecalibrationError("stated and observed must be two columns of one table")
+        check_line("stated", self.stated, self.observed)
         if max(self.observed) >= 1:
             raise RecalibrationError("observed must be below 1")
 

@@ -345,9 +345,7 @@ class Conformal(RegressionRecalibration):
     def _factor(self) -> float:
         """Root mean square of the table's distribution, which is symmetric and linear between its levels."""
         shares, radii = self._table
-        steps = np.diff(shares)
-        squares = (radii[:-1] ** 2 + radii[:-1] * radii[1:] + radii[1:] ** 2) / 3
-        return math.sqrt(float(steps @ squares))
+        return math.sqrt(float(_squares(np.diff(shares), radii[:-1], radii[1:]).sum()))
 
     @property
     def _table(self) -> tuple[FloatArray, FloatArray]:

@@ -16,6 +16,7 @@ from uq_tracking.recalibration.base import (
     FloatArray,
     RegressionRecalibration,
     check_increasing,
+    check_line,
     check_positive,
     recalibrator,
     require_positive_std,
@@ -152,11 +153,7 @@ class StdIsotonic(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_increasing("variance", self.variance)
-        check_increasing("observed", self.observed)
-        check_positive("observed", self.observed)
-        if len(self.variance) != len(self.observed) or not self.variance:
-            raise RecalibrationError("variance and observed must be two columns of one table")
+        check_line("variance", self.variance, self.observed)
 
     @classmethod
     def fit(

@@ -151,8 +151,8 @@ class Mixture(Distribution):
         return form, [without_members(part) for part in given]
 
     @override
-    def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:
-        return super().combined(data, chosen, combine="mixture", **options)
+    def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:
+        return super().of_members(data, chosen, combine="mixture", **options)
 
 
 def wants_quantiles(size: int, asked: bool | None) -> bool:

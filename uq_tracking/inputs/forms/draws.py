@@ -77,10 +77,9 @@ class Draws(Numbers):
         return form, [without_members(source)]
 
     @override
-    def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:
-        samples, joint = self.samples, "vector_length" in self.known
-        kept = None if samples is None else samples[chosen]
-        return type(data).from_samples(data.truth, kept, axis=0, joint=joint, **data.input_options)
+    def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:
+        draws, joint = np.asarray(self.samples)[list(chosen)], "vector_length" in self.known
+        return type(data).from_samples(data.truth, draws, axis=0, joint=joint, **data.input_options)
 
     @classmethod
     @override

@@ -222,16 +222,12 @@ class Numbers(Form):
         return len(self.samples), 2 if self.member_std is None else 1
 
     @override
-    def of_members(self, data: Predictions, chosen: Sequence[int]) -> Predictions:
+    def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:
         if self.samples is None:
             raise SettingsError("these predictions have no members")
-        return self.combined(data, list(chosen))
-
-    def combined(self, data: Predictions, chosen: list[int], **options: Any) -> Predictions:
-        """Combine some of the members anew."""
-        samples = None if self.samples is None else self.samples[chosen]
-        noise = None if self.member_std is None else self.member_std[chosen]
-        return type(data).from_ensemble(data.truth, samples, noise, axis=0, **data.input_options, **options)
+        means, noise = self.samples[list(chosen)], self.member_std
+        stds = None if noise is None else noise[list(chosen)]
+        return type(data).from_ensemble(data.truth, means, stds, axis=0, **data.input_options, **options)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -446,14 +446,12 @@ class Probabilities(Form):
             if not self.logits:
                 logs = np.log(self._mean_probabilities(place), dtype=np.float64)
             else:
-                parts = [log_softmax(self._pair(part)) for part in self.of_each(place)]
+                scores = self.of_each(place)
+                if self.binary:  # the logit of class 0 is 0
+                    scores = (np.stack([np.zeros_like(part), part], axis=1) for part in scores)
+                parts = [log_softmax(part.astype(np.float64)) for part in scores]
                 logs = np.logaddexp.reduce(parts) - math.log(len(parts)) if len(parts) > 1 else parts[0]
             return logs if self.transform is None else self.transform(logs)
-
-    def _pair(self, logits: AnyFloats) -> Floats:
-        """Logits of both classes of a binary classifier, with 0 for class 0."""
-        both = np.stack([np.zeros_like(logits), logits], axis=1) if self.binary else logits
-        return both.astype(np.float64)
 
 
 def chosen(values: SomeFloats, labels: npt.NDArray[np.int64]) -> SomeFloats:
