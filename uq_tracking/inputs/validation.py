@@ -192,8 +192,10 @@ def read_equal(*read: Source, **arrays: Any) -> tuple[Source, ...]:
     return sources
 
 
-def members_first(value: Any, name: str, truth: Source, axis: int | None, what: str) -> Source:
-    """Read an array and move its axis of members, draws or quantiles to the front."""
+def members_first(
+    value: Any, name: str, truth: Source, axis: int | None, what: str, *, fewest: int = 1
+) -> Source:
+    """Read members, draws or quantiles, each in the shape of the truth, and move their axis to the front."""
     source = read_floats(value, name)
     values = source.values
     if axis is None:
@@ -202,11 +204,26 @@ def members_first(value: Any, name: str, truth: Source, axis: int | None, what: 
         own = truth.values.shape
         axis = 0 if all(tuple(getattr(item, "shape", ())) == own != () for item in value) else None
     axis = axis_of(name, values.shape, truth.values.shape, axis, what)
+    values, expected = np.moveaxis(values, axis, 0), truth.values.shape
+    if values.shape[1:] != expected:
+        raise ShapeError(
+            f"with its {what}s first, {name} has shape {values.shape}, but y_true has {expected}: each {what} must "
+            f"have the shape of y_true; say which axis holds the {what}s, for example axis=-1"
+        )
+    if expected == ():
+        raise ShapeError("y_true is a single number; pass arrays, for example [y_true]")
+    if len(values) == 0:
+        raise EmptyInputError(f"{name} has no {what}s (M = 0 along the axis of {what}s)")
+    if len(values) < fewest:
+        raise SettingsError(
+            f"{name} has a single {what} (M = 1), so its spread is zero and says nothing about uncertainty; "
+            "pass more, their own stds (from_ensemble), or the right axis="
+        )
     axes = list(source.axes)
     if axes:
         axes.insert(0, axes.pop(axis))
     left_out = None if source.left_out is None else np.moveaxis(source.left_out, axis, 0)
-    return source._replace(values=np.moveaxis(values, axis, 0), left_out=left_out, axes=tuple(axes))
+    return source._replace(values=values, left_out=left_out, axes=tuple(axes))
 
 
 def _named_axis(truth: Source, source: Source) -> int | None:
@@ -267,26 +284,3 @@ def without_members(source: Source) -> Source:
     """Masks and axes per sample: left out if any member is."""
     left_out = None if source.left_out is None else np.asarray(source.left_out.any(axis=0))
     return source._replace(left_out=left_out, axes=source.axes[1:])
-
-
-def check_members(
-    truth: Source, members: Source, noise: Source | None, what: str, *, fewest: int = 2
-) -> None:
-    """Reject members or quantiles if one does not have the target's shape, or if there are too few."""
-    name, shape, expected = members.name, members.values.shape, truth.values.shape
-    if shape[1:] != expected:
-        raise ShapeError(
-            f"with its {what}s first, {name} has shape {shape}, but y_true has {expected}: each {what} must "
-            f"have the shape of y_true; say which axis holds the {what}s, for example axis=-1"
-        )
-    if noise is not None and noise.values.shape != shape:
-        raise ShapeError(f"{name} has shape {shape} and stds {noise.values.shape}; they must be equal")
-    if expected == ():
-        raise ShapeError("y_true is a single number; pass arrays, for example [y_true]")
-    if shape[0] == 0:
-        raise EmptyInputError(f"{name} has no {what}s (M = 0 along the axis of {what}s)")
-    if shape[0] < fewest and noise is None:
-        raise SettingsError(
-            f"{name} has a single {what} (M = 1), so its spread is zero and says nothing about uncertainty; "
-            "pass more, their own stds (from_ensemble), or the right axis="
-        )

@@ -32,7 +32,7 @@ from uq_tracking.inputs.forms.form import (
     quantile_scores,
 )
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers, Wording
-from uq_tracking.inputs.validation import check_members, check_shapes, members_first, without_members
+from uq_tracking.inputs.validation import check_shapes, members_first, without_members
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -122,9 +122,13 @@ class Mixture(Distribution):
     ) -> tuple[Numbers, Sequence[Source]]:
         check_choice("combine", combine, ("gaussian", "mixture"))
         ddof = whole_number("ddof", ddof)
-        source = members_first(means, "means", truth, axis, cls.member)
+        fewest = 2 if stds is None else 1
+        source = members_first(means, "means", truth, axis, cls.member, fewest=fewest)
         noise = None if stds is None else members_first(stds, "stds", truth, axis, cls.member)
-        check_members(truth, source, noise, cls.member)
+        if noise is not None and noise.values.shape != source.values.shape:
+            raise ShapeError(
+                f"means has shape {source.values.shape} and stds {noise.values.shape}; they must be equal"
+            )
         if combine == "mixture" and noise is None:
             raise SettingsError(
                 "a mixture needs the members' stds; pass them, or combine='gaussian', or draws with from_samples"

@@ -19,7 +19,7 @@ from uq_tracking.errors import InvalidValueError
 from uq_tracking.inputs.convert import BoolArray, FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
-from uq_tracking.inputs.validation import BLOCK, check_members, members_first, without_members
+from uq_tracking.inputs.validation import BLOCK, members_first, without_members
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class Draws(Numbers):
         cls, truth: Source, *, draws: Any, axis: int | None, joint: bool, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
         check_flag("joint", joint)
-        source = members_first(draws, "draws", truth, axis, cls.member)
-        check_members(truth, source, None, cls.member)
+        source = members_first(draws, "draws", truth, axis, cls.member, fewest=2)
         values = source.values
         if source.left_out is not None:
             values, source = np.where(source.left_out, np.nan, values), source._replace(left_out=None)

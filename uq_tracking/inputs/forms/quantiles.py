@@ -16,7 +16,7 @@ from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.convert import FloatArray, Source, check_alignment
 from uq_tracking.inputs.forms.form import Columns, Scored, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
-from uq_tracking.inputs.validation import check_members, members_first, read_equal, without_members
+from uq_tracking.inputs.validation import members_first, read_equal, without_members
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ class Quantiles(Numbers):
         cls, truth: Source, *, quantiles: Any, levels: Any, y_pred: Any = None, axis: int | None, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
         source = members_first(quantiles, "quantiles", truth, axis, cls.member)
-        check_members(truth, source, None, cls.member, fewest=1)
         given, order = _levels(levels, len(source.values))
         own = () if y_pred is None else read_equal(truth, y_pred=y_pred)[1:]
         scored = score_quantiles(truth.values, source.values[order], given, *(point.values for point in own))
@@ -135,7 +134,6 @@ def ends_of(
             raise ShapeError(
                 f"{end.name} has {len(end.values)} levels, but level has {len(level)}; pass one for each"
             )
-        check_members(truth, end, None, "level", fewest=1)
     below, above = ends
     masks = [np.False_ if end.left_out is None else end.left_out for end in ends]
     left_out = np.concatenate([np.broadcast_to(mask, below.values.shape) for mask in masks])
