@@ -586,7 +586,8 @@ def read_law(dist: Any) -> Law | Components:
     components = _normal_components(dist)
     if components is not None:
         return components
-    if _is_multivariate(dist):
+    shape = getattr(dist, "event_shape", ())
+    if not callable(shape) and tuple(shape):
         return _marginals(dist)
     known = _from_torch(dist)
     return _of_scipy(known) if known is not None else _by_duck_typing(dist)
@@ -618,11 +619,6 @@ def _values(value: Any) -> FloatArray:
     """An array of floats from any library; methods are called."""
     value = value() if callable(value) else value
     return np.asarray(read_floats(value, "the distribution").values, dtype=np.float64)
-
-
-def _is_multivariate(dist: Any) -> bool:
-    shape = getattr(dist, "event_shape", ())
-    return bool(tuple(shape)) if not callable(shape) else False
 
 
 def _marginals(dist: Any) -> Law:

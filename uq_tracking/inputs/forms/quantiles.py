@@ -272,19 +272,13 @@ def _median(q: FloatArray, levels: FloatArray, z: FloatArray) -> FloatArray:
 def _central(target: FloatArray, q: FloatArray, levels: FloatArray) -> Columns:
     made: Columns = {}
     for name, level in CENTRAL.items():
-        edges = _places(levels, level)
-        if edges is not None:
-            made[name] = ((q[edges[0]] <= target) & (target <= q[edges[1]])).astype(float)
+        places = [np.flatnonzero(np.abs(levels - p) < CLOSE) for p in ((1 - level) / 2, (1 + level) / 2)]
+        if all(map(len, places)):
+            low, high = (q[place[0]] for place in places)
+            made[name] = ((low <= target) & (target <= high)).astype(float)
+            if level == 0.95:
+                made["interval_width_95"] = high - low
     if abs(levels[0] + levels[-1] - 1) < CLOSE:
         made["inside_widest"] = ((q[0] <= target) & (target <= q[-1])).astype(float)
         made["width_widest"] = q[-1] - q[0]
-    edges = _places(levels, 0.95)
-    if edges is not None:
-        made["interval_width_95"] = q[edges[1]] - q[edges[0]]
     return made
-
-
-def _places(levels: FloatArray, central: float) -> tuple[int, int] | None:
-    """Positions of the two levels of a central interval, if both are present."""
-    found = [np.flatnonzero(np.abs(levels - p) < CLOSE) for p in ((1 - central) / 2, (1 + central) / 2)]
-    return (int(found[0][0]), int(found[1][0])) if all(len(place) for place in found) else None
