@@ -23,11 +23,11 @@ number (Dunn 1961, Journal of the American Statistical Association 56, 52).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean, variance
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -105,6 +105,24 @@ class Difference:
     relative: float | None = None
 
 
+class Known(NamedTuple):
+    """What tells how far one loss of a method is from that of another."""
+
+    values: list[float]
+    """One for each run that has the score."""
+    without: FloatArray | None
+    """Mean losses without each set of groups, shifted to match the exact scores; None if a run lacks them."""
+    moves: FloatArray | None
+    """Contributions of blocks to the mean loss; None if a run lacks them."""
+    hidden: bool
+    """True if no run has the errors that show how the score varies between groups."""
+
+    @property
+    def mean(self) -> float:
+        """Mean over the runs; not finite if there is none."""
+        return fmean(self.values) if self.values else math.nan
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Differences between any two of the methods; of one with several runs, of the mean of their losses."""
@@ -119,6 +137,7 @@ class Pairs:
     """Of the resamples that show how large the largest of many differences is by chance."""
     data: Mapping[str, int] = field(default_factory=dict)
     """Number of the targets that a run was scored on, by its label; empty if they are not known for all."""
+    _known: dict[tuple[str, str], Known] = field(default_factory=dict, init=False, repr=False)
 
     def difference(self, name: str, reference: str, metric: Metric, methods: int = 2) -> Difference | None:
         """Return the difference in one metric; None if either has no value, or an infinite one.
@@ -126,13 +145,11 @@ class Pairs:
         With more than two ``methods``, the interval is one of all pairs of these, which contain the true values
         jointly.
         """
-        one, other = self.groups[name], self.groups[reference]
-        mine, theirs = losses_of(one, metric), losses_of(other, metric)
-        if not mine or not theirs or not all(map(math.isfinite, (*mine, *theirs))):
+        means = self.known(name, metric).mean, self.known(reference, metric).mean
+        if not all(map(math.isfinite, means)):
             return None
-        means = fmean(mine), fmean(theirs)
         value = means[0] - means[1]
-        interval, how, effect = self._interval(one, other, metric, methods)
+        interval, how, effect = self._interval(name, reference, metric, methods)
         if max(map(abs, (value, *(interval or ())))) <= ROUNDING * max(map(abs, means)):
             value, interval = 0.0, None if interval is None else (0.0, 0.0)
             effect = None if effect is None else 0.0
@@ -160,15 +177,14 @@ class Pairs:
 
         With the share held, the interval is that of the loss less this share of the baseline's.
         """
-        one, other = self.groups[name], self.groups[baseline]
-        mine, theirs = losses_of(one, metric), losses_of(other, metric)
-        if not mine or not theirs or not all(map(math.isfinite, (*mine, *theirs))) or fmean(theirs) <= 0:
+        mine, loss = self.known(name, metric).mean, self.known(baseline, metric).mean
+        if not (math.isfinite(mine) and math.isfinite(loss) and loss > 0):
             return None
-        ratio = fmean(mine) / fmean(theirs)
-        limits, how, _ = self._interval(one, other, metric, 2, ratio)
-        value, key, loss = 1 - ratio, SKILLS[metric.key], fmean(theirs)
+        limits, how, _ = self._interval(name, baseline, metric, 2, mine / loss)
+        value = 1 - mine / loss
         interval = None if limits is None else (value - limits[1] / loss, value - limits[0] / loss)
-        return Difference(name, baseline, key, value, interval, how, _verdict(limits, value * loss))
+        verdict = _verdict(limits, value * loss)
+        return Difference(name, baseline, SKILLS[metric.key], value, interval, how, verdict)
 
     def ties(self, metric: Metric) -> list[Difference]:
         """Return differences of all methods to the best one, with verdicts that hold for all pairs jointly.
@@ -184,47 +200,58 @@ class Pairs:
         best = min(known, key=known.__getitem__)
         found = [self.difference(name, best, metric, len(known)) for name in known if name != best]
         differences = [item for item in found if item is not None]
-        groups = [self.groups[name] for name in known]
-        if differences and all(item.how in ("paired blocks", "none") for item in differences):
-            moves = [part for runs in groups if (part := self._moves(runs, metric)) is not None]
-            if len(moves) == len(groups):
-                tied = tied_by_blocks(np.asarray(list(known.values())), np.stack(moves, axis=1), self.level)
-                return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
-        columns = [column for runs in groups if (column := self._without(runs, metric)) is not None]
-        is_over_groups = all(item.how in ("paired groups", "none") for item in differences)
-        hidden = sum(self._hides(runs, metric) for runs in groups)
-        if not is_over_groups or hidden > 1 or len(columns) < len(groups):
-            return differences
+        each = [self.known(name, metric) for name in known]
         exact = np.asarray(list(known.values()))
+        if differences and all(item.how in ("paired blocks", "none") for item in differences):
+            moves = [one.moves for one in each if one.moves is not None]
+            if len(moves) == len(each):
+                tied = tied_by_blocks(exact, np.stack(moves, axis=1), self.level)
+                return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
+        columns = [one.without for one in each if one.without is not None]
+        is_over_groups = all(item.how in ("paired groups", "none") for item in differences)
+        if not is_over_groups or sum(one.hidden for one in each) > 1 or len(columns) < len(each):
+            return differences
         tied = tied_with_best(exact, np.stack(columns, axis=1), self.level, self.seed)
         return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
 
+    def known(self, name: str, metric: Metric) -> Known:
+        """Return what tells how far a loss of a method is from others, computed once."""
+        if (name, metric.key) not in self._known:
+            runs = self.groups[name]
+            left = [self.left.get(run.label) for run in runs]
+            without, moves = self._over_runs(runs, metric, _without), self._over_runs(runs, metric, _moves)
+            hidden = all(part is not None and part.hidden(metric) for part in left)
+            self._known[name, metric.key] = Known(losses_of(runs, metric), without, moves, hidden)
+        return self._known[name, metric.key]
+
     def _interval(
-        self,
-        one: Sequence[ScoredRun],
-        other: Sequence[ScoredRun],
-        metric: Metric,
-        methods: int,
-        times: float = 1.0,
+        self, name: str, reference: str, metric: Metric, methods: int, times: float = 1.0
     ) -> tuple[Range | None, How, float | None]:
         """Return the interval of the difference of mean losses, how it was made, and the size of the effect.
 
-        ``times`` multiplies the losses of the other.
+        ``times`` multiplies the losses of the reference.
         """
+        one, other = self.groups[name], self.groups[reference]
         if not is_alike(one, other, self.data):
             return None, "none", None
-        mine, theirs = losses_of(one, metric), [times * loss for loss in losses_of(other, metric)]
-        runs, paired = min(len(mine), len(theirs)), self._paired(one, other, metric, methods, times)
-        moves = self._moves(one, metric), self._moves(other, metric)
-        by_blocks = moves[0] is not None and moves[1] is not None
+        first, second = self.known(name, metric), self.known(reference, metric)
+        mine, theirs = first.values, [times * loss for loss in second.values]
+        runs, pairs = min(len(mine), len(theirs)), math.comb(methods, 2)
+        paired = None
+        if first.without is not None and second.without is not None and not (first.hidden and second.hidden):
+            left, together = (
+                [self.left[run.label] for run in (*one, *other)],
+                first.without - times * second.without,
+            )
+            value = first.mean - times * second.mean
+            paired = paired_limits(value, together, left, 1 - (1 - self.level) / pairs)
+        by_blocks = first.moves is not None and second.moves is not None
         if (runs > 2 or (runs == 2 and paired is None and not by_blocks)) and not self.apart(one, other):
             return welch(mine, theirs, self.level, methods), "over runs", cohens_d(mine, theirs)
         if paired is not None:
             return paired[0], "paired groups", paired[1]
-        if moves[0] is not None and moves[1] is not None:
-            value = fmean(mine) - fmean(theirs)
-            pairs = math.comb(methods, 2)
-            together = moves[0] - times * moves[1]
+        if first.moves is not None and second.moves is not None:
+            value, together = fmean(mine) - fmean(theirs), first.moves - times * second.moves
             return limits_by_blocks(value, together, self.level, pairs), "paired blocks", None
         ranges = [_loss_range(runs, metric) for runs in (one, other)] if len(mine) == len(theirs) == 1 else []
         if ranges and ranges[0] is not None and ranges[1] is not None:
@@ -237,55 +264,27 @@ class Pairs:
         mine, theirs = ({self.data.get(run.label) for run in runs} for runs in (one, other))
         return mine.isdisjoint(theirs) and min(len(mine), len(theirs)) == 1
 
-    def _paired(
-        self,
-        one: Sequence[ScoredRun],
-        other: Sequence[ScoredRun],
-        metric: Metric,
-        methods: int,
-        times: float,
-    ) -> tuple[Range, float | None] | None:
-        """Return interval and effect size over groups; None if the groups do not show them."""
-        first, second = self._without(one, metric), self._without(other, metric)
-        if first is None or second is None or (self._hides(one, metric) and self._hides(other, metric)):
+    def _over_runs(
+        self, runs: Sequence[ScoredRun], metric: Metric, of: Callable[[Pairs, str, Metric, float], FloatArray]
+    ) -> FloatArray | None:
+        """Return the mean over runs of what each stored about a loss; None if one lacks it."""
+        try:
+            return np.asarray(
+                np.mean([of(self, run.label, metric, run.report.scores[metric.key]) for run in runs], axis=0)
+            )
+        except (Undefined, KeyError):
             return None
-        value = fmean(losses_of(one, metric)) - times * fmean(losses_of(other, metric))
-        level = 1 - (1 - self.level) / math.comb(methods, 2)
-        return paired_limits(
-            value, first - times * second, [self.left[run.label] for run in (*one, *other)], level
-        )
 
-    def _hides(self, runs: Sequence[ScoredRun], metric: Metric) -> bool:
-        """True if no run has the errors that show how a metric varies between groups."""
-        left = [self.left.get(run.label) for run in runs]
-        return all(part is not None and part.hidden(metric) for part in left)
 
-    def _moves(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
-        """Return the contributions of blocks to the runs' mean loss; None if one lacks them."""
-        found = []
-        for run in runs:
-            blocks, score = self.blocks.get(run.label), run.report.scores.get(metric.key)
-            if blocks is None or score is None:
-                return None
-            try:
-                found.append(block_moves(metric, blocks, score))
-            except Undefined:
-                return None
-        return np.asarray(np.mean(found, axis=0))
+def _without(pairs: Pairs, label: str, metric: Metric, score: float) -> FloatArray:
+    """Return losses without each set of groups, shifted to match the exact score."""
+    moved = pairs.left[label].estimates(metric.key, score)
+    return np.asarray([metric.loss(value) for value in moved.tolist()])
 
-    def _without(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
-        """Return mean losses without each set of groups, shifted to match the exact scores."""
-        found = []
-        for run in runs:
-            left, exact = self.left.get(run.label), run.report.scores.get(metric.key)
-            if left is None or exact is None:
-                return None
-            try:
-                moved = left.estimates(metric.key, exact)
-            except (Undefined, KeyError):
-                return None
-            found.append([metric.loss(value) for value in moved.tolist()])
-        return np.asarray(np.mean(found, axis=0))
+
+def _moves(pairs: Pairs, label: str, metric: Metric, score: float) -> FloatArray:
+    """Return the contributions of blocks to a loss."""
+    return block_moves(metric, pairs.blocks[label], score)
 
 
 def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
