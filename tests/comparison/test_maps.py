@@ -14,6 +14,7 @@ import uq_tracking as uq
 from uq_tracking.comparison import Comparison
 from uq_tracking.errors import SettingsError
 from uq_tracking.figures import compared
+from uq_tracking.figures.maps import limits_of
 
 QUICK = {"figures": False, "maps": False}
 
@@ -220,11 +221,11 @@ class TestPictures:
 
     @pytest.mark.parametrize("errors", [[np.zeros((2, 2))], [np.full((2, 2), np.nan)], [np.eye(40)[:1] * 0]])
     def test_maps_without_errors_have_limits(self, errors):
-        low, high = compared.error_limits(errors)
+        low, high = limits_of(errors, "error")
         assert low == 0 < high
 
     def test_a_constant_target_has_limits(self):
-        assert compared.value_limits(np.full((3, 3), 5.0)) == (4.95, 5.05)
+        assert limits_of([np.full((3, 3), 5.0)], "value") == (4.95, 5.05)
 
     def test_colors_end_at_those_of_the_map(self):
         assert compared.color_stops("error")[0] == "#000004"

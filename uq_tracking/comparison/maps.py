@@ -168,10 +168,9 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
         class_legend,
         class_png,
         color_stops,
-        error_limits,
         map_png,
-        value_limits,
     )
+    from uq_tracking.figures.maps import limits_of
 
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
@@ -185,11 +184,13 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     ]
     classes: list[tuple[str, str]] = []
     if first.scale is None:
-        limits = {"error": (0.0, 1.0), "entropy": error_limits(item.uncertainty for item in same)}
+        entropies = np.concatenate([item.uncertainty.ravel() for item in same])
+        limits = {"error": (0.0, 1.0), "entropy": limits_of([entropies], "error")}
         names = task_of(first.run.report).map_options(first.run.report)["classes"]
         classes = class_legend([first.target, *(item.prediction for item in same)], names)
     else:
-        limits = {"value": value_limits(first.target), "error": error_limits(item.error for item in same)}
+        errors = np.concatenate([item.error.ravel() for item in same])
+        limits = {"value": limits_of([first.target], "value"), "error": limits_of([errors], "error")}
 
     def picture(values: npt.NDArray[Any], kind: str) -> bytes:
         return map_png(values, limits[kind], kind) if kind in limits else class_png(values)

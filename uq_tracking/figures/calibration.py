@@ -67,7 +67,20 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     """
     x, counts = bins["rmv"], bins["count"]
     square_axes(ax, [bins], "rmv", "rmse")
-    _density_bars(ax, bins)
+    low, high = ax.get_xlim()
+    left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
+    place = np.log if ax.get_xscale() == "log" else np.asarray
+    span = float(place(high) - place(low))
+    width = np.maximum(place(right) - place(left), THINNEST * span)
+    thin = width <= THINNEST * span
+    half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
+    left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
+    density = counts / width
+    ax.bar(
+        left, BARS * density / max(float(density.max()), 1e-300), width=right - left, align="edge",
+        color=style.COUNTS, edgecolor="white", linewidth=0.6, transform=ax.get_xaxis_transform(), zorder=1.5,
+        label="histogram of std",
+    )  # fmt: skip
     chance_band(ax, bins, "rmv")
     if "low" in bins and "high" in bins:
         look: dict[str, Any] = {"color": style.MODEL, "alpha": 0.45, "linewidth": 4, "label": "95 % interval"}
@@ -86,9 +99,9 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
         legend_below(ax.figure.figure, ax)
         name_sides(ax, lines, faint)
     else:
-        place = corner(ax, lines, style.legend_size(ax))
-        legend(ax, loc="lower left", bbox_to_anchor=place[:2], borderaxespad=0.0)
-        name_sides(ax, lines, faint, place)
+        box = corner(ax, lines, style.legend_size(ax))
+        legend(ax, loc="lower left", bbox_to_anchor=box[:2], borderaxespad=0.0)
+        name_sides(ax, lines, faint, box)
 
 
 def _lines_of(table: Columns, x: str, y: str) -> tuple[list[Line], list[Line]]:
@@ -97,24 +110,6 @@ def _lines_of(table: Columns, x: str, y: str) -> tuple[list[Line], list[Line]]:
     intervals = [(np.asarray([at, at]), np.asarray([low, high])) for at, low, high in ends]
     band = [(table[x], table[key]) for key in ("chance_low", "chance_high") if key in table]
     return [(table[x], table[y]), *intervals], band
-
-
-def _density_bars(ax: Axes, bins: Columns) -> None:
-    """Draw a histogram of std along the lower border, with areas of bars proportional to the counts of the bins."""
-    low, high = ax.get_xlim()
-    left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
-    place = np.log if ax.get_xscale() == "log" else np.asarray
-    span = float(place(high) - place(low))
-    width = np.maximum(place(right) - place(left), THINNEST * span)
-    thin = width <= THINNEST * span
-    half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
-    left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
-    density = bins["count"] / width
-    height = BARS * density / max(float(density.max()), 1e-300)
-    ax.bar(
-        left, height, width=right - left, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.6,
-        transform=ax.get_xaxis_transform(), zorder=1.5, label="histogram of std",
-    )  # fmt: skip
 
 
 def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from matplotlib.image import imsave
 
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures import panels, style
-from uq_tracking.figures.maps import class_colors, limits_of, shown_classes
+from uq_tracking.figures.maps import class_colors, shown_classes
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
@@ -131,17 +131,6 @@ def reduced_classes(classes: IntArray) -> IntArray:
 def _block(shape: tuple[int, ...]) -> int:
     """Return the side of the square blocks of which each becomes a pixel."""
     return max(1, math.ceil(max(shape) / LONGEST))
-
-
-def error_limits(errors: Iterable[FloatArray]) -> tuple[float, float]:
-    """Return common color limits of errors or entropies: from 0 to the 99th percentile of all of them together."""
-    seen = np.concatenate([np.ravel(error) for error in errors])
-    return limits_of(seen, "error") or (0.0, 1.0)
-
-
-def value_limits(target: FloatArray) -> tuple[float, float]:
-    """Return color limits of target and predictions: the central 99 % of the target."""
-    return limits_of(target, "value") or (0.0, 1.0)
 
 
 def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> bytes:

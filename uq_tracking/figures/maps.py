@@ -151,11 +151,7 @@ def uncertainty_map(
 
 def _panels(arrays: Sequence[Values], parts: Mapping[str, Values], scale: float) -> list[Panel]:
     """Return the panels, with those that share colors side by side."""
-
-    def shown(t: Values, m: Values, *more: Values) -> Sequence[Values]:
-        return [t, m, np.abs(m - t), *more]
-
-    found = reduced(*arrays, *parts.values(), of=shown)
+    found = reduced(*arrays, *parts.values(), of=lambda t, m, *more: [t, m, np.abs(m - t), *more])
     (target, _), (mean, _), (error, error_mean), (std, std_mean), *rest = found
     return [
         Panel(f"error, mean {told_mean(error_mean)}", error, "error"),
@@ -186,8 +182,7 @@ def _own_limits(
     limits: dict[str, tuple[float, float]] = {}
     for name, maps in shown.items():
         if any(np.isfinite(values).any() for values in maps):
-            found = (limits_of(values, name) for values in maps)
-            limits[name] = next((pair for pair in found if pair is not None), (0.0, 1.0))
+            limits[name] = limits_of(maps, name)
     return limits
 
 
@@ -202,16 +197,15 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     return {name: (min(a for a, _ in pairs), max(b for _, b in pairs)) for name, pairs in found.items()}
 
 
-def limits_of(values: FloatArray, scale: Scale) -> tuple[float, float] | None:
-    """Return where the colors of a scale should end; None if the finite values do not determine that."""
-    seen = values[np.isfinite(values)]
-    largest = float(seen.max(initial=-np.inf))
-    if not len(seen) or (scale != "value" and largest <= 0):
-        return None
-    low, high = np.percentile(seen, PERCENTILES[scale], overwrite_input=True).tolist()
-    if scale in ("error", "part"):
-        return 0.0, high or largest
-    return distinct_limits(low, high)
+def limits_of(maps: Iterable[FloatArray], scale: Scale) -> tuple[float, float]:
+    """Return where the colors of a scale should end, by the first map whose finite values determine that."""
+    for values in maps:
+        seen = values[np.isfinite(values)]
+        largest = float(seen.max(initial=-np.inf))
+        if len(seen) and (scale == "value" or largest > 0):
+            low, high = np.percentile(seen, PERCENTILES[scale], overwrite_input=True).tolist()
+            return distinct_limits(low, high) if scale == "value" else (0.0, high or largest)
+    return 0.0, 1.0
 
 
 def class_map(

@@ -86,23 +86,19 @@ def reduced(
         with np.errstate(invalid="ignore", over="ignore"):
             found = np.stack(of(*(array[row : row + rows].astype(np.float64) for array in arrays)))
         finite = np.isfinite(found)
-        sums.append(_block_sums(np.stack([np.where(finite, found, 0.0), finite]), block))
+        values = np.stack([np.where(finite, found, 0.0), finite])
+        for _ in range(2):  # squares of pixels of the last two axes; those at the end may be smaller
+            total = values[..., ::block, :].copy()
+            for first in range(1, block):
+                part = values[..., first::block, :]
+                total[..., : part.shape[-2], :] += part
+            values = total.swapaxes(-1, -2)
+        sums.append(values)
     means = []
     for total, count in zip(*np.concatenate(sums, axis=2), strict=True):
         mean = float(total.sum() / count.sum()) if count.any() else math.nan
         means.append((np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean))
     return means
-
-
-def _block_sums(values: FloatArray, block: int) -> FloatArray:
-    """Sum squares of pixels of the last two axes; those at the end may be smaller."""
-    for _ in range(2):
-        total = values[..., ::block, :].copy()
-        for first in range(1, block):
-            part = values[..., first::block, :]
-            total[..., : part.shape[-2], :] += part
-        values = total.swapaxes(-1, -2)
-    return values
 
 
 def told_mean(mean: float) -> str:
@@ -236,36 +232,34 @@ def draw_panels(
     for panel, (left, down, across, along) in zip(panels, layout.places, strict=True):
         place = (left / width, 1 - (top + down + along) / height, across / width, along / height)
         ax = figure.add_axes(place)
-        shown = _show(ax, panel, limits[panel.scale], origin, across)
+        low, high = limits[panel.scale]
+        missing = np.ma.getmaskarray(panel.values)
+        ax.patch.set(facecolor=style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
+        if panel.scale != "image" and missing.any():
+            ax.patch.set(hatch="///", edgecolor="#B4B4B4", linewidth=0)
+        rows, columns = panel.values.shape[:2]
+        stretched = not 1 / LONGEST <= rows / columns <= LONGEST
+        shown = ax.imshow(
+            panel.values if panel.values.ndim == 2 else panel.values.filled(0.85), cmap=COLORS.get(panel.scale),
+            vmin=low, vmax=high, origin=origin, interpolation="antialiased",
+            aspect="auto" if stretched else "equal",
+        )  # fmt: skip
+        ax.set(xticks=[], yticks=[])
+        for axis in (ax.xaxis, ax.yaxis):  # so that they need not be measured
+            axis.set_visible(False)
+        ax.spines[:].set(visible=True, color=style.QUIET, linewidth=0.8)
+        name = panel.title
+        if text_width(name, style.TICKS) > 72 * across:
+            name = name.replace(", ", ",\n")
+        ax.set_title(
+            name, fontsize=style.TICKS, color="black", fontweight="normal", loc="center", y=1.0, pad=4
+        )
+        if missing.all():
+            ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": style.TICKS, "bbox": ground}
+            ax.text(0.5, 0.5, "no ground truth", transform=ax.transAxes, **look)
         drawn.setdefault(panel.scale, []).append((ax, shown))
     return drawn
-
-
-def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin, across: float) -> AxesImage:
-    missing = np.ma.getmaskarray(panel.values)
-    ax.patch.set(facecolor=style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
-    if panel.scale != "image" and missing.any():
-        ax.patch.set(hatch="///", edgecolor="#B4B4B4", linewidth=0)
-    height, width = panel.values.shape[:2]
-    stretched = not 1 / LONGEST <= height / width <= LONGEST
-    shown = ax.imshow(
-        panel.values if panel.values.ndim == 2 else panel.values.filled(0.85), cmap=COLORS.get(panel.scale),
-        vmin=limits[0], vmax=limits[1], origin=origin, interpolation="antialiased",
-        aspect="auto" if stretched else "equal",
-    )  # fmt: skip
-    ax.set(xticks=[], yticks=[])
-    for axis in (ax.xaxis, ax.yaxis):  # so that they need not be measured
-        axis.set_visible(False)
-    ax.spines[:].set(visible=True, color=style.QUIET, linewidth=0.8)
-    name = panel.title
-    if text_width(name, style.TICKS) > 72 * across:
-        name = name.replace(", ", ",\n")
-    ax.set_title(name, fontsize=style.TICKS, color="black", fontweight="normal", loc="center", y=1.0, pad=4)
-    if missing.all():
-        ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}
-        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": style.TICKS, "bbox": ground}
-        ax.text(0.5, 0.5, "no ground truth", transform=ax.transAxes, **look)
-    return shown
 
 
 def color_bar(figure: Figure, drawn: Sequence[Drawn], label: str, layout: Layout) -> None:

@@ -62,13 +62,17 @@ def name_sides(
         bare = np.asarray([text_width(word, style.TICKS), style.TICKS])
         for room, avoided in ((ROOM, everything), (0.0, everything), (0.0, seen)):
             size = (bare + 2 * room) / SIDE
-            places = _places(size, over=over)
+            width, height = size
+            usual = (LEFT, TOP) if over else (RIGHT - width, 0.55)
+            places = _grid(np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28))
+            left, top = places.T
+            own_side = top - height > left + width if over else top < left
+            places = np.concatenate([[usual], places[own_side]])
             middle = places + size * [1, -1] / 2
             clear = (np.abs(middle[:, None] - avoided) - size / 2).max(axis=2).min(axis=1)  # < 0 on a point
             if clear.max() >= 0:
-                left, top = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
-                at = (left + room / SIDE, top - room / SIDE)
-                name_side(ax, *at, word, over=over, va="top", ha="left")
+                x, y = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
+                name_side(ax, x + room / SIDE, y - room / SIDE, word, over=over, va="top", ha="left")
                 break
 
 
@@ -79,15 +83,6 @@ def corner(ax: Axes, lines: Sequence[Line], size: tuple[float, float]) -> Box:
     seen = np.concatenate([_sampled(ax, *line) for line in lines])
     held = [((seen >= box[:2]) & (seen <= box[2:])).all(axis=1).sum() for box in (lower, upper)]
     return lower if held[0] <= held[1] else upper
-
-
-def _places(size: FloatArray, *, over: bool) -> FloatArray:
-    """Return possible left and upper edges of a word on its side of the diagonal, the usual ones first."""
-    width, height = size
-    usual = (LEFT, TOP) if over else (RIGHT - width, 0.55)
-    places = _grid(np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28))
-    left, top = places.T
-    return np.concatenate([[usual], places[top - height > left + width if over else top < left]])
 
 
 def _grid(across: FloatArray, up: FloatArray) -> FloatArray:

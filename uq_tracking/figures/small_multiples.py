@@ -92,20 +92,30 @@ def _grid(
     more = len(panels) - MOST_PANELS
     if more > 0:
         notes.append(f"{more} more metrics are not drawn")
-    wide = min(IN_A_ROW, len(panels))
-    high = -(-min(MOST_PANELS, len(panels)) // wide)
-    figure = new_figure((max(WIDTH * wide, 4.4), height * high + HEAD))
-    for place, panel in enumerate(panels[:MOST_PANELS], start=1):
-        ax, unit = figure.add_subplot(high, wide, place), panel.metric.unit if panel.metric else ""
+    figure, axes = _small_axes(min(MOST_PANELS, len(panels)), height)
+    for ax, panel in zip(axes, panels, strict=False):
+        unit = panel.metric.unit if panel.metric else ""
         label = cut(axis_label(panel.key, unit, report.settings.get("unit")), style.SMALL, 72 * HEIGHT - 20)
-        style.style_axes(ax, report.curves[panel.curve].x_label, label)
-        ax.xaxis.label.set_fontsize(style.SMALL)
-        ax.yaxis.label.set_fontsize(style.SMALL)
+        _style_small(ax, report.curves[panel.curve].x_label, label)
         ax.tick_params(which="major", labelsize=style.SMALL - 1)
         ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         draw(ax, panel)
-    figure.set_layout_engine("compressed", w_pad=0.1, h_pad=0.06)
     return report_header(figure, report, title, notes)
+
+
+def _small_axes(count: int, height: float = HEIGHT) -> tuple[Figure, list[Axes]]:
+    """Make a figure of this many small panels."""
+    wide = min(IN_A_ROW, count)
+    high = -(-count // wide)
+    figure = new_figure((max(WIDTH * wide, 4.4), height * high + HEAD))
+    figure.set_layout_engine("compressed", w_pad=0.1, h_pad=0.06)
+    return figure, [figure.add_subplot(high, wide, place) for place in range(1, count + 1)]
+
+
+def _style_small(ax: Axes, x_label: str, y_label: str) -> None:
+    style.style_axes(ax, x_label, y_label)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set_fontsize(style.SMALL)
 
 
 def _log_x(ax: Axes, x: FloatArray, ticks: FloatArray | None = None) -> None:
@@ -299,16 +309,10 @@ def by_class(report: Report) -> Figure:
     if table is None or not table.bins:
         return undefined_figure(report, "By class", "the report holds no probabilities of classes")
     worst = table.worst_first()[:MOST_PANELS]
-    wide = min(IN_A_ROW, len(worst))
-    high = -(-len(worst) // wide)
-    figure = new_figure((max(WIDTH * wide, 4.4), HEIGHT * high + HEAD))
+    figure, axes = _small_axes(len(worst))
     width = 1 / table.bins["count"].shape[1]
-    for place, k in enumerate(worst.tolist()):
-        ax = style.style_axes(
-            figure.add_subplot(high, wide, place + 1), "Stated probability", "Observed share"
-        )
-        ax.xaxis.label.set_fontsize(style.SMALL)
-        ax.yaxis.label.set_fontsize(style.SMALL)
+    for ax, k in zip(axes, worst.tolist(), strict=True):
+        _style_small(ax, "Stated probability", "Observed share")
         count, stated, observed = (table.bins[name][k] for name in ("count", "stated", "observed"))
         filled = count > 0
         low = np.arange(len(count)) * width
@@ -328,7 +332,6 @@ def by_class(report: Report) -> Figure:
         name = cut(one_line(table.labels[k]), style.SMALL, LONGEST_NAME)
         text = f"{name}: {readable(100 * rate, 2)} % stated, {readable(100 * share, 2)} % true"
         ax.set_title(text, fontsize=style.SMALL, loc="left")
-    figure.set_layout_engine("compressed", w_pad=0.1, h_pad=0.06)
     notes = ["orange: stated too often", "blue: too rarely"]
     if len(table) > len(worst):
         notes.append(f"the {len(worst)} worst of {len(table)} classes")

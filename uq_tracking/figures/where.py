@@ -193,16 +193,11 @@ def _draw(
 def _ranges(parts: tuple[Part, ...]) -> list[tuple[str, ...]]:
     """Return the range of each part, with enough digits to tell its ends apart, and shares if these differ."""
     compact = max(max(abs(part.low), abs(part.high)) for part in parts) >= LONG
-
-    def told(digits: int) -> list[tuple[str, str]]:
-        return [
-            (readable(part.low, digits, compact=compact), readable(part.high, digits, compact=compact))
-            for part in parts
-        ]
-
     wide = [part.low < part.high for part in parts]
     for digits in range(2, 8):
-        texts = told(digits)
+        texts = [
+            tuple(readable(end, digits, compact=compact) for end in (part.low, part.high)) for part in parts
+        ]
         if all(low != high for (low, high), differ in zip(texts, wide, strict=True) if differ):
             break
     shares = [part.share for part in parts]
