@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.curves import Curve
-from uq_tracking.curves.spec import CurveSpec, is_overlaid, spec_of
+from uq_tracking.curves.spec import is_overlaid, spec_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -66,15 +66,10 @@ def overlays(runs: Iterable[ScoredRun]) -> dict[str, Overlay]:
         for name, curve in run.report.curves.items():
             if is_overlaid(name, run.report.task) and {curve.x, curve.main} <= curve.columns.keys():
                 found.setdefault(name, []).append((run, curve))
-    made = {name: _overlay(name, found[name]) for name in _in_order(found)}
-    return {name: overlay for name, overlay in made.items() if overlay.lines}
-
-
-def _in_order(found: Mapping[str, Sequence[tuple[ScoredRun, Curve]]]) -> list[str]:
-    """Return curves in the order of their declarations, undeclared ones last."""
     task = next((curves[0][0].report.task for curves in found.values()), "regression")
-    declared = [name for name in plugins.curves(task) if name in found]
-    return declared + [name for name in found if name not in declared]
+    declared = [name for name in plugins.curves(task) if name in found]  # before others, in this order
+    made = {name: _overlay(name, found[name]) for name in dict.fromkeys([*declared, *found])}
+    return {name: overlay for name, overlay in made.items() if overlay.lines}
 
 
 def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
@@ -83,6 +78,11 @@ def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
     run, first = curves[0]
     spec = spec_of(name, run.report.task)
     reference = () if spec is None else spec.reference
+    limits = None
+    if spec is not None and spec.limits is not None and lines:
+        limits = spec.limits(
+            *(np.concatenate(values) for values in zip(*((one.x, one.y) for one in lines), strict=True))
+        )
     return Overlay(
         name,
         first.title,
@@ -91,7 +91,7 @@ def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
         lines,
         diagonal=reference == "diagonal",
         levels=() if reference == "diagonal" else reference,
-        y_limits=_limits(spec, lines),
+        y_limits=limits,
         labels=labels,
     )
 
@@ -117,12 +117,6 @@ def _numbers_labels(curve: Curve) -> bool:
         return [float(label) for label in curve.labels or ()] != np.ravel(curve.columns[curve.x]).tolist()
     except ValueError:
         return True
-
-
-def _limits(spec: CurveSpec | None, lines: Sequence[Line]) -> tuple[float, float] | None:
-    if spec is None or spec.limits is None or not lines:
-        return None
-    return spec.limits(np.concatenate([one.x for one in lines]), np.concatenate([one.y for one in lines]))
 
 
 def _line(run: ScoredRun, curve: Curve, labels: Sequence[str]) -> Line | None:

@@ -105,7 +105,6 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             by_chance=any(line.chance is not None for line in lines),
             half=any(run.of_half for run in facts.runs),
             class_tables=_classes(facts),
-            class_lines=_class_lines(facts),
             skipped=skipped_by_reason(facts.skipped),
         )
     )
@@ -165,32 +164,23 @@ def _color(value: str) -> str:
     return f"#{digits}" if valid else "#808080"
 
 
-def _classes(facts: Facts) -> dict[str, Table]:
-    """Return the table of classes of the first run of each method that has one."""
-    found = {}
-    for name, runs in facts.groups.items():
-        tables = (classes_table(run.report, MOST_CLASSES) for run in runs)
-        table = next((table for table in tables if table is not None), None)
-        if table is not None:
-            found[name] = table
-    return found
+def _classes(facts: Facts) -> dict[str, tuple[Table, dict[str, str]]]:
+    """Return, by method, the table of classes of the first run that has one, and the lines of its classes.
 
-
-def _class_lines(facts: Facts) -> dict[str, dict[str, str]]:
-    """Return, by method and class, the points of its reliability in a square of 40, for the runs of `_classes`."""
-    found: dict[str, dict[str, str]] = {}
+    A line holds the points of a reliability curve in a square of 40.
+    """
+    found: dict[str, tuple[Table, dict[str, str]]] = {}
     for name, runs in facts.groups.items():
-        tables = (run.report.class_table for run in runs)
-        table = next((table for table in tables if table is not None), None)
-        if table is None or not table.bins:
+        report = next((run.report for run in runs if run.report.class_table is not None), None)
+        classes = None if report is None else report.class_table
+        if report is None or classes is None or (table := classes_table(report, MOST_CLASSES)) is None:
             continue
-        found[name] = {}
-        for place, label in enumerate(table.labels):
-            count, stated, observed = (table.bins[key][place] for key in ("count", "stated", "observed"))
-            known = zip(
-                (40 * stated[count > 0]).tolist(), (40 - 40 * observed[count > 0]).tolist(), strict=True
-            )
-            found[name][one_line(label)] = " ".join(f"{x:.1f},{y:.1f}" for x, y in known)
+        lines = {}
+        for place, label in enumerate(classes.labels if classes.bins else ()):
+            count, stated, observed = (classes.bins[key][place] for key in ("count", "stated", "observed"))
+            known = zip(40 * stated[count > 0], 40 - 40 * observed[count > 0], strict=True)
+            lines[one_line(label)] = " ".join(f"{x:.1f},{y:.1f}" for x, y in known)
+        found[name] = table, lines
     return found
 
 

@@ -97,7 +97,7 @@ class Cell:
     @property
     def place(self) -> float | None:
         """Rank as a number from 0 (best) to 1 (worst)."""
-        if self.rank is None or self.worst_rank is None or self.worst_rank <= 1:
+        if self.rank is None or self.worst_rank is None or not self.ranked:
             return None
         return (self.rank - 1) / (self.worst_rank - 1)
 

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from uq_tracking.formatting import encodable, one_line, shortened
-from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table, rank_color
+from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Column, Table, rank_color
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -138,14 +138,13 @@ def _names(table: Table, letters: int) -> _Laid:
     heading = ("", "", table.corner)[3 - _heading_lines(table) :]
     labels = shortened([one_line(row.name) for row in table.rows], letters)
     pieces = tuple(
-        (_indent(row) + label + "".join(f" ({note})" for note in row.notes), STYLES.get(row.kind, ""))
+        (
+            "  " * (row.kind in ("run", "recalibrated")) + replace(row, name=label).label,
+            STYLES.get(row.kind, ""),
+        )
         for row, label in zip(table.rows, labels, strict=True)
     )
     return _Laid(heading, pieces, right=False)
-
-
-def _indent(row: Row) -> str:
-    return "  " if row.kind in ("run", "recalibrated") else ""
 
 
 def _heading_lines(table: Table) -> int:
