@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -108,7 +108,7 @@ class ClassTests(Tests):
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
         ranking, recovered = self._ranking()
-        suspicions = tuple(order_of_classes(found))
+        suspicions = order_of_classes(found)
         said = (
             words.of_certain(certain)
             if certain
@@ -123,31 +123,19 @@ class ClassTests(Tests):
             grade: Grade = "fine" if calibration == "calibrated" else "unclear"
         else:
             grade = "off" if certain or not is_slight(calibration, found, scale) else "slight"
-        return Verdict(
+        return self.conclude(
             calibration,
-            scale,
-            found.top.shape_p,
+            said,
             ranking,
-            recovered,
-            self._bias(),
-            calibration != "not enough data",
-            " ".join(
-                part
-                for part in (
-                    *(f"First check the input: {each}" for each in suspicions),
-                    said,
-                    "" if cure is None else words.of_cure(cure),
-                    words.of_ranking(ranking, recovered),
-                    self._of_alike(),
-                )
-                if part
-            ),
-            tuple(self.caveats),
-            grade,
+            (words.of_ranking(ranking, recovered),),
             suspicions=suspicions,
-            worth=None if self.alike is None else self.alike.worth,
+            cure=cure,
+            grade=grade,
+            scale=scale,
+            shape_p=found.top.shape_p,
+            recovered=recovered,
+            bias=self._bias(),
             off_class=off,
-            cure=None if cure is None else cure.method,
         )
 
     def _cure(self, calibration: Calibration, score: str) -> Cure | None:
@@ -208,31 +196,23 @@ class ClassTests(Tests):
         ranking, recovered = self._ranking()
         excluded = errors or ((none or certain) and not self._errors_of_the_certain())
         cure = self._cure(calibration, "ece") if event.surely_sorts and not excluded else None
-        parts = (
-            said,
-            "" if cure is None else words.of_cure(cure),
-            words.of_ranking(ranking, recovered),
-            self._of_alike(),
-        )
         slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
         grade: Grade = "slight" if slight.get(calibration) and not (none or certain or errors) else "off"
-        if calibration in ("consistent with calibrated", "not enough data"):
-            grade = "unclear"
-        return Verdict(
+        if calibration in (*words.NO_ERROR, words.UNTOLD):
+            grade = "fine" if calibration == "calibrated" else "unclear"
+        return self.conclude(
             calibration,
-            None,
-            found.shape_p,
+            said,
             ranking,
-            recovered,
-            self._bias(),
-            calibration != "not enough data",
-            " ".join(part for part in parts if part),
-            tuple(self.caveats),
-            "fine" if calibration == "calibrated" else grade,
-            worth=None if self.alike is None else self.alike.worth,
+            (words.of_ranking(ranking, recovered),),
+            cure=cure,
+            grade=grade,
+            scale=None,
+            shape_p=found.shape_p,
+            recovered=recovered,
+            bias=self._bias(),
             event=event,
-            cure=None if cure is None else cure.method,
         )
 
     def _errors_of_the_certain(self) -> float:
@@ -296,17 +276,18 @@ def of_classes(found: Found) -> Calibration:
     return "not enough data" if found.top_event.is_unknown else "consistent with calibrated"
 
 
-def order_of_classes(found: Found) -> Iterator[Suspicion]:
-    """Yield a suspicion where the probabilities of several classes say the opposite: their order may be another."""
+def order_of_classes(found: Found) -> tuple[Suspicion, ...]:
+    """Suspect another order of the classes where the probabilities of several say the opposite."""
     number = len(found.reversed)
-    if number > 1:
-        shown = ", ".join(found.reversed[:3]) + ", ..." * (number > 3)
-        yield Suspicion(
-            "order of classes",
-            f"{number} of {found.classes} classes ({shown}) occur less often the higher their probability is: the "
-            "columns may be in another order than the labels.",
-            "Pass probs whose column k is the probability of label k; in scikit-learn, classes=model.classes_.",
-        )
+    if number < 2:
+        return ()
+    shown = ", ".join(found.reversed[:3]) + ", ..." * (number > 3)
+    text = (
+        f"{number} of {found.classes} classes ({shown}) occur less often the higher their probability is: the "
+        "columns may be in another order than the labels."
+    )
+    cure = "Pass probs whose column k is the probability of label k; in scikit-learn, classes=model.classes_."
+    return (Suspicion("order of classes", text, cure),)
 
 
 def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) -> bool:

@@ -24,7 +24,7 @@ from uq_tracking.inference.places import LEVEL, SLIGHT_FACTOR, Grade, Places, gr
 from uq_tracking.inference.samples import Dependence
 from uq_tracking.inference.verdict import Calibration, Estimate
 
-SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL, RANKING_LEVEL = 0.98, 0.99, 0.95, 0.975
+SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL = 0.98, 0.99, 0.95
 BIAS_LEVEL_OF_TILES = 0.97
 ONE = 0.6827
 """Share of normal errors within one standard deviation."""

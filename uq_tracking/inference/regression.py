@@ -22,7 +22,6 @@ from uq_tracking.inference.findings import (
     FEWEST_OUTSIDE,
     NEGLIGIBLE_SHAPE,
     ONE,
-    RANKING_LEVEL,
     SCALE_LEVEL,
     SHAPE_LEVEL,
     SHARE_LEVEL,
@@ -48,7 +47,7 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.ranking import Order, sign_without_largest
+from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.samples import FEWEST_TILES_OF_MORE as FEWEST_TILES
 from uq_tracking.inference.samples import Dependence
 from uq_tracking.inference.verdict import (
@@ -98,13 +97,6 @@ class RegressionTests(Tests):
     order = Order("std", "sq_error", errors="abs_error", power=2)
 
     @override
-    def too_little(self) -> str | None:
-        few = super().too_little()
-        if few is None and not self.statistics.orders["abs_error"].sum("abs_error"):
-            return "every error is 0"
-        return few
-
-    @override
     def scale(self) -> Estimated:
         found = std_scale(self.statistics, family_of(self.settings), self.at(SCALE_LEVEL))
         return replace(found, dominance=math.inf) if heavy_tails(self.statistics) else found
@@ -128,7 +120,8 @@ class RegressionTests(Tests):
         suspicions = self.suspicions()
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
             return self._too_alike(self.dependence, suspicions)
-        if (reason := self.too_little()) is not None:
+        no_error = not self.statistics.orders["abs_error"].sum("abs_error")
+        if reason := self.too_little() or "every error is 0" * no_error:
             return replace(no_verdict(reason), suspicions=suspicions)
         self.caveats.extend([*self._of_units(), *self.of_data()])
         level = self.at(TEST_LEVEL)
@@ -152,37 +145,28 @@ class RegressionTests(Tests):
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
         ranking, recovered = self._ranking()
-        sorts_only = self._sorts_only(ranking, suspicions)
-        cure = self._cure(calibration, found)
-        parts = [
-            *(f"First check the input: {each}" for each in suspicions if each.is_mistake),
-            sentence or f"Calibration is not judged: {found.untested}.",
-            "" if cure is None else words.of_cure(cure),
-            self._of_ranking(ranking, recovered, sorts_only),
-            "" if calibration == "biased" else sentences.of_bias(found, self.settings),
-            self._of_alike(),
-        ]
-        return Verdict(
+        of_ranking, sorts_only = self._of_ranking(ranking, recovered, suspicions)
+        of_bias = "" if calibration == "biased" else sentences.of_bias(found, self.settings)
+        return self.conclude(
             calibration,
-            found.scale,
-            shape_p,
+            sentence or f"Calibration is not judged: {found.untested}.",
             ranking,
-            recovered,
-            found.bias,
-            calibration != "not enough data",
-            " ".join(part for part in parts if part),
-            (*(each.text for each in suspicions if not each.is_mistake), *self.caveats),
-            grade,
-            suspicions,
-            found.places,
-            None if self.alike is None else self.alike.worth,
-            bool(sorts_only),
-            cure=None if cure is None else cure.method,
+            (of_ranking, of_bias),
+            suspicions=suspicions,
+            cure=self._cure(calibration, found),
+            grade=grade,
+            scale=found.scale,
+            shape_p=shape_p,
+            recovered=recovered,
+            bias=found.bias,
+            places=found.places,
+            sorts_only=sorts_only,
         )
 
     def findings(self, suspicions: tuple[Suspicion, ...]) -> Findings:
         """Test scale, places, shape and bias."""
         scale, dominated, untested = self._scale()
+        scale = scale and replace(scale, level=self.at(SCALE_LEVEL))
         in_std = self._estimate(self._bias_in_std)
         shape = self._shape(scale, in_std)
         median = next(iter(self._below(median=True)), None)
@@ -273,10 +257,6 @@ class RegressionTests(Tests):
         except Undefined:
             return None
         return Estimate(found.value, found.low, found.high, self.bias_level)
-
-    def _scale(self) -> tuple[Estimate | None, bool, str]:
-        scale, dominated, untested = super()._scale()
-        return scale and replace(scale, level=self.at(SCALE_LEVEL)), dominated, untested
 
     def _places(self) -> Places | None:
         samples = self.samples
@@ -431,37 +411,31 @@ class RegressionTests(Tests):
             worth=dependence.worth,
         )
 
-    @override
-    def sign_of_ranking(self, gain: float, curve: Sparsification) -> int | None:
-        if groups.count(self.statistics) is not None:
-            return super().sign_of_ranking(gain, curve)
-        return sign_without_largest(self.statistics, self.at(RANKING_LEVEL))
+    def _of_ranking(
+        self, ranking: Ranking, recovered: float | None, suspicions: tuple[Suspicion, ...]
+    ) -> tuple[str, bool]:
+        """Say whether it knows where it errs, and whether it only sorts errors.
 
-    def _sorts_only(self, ranking: Ranking, suspicions: tuple[Suspicion, ...]) -> str:
-        """Say what keeps a useful ranking from knowing where errors are; "" if nothing does."""
-        if ranking != "useful":
-            return ""
+        It knows only if its stds vary, and intervals scaled by them are shorter.
+        """
         dispersion, width = self._score(cv), self._score(n_merci)
-        if dispersion is not None and dispersion < ALIKE:
-            return f", but standard deviations vary by only {format_number(100 * dispersion, 2)} %."
-        if width is not None and width >= 1:
-            return ", but intervals scaled by them are no shorter than constant ones."
-        if any(each.name == "near-constant std" for each in suspicions):
-            return ", but nearly all standard deviations are the same."
-        return ""
-
-    def _of_ranking(self, ranking: Ranking, recovered: float | None, sorts_only: str) -> str:
-        """Say whether it knows where it errs: only if its stds vary, and intervals scaled by them are shorter."""
-        dispersion = self._score(cv)
-        if ranking == "worse than constant" and dispersion is not None and dispersion < ALIKE:
-            return f"Its standard deviations hardly vary ({format_number(100 * dispersion, 2)} %)."
-        few = ranking == "useful" and recovered is not None and recovered <= 0
-        if not (sorts_only or few):
-            return words.of_ranking(ranking, recovered)
+        vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < ALIKE else ""
+        if ranking == "worse than constant" and vary:
+            return f"Its standard deviations hardly vary ({vary}).", False
+        but = ""
+        if vary:
+            but = f", but standard deviations vary by only {vary}."
+        elif width >= 1:
+            but = ", but intervals scaled by them are no shorter than constant ones."
+        elif any(each.name == "near-constant std" for each in suspicions):
+            but = ", but nearly all standard deviations are the same."
+        few = recovered is not None and recovered <= 0
+        if ranking != "useful" or not (but or few):
+            return words.of_ranking(ranking, recovered), False
         correlation = self._score(spearman)
-        value = "" if correlation is None else f" (Spearman {correlation:.2f})"
+        value = "" if math.isnan(correlation) else f" (Spearman {correlation:.2f})"
         of_few = ". Of the largest errors, though, a few decide the RMSE-based curve."
-        return f"Larger standard deviations go with larger errors{value}{sorts_only or of_few}"
+        return f"Larger standard deviations go with larger errors{value}{but or of_few}", bool(but)
 
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on what is not tested."""
@@ -490,11 +464,12 @@ class RegressionTests(Tests):
             )
         return caveats
 
-    def _score(self, metric: Callable[[Any, Settings], float]) -> float | None:
+    def _score(self, metric: Callable[[Any, Settings], float]) -> float:
+        """Return a score, NaN if it is undefined."""
         try:
             return metric(self.statistics, self.settings)
         except Undefined:
-            return None
+            return math.nan
 
 
 def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:

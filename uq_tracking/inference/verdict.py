@@ -19,12 +19,12 @@ import numpy as np
 from uq_tracking.formatting import encodable
 from uq_tracking.inference import words
 from uq_tracking.inference.classes import OffClass
-from uq_tracking.inference.doctor import Suspicion
+from uq_tracking.inference.doctor import Cure, Suspicion
 from uq_tracking.inference.events import Event
 from uq_tracking.inference.limits import DOMINATED, Estimated, too_few
 from uq_tracking.inference.noise import TRUSTED_GROUPS, NoiseFloor
 from uq_tracking.inference.places import Grade, Places
-from uq_tracking.inference.ranking import Order, gain_influence
+from uq_tracking.inference.ranking import Order, gain_influence, sign_without_largest
 from uq_tracking.inference.samples import Dependence
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification
@@ -53,7 +53,7 @@ Ranking = Literal["useful", "no better than constant", "worse than constant", "n
 
 TEST_LEVEL = 0.975
 """Level of each of the two tests, of scale and of shape."""
-LEVEL = 0.95
+LEVEL, RANKING_LEVEL = 0.95, 0.975
 FEWEST_SAMPLES = 20
 """With fewer independent samples than this, nothing is tested."""
 FEWEST_RANKED = 100
@@ -143,14 +143,13 @@ class Verdict:
     @property
     def short(self) -> str:
         """The verdict in a few words, for a column of a table."""
+        said: str = self.calibration
         if self.event is not None:
-            said = words.short_event(self.calibration, self.event)
-            return words.short(said, None, self.ranking, self.recovered)
-        if self.off_class is not None and self.calibration == "miscalibrated in classes":
+            said = words.short_event(said, self.event)
+        elif self.off_class is not None and said == "miscalibrated in classes":
             said = f"class {self.off_class.name} off"
-            return words.short(said, None, self.ranking, self.recovered)
         factor = None if self.scale is None else self.scale.value
-        return words.short(self.calibration, factor, self.ranking, self.recovered)
+        return words.short(said, factor, self.ranking, self.recovered)
 
     @property
     def knows_little(self) -> bool:
@@ -228,15 +227,38 @@ class Tests(ABC):
     def verdict(self) -> Verdict:
         """Test everything."""
 
-    @property
-    def alike(self) -> Dependence | None:
-        """Which samples belong together, if they are alike by more than chance."""
-        return self.dependence if self.dependence is not None and self.dependence.alike else None
-
-    def _of_alike(self) -> str:
-        """Say how many independent samples these are worth, if fewer than half as many."""
+    def conclude(
+        self,
+        calibration: Calibration,
+        said: str,
+        ranking: Ranking,
+        rest: Sequence[str],
+        *,
+        suspicions: tuple[Suspicion, ...] = (),
+        cure: Cure | None = None,
+        **found: Any,
+    ) -> Verdict:
+        """Make the verdict of what was found: ``said`` of the calibration, and the ``rest`` of the sentences."""
+        alike = self.dependence if self.dependence is not None and self.dependence.alike else None
         n = int(self.statistics.counts["n"])
-        return "" if self.alike is None or 2 * self.alike.worth > n else words.of_dependence(self.alike, n)
+        parts = [
+            *(f"First check the input: {each}" for each in suspicions if each.is_mistake),
+            said,
+            "" if cure is None else words.of_cure(cure),
+            *rest,
+            "" if alike is None or 2 * alike.worth > n else words.of_dependence(alike, n),
+        ]
+        return Verdict(
+            calibration=calibration,
+            ranking=ranking,
+            enough_data=calibration != "not enough data",
+            text=" ".join(part for part in parts if part),
+            caveats=(*(each.text for each in suspicions if not each.is_mistake), *self.caveats),
+            suspicions=suspicions,
+            worth=None if alike is None else alike.worth,
+            cure=None if cure is None else cure.method,
+            **found,
+        )
 
     def _of_units(self) -> list[str]:
         if self.samples is not None and self.samples.independent:
@@ -286,23 +308,19 @@ class Tests(ABC):
                 raise Undefined(f"that needs {FEWEST_RANKED} independent samples")
             if few := self.too_few_errors():
                 raise Undefined(few)
-            sign = self.sign_of_ranking(gain, curve)
+            if self.order.power == 2 and groups.count(self.statistics) is None:
+                sign = sign_without_largest(self.statistics, self.at(RANKING_LEVEL))
+            else:
+                influence = gain_influence(self.statistics, self.order, curve.model)
+                low, high = influence.limits(gain, self.at(LEVEL), cautious=True)
+                if not low <= high:  # a single sample carries all the error
+                    return "not enough data", recovered
+                sign = int(low > 0) - int(high < 0)
         except Undefined as reason:
             self.caveats.append(f"The ranking is not tested: {reason}.")
             return "not enough data", recovered
-        if sign is None:
-            return "not enough data", recovered
         ranking: tuple[Ranking, ...] = ("no better than constant", "useful", "worse than constant")
         return ranking[sign], recovered
-
-    def sign_of_ranking(self, gain: float, curve: Sparsification) -> int | None:
-        """Return whether the gain is above (1) or below 0 (-1) by more than chance, or neither (0).
-
-        None where a single sample carries all the error; Undefined where chance is not known.
-        """
-        influence = gain_influence(self.statistics, self.order, curve.model)
-        low, high = influence.limits(gain, self.at(LEVEL), cautious=True)
-        return int(low > 0) - int(high < 0) if low <= high else None
 
     def _bias(self) -> Estimate | None:
         try:
