@@ -117,10 +117,14 @@ def floor_of(drawn: FloatArray, observed: float, note: str = "") -> NoiseFloor:
     return NoiseFloor(float(drawn.mean()), high, (1 + beyond) / (1 + len(drawn)), note)
 
 
+def kolmogorov_stretch(n: int) -> float:
+    """Return what a gap of n samples is multiplied by to have Kolmogorov's law."""
+    return math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)
+
+
 def kolmogorov_floor(n: int, observed: float, note: str = "") -> NoiseFloor:
     """The floor of ``pit_ks``, by Stephens' (1970) form of Kolmogorov's law for finite samples."""
-    root = math.sqrt(n)
-    stretch = root + 0.12 + 0.11 / root
+    stretch = kolmogorov_stretch(n)
     mean = math.sqrt(math.pi / 2) * math.log(2)
     return NoiseFloor(
         mean / stretch,

@@ -34,7 +34,7 @@ from uq_tracking.inference.findings import (
 )
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, heavy_tails, share_limits
-from uq_tracking.inference.noise import floor_of, kolmogorov_floor
+from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
 from uq_tracking.inference.places import (
     LARGEST_LOG,
     LEVEL,
@@ -102,6 +102,7 @@ class RegressionTests(Tests):
         return replace(found, dominance=math.inf) if heavy_tails(self.statistics) else found
 
     @property
+    @override
     def bias_level(self) -> float:
         """Level of the limits of the bias: tiles of a map are not quite independent, and reject 7 % at 95 %."""
         tiles = self.dependence is not None and self.dependence.kind == "tiles"
@@ -167,8 +168,16 @@ class RegressionTests(Tests):
         """Test scale, places, shape and bias."""
         scale, dominated, untested = self._scale()
         scale = scale and replace(scale, level=self.at(SCALE_LEVEL))
-        in_std = self._estimate(self._bias_in_std)
-        shape = self._shape(scale, in_std)
+        in_std = self._bias_in_std()
+        tiles = groups.count(self.statistics) or 0
+        is_cut = self.dependence is not None and self.dependence.kind == "tiles"
+        zero = self.statistics.counts["n_zero_std"] and self.statistics.moments["std"].low <= 0
+        few_tiles = is_cut and tiles < FEWEST_TILES
+        if few_tiles and not zero:
+            self.caveats.append(
+                f"Shape and places are not tested: that needs {FEWEST_TILES} tiles, not {tiles}."
+            )
+        shape = None if few_tiles or zero else self._shape()
         median = next(iter(self._below(median=True)), None)
         shares, within, bulk, tail = self._shares(scale)
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
@@ -180,9 +189,9 @@ class RegressionTests(Tests):
             within,
             bulk,
             tail,
-            self._places(),
+            None if few_tiles else self._places(),
             shape,
-            self._estimate(self.bias) if one_sided else None,
+            self._bias() if one_sided else None,
             in_std if one_sided else None,
             median,
             self.dependence,
@@ -201,7 +210,7 @@ class RegressionTests(Tests):
         if any(each.quantity == "bias" or each.on not in ("std", "mean") for each in places.found()):
             return None
         shape = calibration in CURABLE_SHAPES
-        if samples.weight is not None if shape else found.bias_grade in ("slight", "off"):
+        if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
             return None
         return find_cure(samples.rows, samples.units(self.dependence), self.settings, shape=shape)
 
@@ -217,9 +226,8 @@ class RegressionTests(Tests):
         if samples is None or is_distribution(self.statistics):
             return ()
         gaussian = self.settings.family == "gaussian"
-        return examine(
-            samples.target, samples.mean, samples.std, gaussian=gaussian, spread_of_means=samples.members
-        )
+        columns = (samples.rows[name] for name in ("target", "mean", "std"))
+        return examine(*columns, gaussian=gaussian, spread_of_means=samples.members)
 
     def _scores_are_known(self, scale: Estimate | None) -> bool:
         """Whether the size of the Gaussian scores of F(y), of predictions in another form, excludes large factors.
@@ -228,52 +236,55 @@ class RegressionTests(Tests):
         """
         if scale is None or not is_distribution(self.statistics) or not scale.low <= 1 <= scale.high:
             return False
-        known = _scores(self.statistics)
-        if known is None:
-            return False
-        limits = _root(*known, self.at(SCALE_LEVEL))
+        limits = _scale_of_scores(self.statistics, self.at(SCALE_LEVEL))
         return limits.low <= 1 <= limits.high and max(limits.high, 1 / max(limits.low, 1e-9)) <= UNKNOWN
 
-    def _bias_in_std(self) -> Estimated:
+    def _bias_in_std(self) -> Estimate | None:
         """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
-        if not is_distribution(self.statistics):
-            errors = self._errors()
-            std = None if self.samples is None else self.samples.std
+        level, errors = self.bias_level, self._errors()
+        try:
+            if is_distribution(self.statistics):
+                found, size = self.bias(), sharpness(self.statistics, self.settings)
+                return Estimate(found.value / size, found.low / size, found.high / size, level)
+            std = None if self.samples is None else self.samples.rows["std"]
             z = errors / std if errors is not None and std is not None and np.all(std > 0) else None
-            return mean_bias(self.statistics, self.bias_level, "z", z)
-        found, size = self.bias(), sharpness(self.statistics, self.settings)
-        return Estimated(found.value / size, found.low / size, found.high / size, found.dominance)
+            found = mean_bias(self.statistics, level, "z", z)
+        except Undefined:
+            return None
+        return Estimate(found.value, found.low, found.high, level)
 
     def _errors(self) -> FloatArray | None:
         """Return truth minus prediction of all samples, unless so many that the law of their mean is normal."""
         samples, n = self.samples, self.statistics.counts["n"]
-        if samples is None or samples.weight is not None or not len(samples.std) == n <= MANY:
+        if (
+            samples is None
+            or samples.rows.get("weight") is not None
+            or not len(samples.rows["std"]) == n <= MANY
+        ):
             return None
-        return np.asarray(samples.target.astype(np.float64) - samples.mean)
-
-    def _estimate(self, find: Callable[[], Estimated]) -> Estimate | None:
-        try:
-            found = find()
-        except Undefined:
-            return None
-        return Estimate(found.value, found.low, found.high, self.bias_level)
+        return np.asarray(samples.rows["target"].astype(np.float64) - samples.rows["mean"])
 
     def _places(self) -> Places | None:
         samples = self.samples
-        if samples is None or is_distribution(self.statistics) or not np.all(samples.std > 0):
+        if samples is None or is_distribution(self.statistics) or not np.all(samples.rows["std"] > 0):
             return None
         grouped = groups.count(self.statistics) is not None
         unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
-        if self._few_tiles() or unknown:
+        if unknown:
             return None
-        error = samples.target.astype(np.float64) - samples.mean
+        error = samples.rows["target"].astype(np.float64) - samples.rows["mean"]
         in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
         more = in_order + (samples.by is not None)
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
-        units: dict[str, Any] = {"weight": samples.weight, "group": samples.units(self.dependence)}
-        found = find_places(error, samples.std, samples.mean, **units, level=level - more * each)
+        units: dict[str, Any] = {
+            "weight": samples.rows.get("weight"),
+            "group": samples.units(self.dependence),
+        }
+        found = find_places(
+            error, samples.rows["std"], samples.rows["mean"], **units, level=level - more * each
+        )
         if in_order:
-            found = found.joined(find_drift(error, samples.std, **units, level=each))
+            found = found.joined(find_drift(error, samples.rows["std"], **units, level=each))
         if samples.by is not None:
             names, joint = samples.by
             if in_order and not samples.ordered:
@@ -282,69 +293,49 @@ class RegressionTests(Tests):
             units["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
                 of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
-                strata = find_strata(error, samples.std, label, own, **units, level=each, of=of)
+                strata = find_strata(error, samples.rows["std"], label, own, **units, level=each, of=of)
                 found = found.joined(strata)
         return found
 
-    def _few_tiles(self) -> int | None:
-        """Return the number of tiles of maps, if they are too few to test more than scale and bias."""
-        tiles = groups.count(self.statistics) or 0
-        is_cut = self.dependence is not None and self.dependence.kind == "tiles"
-        return tiles if is_cut and tiles < FEWEST_TILES else None
-
-    def _shape(self, scale: Estimate | None, bias: Estimate | None) -> Shape | None:
+    def _shape(self) -> Shape:
         statistics, settings = self.statistics, self.settings
-        if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
-            return None
-        if few := self._few_tiles():
-            self.caveats.append(
-                f"Shape and places are not tested: that needs {FEWEST_TILES} tiles, not {few}."
-            )
-            return None
+        n, own, high = statistics.n_effective, True, None
+        if not is_distribution(statistics) and settings.family == "gaussian":
+            z, order = statistics.moments["z"], statistics.orders["z"]
+            at = z.mean + math.sqrt(max(z.variance(), 1e-300)) * special.ndtri(LEVELS)
+            rest = float(np.abs(order.position(at) / order.total - LEVELS).max())
+            own = rest > CENTRED_SHAPE / math.sqrt(n)
         if groups.count(statistics) is not None:
             below = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
             gap = float(np.abs(below / groups.total(statistics) - LEVELS).max())
             p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
-            return Shape(gap, p, None, own=self._has_own_shape())
-        n = round(statistics.n_effective)
+            return Shape(gap, p, None, own)
         gap = pit_ks(statistics, settings)
-        p = self.noise["pit_ks"].p if "pit_ks" in self.noise else kolmogorov_floor(n, gap).p
-        weighted = statistics.n_effective != statistics.counts["n"]
-        root = math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)
-        high = None if weighted else gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / root
-        return Shape(gap, p, high, own=self._has_own_shape())
-
-    def _has_own_shape(self) -> bool:
-        """Whether F(y) is not uniform for more than the mean and the spread of z."""
-        if is_distribution(self.statistics) or self.settings.family != "gaussian":
-            return True
-        z = self.statistics.moments["z"]
-        spread = math.sqrt(max(z.variance(), 1e-300))
-        n = self.statistics.n_effective
-        at = z.mean + spread * special.ndtri(LEVELS)
-        share = self.statistics.orders["z"].position(at) / self.statistics.orders["z"].total
-        return float(np.abs(share - LEVELS).max()) > CENTRED_SHAPE / math.sqrt(n)
+        p = self.noise["pit_ks"].p if "pit_ks" in self.noise else kolmogorov_floor(round(n), gap).p
+        if n == statistics.counts["n"]:
+            high = gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / kolmogorov_stretch(round(n))
+        return Shape(gap, p, high, own)
 
     def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
         """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""
         statistics = self.statistics
         if scale is None or self.settings.family != "gaussian":
             return (), None, math.nan, None
-        n = statistics.n_effective
-        levels = [level for level in SHARES if n * (1 - level) >= FEWEST_OUTSIDE]
+        levels = [level for level in SHARES if statistics.n_effective * (1 - level) >= FEWEST_OUTSIDE]
         if is_distribution(statistics):
             return self._shares_of_scores(levels), None, math.nan, None
-        shares = tuple(Share(level, *self._inside(float(special.ndtri((1 + level) / 2)))) for level in levels)
-        order = statistics.orders["z"]
-        bulk = _bulk(order)
-
-        def beyond(z: FloatArray) -> FloatArray:
-            square, outside = np.square(z), np.abs(z) > 3
-            return np.stack([outside, square * outside, square])
-
-        count, carried, total = groups.power_sums(statistics, "z", beyond).tolist()
-        within = Share(ONE, *self._inside(scale.value))
-        return shares, within, bulk, Tail(count / statistics.n, carried / total if total else 0.0)
+        halves = [(level, float(special.ndtri((1 + level) / 2))) for level in levels]
+        order, shares = statistics.orders["z"], []
+        for level, half in (*halves, (ONE, scale.value)):
+            if statistics.groups is None:
+                inside = order.position([half]) - order.position([-half], side="left")
+            else:
+                inside = groups.within(statistics, half)
+            share = float(inside.sum()) / _total(statistics)
+            shares.append(Share(level, share, *_limits(statistics, inside, SHARE_LEVEL)))
+        count, carried, total = _sums_within(statistics, 3.0)
+        tail = Tail(1 - count / statistics.n, 1 - carried / total if total else 0.0)
+        return tuple(shares[:-1]), shares[-1], _bulk(order), tail
 
     def _shares_of_scores(self, levels: list[float]) -> tuple[Share, ...]:
         """Return shares of F(y) inside central intervals, where each is known; it is even between its ends."""
@@ -359,22 +350,9 @@ class RegressionTests(Tests):
             shares.append(Share(level, share, *share_limits(share * n, n, SHARE_LEVEL)))
         return tuple(shares)
 
-    def _inside(self, half: float) -> tuple[float, float, float]:
-        """Return the share of absolute z up to a value, with its limits."""
-        statistics = self.statistics
-        if statistics.groups is None:
-            order = statistics.orders["z"]
-            held = order.position([half])[0] - order.position([-half], side="left")[0]
-            share = float(held / order.total)
-            return share, *share_limits(share * statistics.n_effective, statistics.n_effective, SHARE_LEVEL)
-        inside = groups.within(statistics, half)
-        share = float(inside.sum() / groups.total(statistics))
-        return share, *_limits(statistics, inside, SHARE_LEVEL)
-
     def _below(self, *, median: bool) -> list[Share]:
         """Return the share of targets below each quantile, the median or the others; those equal to it count half."""
         statistics = self.statistics
-        total = statistics.n if statistics.groups is None else groups.total(statistics)
         levels = [0.0, *sorted(statistics.facts.get("levels") or ()), 1.0]
         shares = []
         for before, level, after in zip(levels, levels[1:-1], levels[2:], strict=False):
@@ -382,7 +360,8 @@ class RegressionTests(Tests):
                 (below,) = _up_to(statistics, HIGH, [(level + after) / 2])
                 upto = np.maximum(_up_to(statistics, LOW, [(before + level) / 2])[0], below)
                 low, high = (_limits(statistics, each, self.bias_level) for each in (below, upto))
-                shares.append(Share(level, float((below + upto).sum() / 2 / total), low[0], high[1]))
+                value = float((below + upto).sum()) / 2 / _total(statistics)
+                shares.append(Share(level, value, low[0], high[1]))
         return shares
 
     def _worst_level(self) -> Share | None:
@@ -460,7 +439,7 @@ class RegressionTests(Tests):
         if self.samples is not None and self.samples.total is not None:
             caveats.append(
                 "Where standard deviations are wrong, and whether neighboring errors are alike, is tested on "
-                f"{len(self.samples.std):,} of the {self.samples.total:,} samples, evenly spread."
+                f"{len(self.samples.rows['std']):,} of the {self.samples.total:,} samples, evenly spread."
             )
         return caveats
 
@@ -487,11 +466,14 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
             f"{count} standard deviation{' is' if count == 1 else 's are'} 0, so errors have no scale; set std_floor"
         )
     if is_distribution(statistics):
-        return _unless_scores_fit(_ratio_of_sums(statistics, level), statistics, level)
+        return _scale_of_distribution(statistics, level)
     if groups.count(statistics) is not None:
         if not family.has_variance:
             raise Undefined("the family has no variance, and nothing else is known about groups")
-        mean, influence = _grouped_square(statistics)
+        count, middle, spread = groups.moments(statistics, "z")
+        square = spread + count * middle**2
+        mean = float(square.sum() / count.sum())
+        influence = Influence.of_ratio(square, count, groups.freedom(statistics))
     elif family.name == "gaussian":
         mean, influence = _independent_square(statistics, family)
     else:
@@ -499,6 +481,22 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     if mean <= 0 or not math.isfinite(influence.fourth):
         raise Undefined("every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers")
     return _root(mean, influence, level)
+
+
+def _total(statistics: Any) -> float:
+    """Return the total count of samples, in which those of groups or of all are counted."""
+    return float(statistics.n) if statistics.groups is None else groups.total(statistics)
+
+
+def _sums_within(statistics: Any, limit: float) -> list[float]:
+    """Return the number of samples with an absolute z up to a limit, the sum of their squares, and that of all."""
+
+    def within(z: FloatArray) -> FloatArray:
+        square, inside = np.square(z), np.abs(z) <= limit
+        return np.stack([inside, square * inside, square])
+
+    found: list[float] = groups.power_sums(statistics, "z", within).tolist()
+    return found
 
 
 def _bulk(z: Any) -> float:
@@ -528,21 +526,17 @@ def few_samples(statistics: Any, family: Standard) -> Few | None:
     counts = sorted({1, max(order.total // 1000, 1)})
     bulk = _bulk(order)
     for limit in order.absolute_value([max(order.total - count, 1) for count in counts]).tolist():
-
-        def within(z: FloatArray, limit: float = limit) -> FloatArray:
-            square, inside = np.square(z), np.abs(z) <= limit
-            return np.stack([inside, square * inside, square])
-
-        samples, below, total = groups.power_sums(statistics, "z", within).tolist()
+        samples, below, total = _sums_within(statistics, limit)
         if 0 < below < min(total / 2, (FAR * bulk) ** 2 * samples):
             return Few(order.total - samples, order.total, 1 - below / total, math.sqrt(below / samples))
     return None
 
 
-def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
+def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     """Root of the sum of squared errors over the sum of variances.
 
-    Noisy stds, such as those of a few draws, inflate z but not this ratio.
+    Noisy stds, such as those of a few draws, inflate z but not this ratio. Its limits are extended to 1 where the
+    mean square of the Gaussian scores may be 1.
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
@@ -562,33 +556,32 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
         )
     if ratio <= 0:
         raise Undefined("every error is 0")
-    return _root(ratio, influence, level)
-
-
-def _unless_scores_fit(found: Estimated, statistics: Any, level: float) -> Estimated:
-    """The estimate, its limits extended to 1 where the mean square of the Gaussian scores may be 1."""
-    known = _scores(statistics)
-    if known is None:
-        return found
-    of_scores = _root(*known, level)
+    found, of_scores = _root(ratio, influence, level), _scale_of_scores(statistics, level)
     if not of_scores.low <= 1 <= of_scores.high:
         return found
-    return Estimated(found.value, min(found.low, 1.0), max(found.high, 1.0), found.dominance)
+    return replace(found, low=min(found.low, 1.0), high=max(found.high, 1.0))
 
 
-def _scores(statistics: Any) -> tuple[float, Influence] | None:
-    """Mean square of the Gaussian scores of F(y), with its contributions; None if it is unknown."""
-    known = None if statistics.groups is None else _scores_of_groups(statistics)
-    return known or _scores_of_samples(statistics)
+def _scale_of_scores(statistics: Any, level: float) -> Estimated:
+    """Root of the mean square of the Gaussian scores of F(y).
 
-
-def _scores_of_samples(statistics: Any) -> tuple[float, Influence]:
-    """Mean square of the Gaussian scores of F(y) and the contributions of samples."""
+    They are those of samples where groups know F(y) between two values only, as of draws.
+    """
+    tables = statistics.groups
+    table = None if tables is None else tables.orders[LOW]
+    if table is not None and np.all(table.sums["point"].data >= table.sums["count"].data):
+        low, width = bucket_spans(table.bucket, tables.bits)
+        score = np.clip(low + width / 2, -DEEPEST, DEEPEST)
+        of_groups = groups.sums_of(table, "count")
+        square = np.asarray(table.sums["count"] @ np.square(score))
+        mean = float(square.sum() / of_groups.sum())
+        return _root(mean, Influence.of_ratio(square, of_groups, groups.freedom(statistics)), level)
     low, high, count = _ends(statistics)
     square = mean_square_scores(low, high)
     mean = float(np.average(square, weights=count))
     n, share = groups.effective(statistics)
-    return mean, Influence.of((square - mean) / n, None if count is None else count * share)
+    influence = Influence.of((square - mean) / n, None if count is None else count * share)
+    return _root(mean, influence, level)
 
 
 def _ends(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
@@ -617,18 +610,6 @@ def mean_square_scores(low: FloatArray, high: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = 1 - inside / math.sqrt(2 * math.pi) / width
     return np.asarray(np.where(width <= POINT, np.square(middle), spread))
-
-
-def _scores_of_groups(statistics: Any) -> tuple[float, Influence] | None:
-    """The same of groups; None where F(y) is known between two values only, as of draws."""
-    table = statistics.groups.orders[LOW]
-    if np.any(table.sums["point"].data < table.sums["count"].data):
-        return None
-    low, width = bucket_spans(table.bucket, statistics.groups.bits)
-    score = np.clip(low + width / 2, -DEEPEST, DEEPEST)
-    count = groups.sums_of(table, "count")
-    square = np.asarray(table.sums["count"] @ np.square(score))
-    return float(square.sum() / count.sum()), Influence.of_ratio(square, count, groups.freedom(statistics))
 
 
 def _root(mean: float, influence: Influence, level: float) -> Estimated:
@@ -669,12 +650,6 @@ def _independent_square(statistics: Any, family: Standard, scale: float = 1.0) -
         return np.stack([square, square * u, square * square])
 
     return float(mean), Influence(n, *(groups.power_sums(statistics, "z", powers) * share).tolist())
-
-
-def _grouped_square(statistics: Any) -> tuple[float, Influence]:
-    count, mean, spread = groups.moments(statistics, "z")
-    square = spread + count * mean**2
-    return float(square.sum() / count.sum()), Influence.of_ratio(square, count, groups.freedom(statistics))
 
 
 def mean_bias(
@@ -774,9 +749,8 @@ def inside_widest(statistics: Any, level: float) -> Inside | None:
     if len(levels) < 2:
         return None
     within, between = _counts(statistics, levels)
-    total = statistics.n if statistics.groups is None else groups.total(statistics)
     least = _limits(statistics, between, level)[0]
-    share = float(within.sum() / total)
+    share = float(within.sum()) / _total(statistics)
     return Inside(share, *_limits(statistics, within, level), least, levels[-1] - levels[0])
 
 

@@ -201,6 +201,11 @@ class Tests(ABC):
     def bias(self) -> Estimated:
         """Mean of prediction minus truth, with limits at `LEVEL`."""
 
+    @property
+    def bias_level(self) -> float:
+        """Level of the limits of the bias."""
+        return LEVEL
+
     @abstractmethod
     def sparsification(self) -> Sparsification:
         """Sparsification curves of model and oracle."""
@@ -327,7 +332,7 @@ class Tests(ABC):
             found = self.bias()
         except Undefined:
             return None
-        return Estimate(found.value, found.low, found.high, LEVEL)
+        return Estimate(found.value, found.low, found.high, self.bias_level)
 
 
 def no_verdict(reason: str) -> Verdict:
