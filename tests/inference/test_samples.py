@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.scenarios.regression import SCENARIOS, field, sites, spread_stds
 from uq_tracking.inference.samples import FEWEST_CASES, chosen, halvings_for
-from uq_tracking.inference.sentences import UNORDERED
+from uq_tracking.inference.words import UNORDERED
 
 
 def streamed(*arrays, batch, **labels):

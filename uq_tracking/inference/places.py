@@ -90,6 +90,11 @@ class Part:
     bias_high: float
     error: float
 
+    @property
+    def factors(self) -> tuple[float, float, float]:
+        """The factor with its limits."""
+        return self.factor, self.factor_low, self.factor_high
+
 
 @dataclass(frozen=True)
 class Stratum(Part):

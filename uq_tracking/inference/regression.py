@@ -12,7 +12,7 @@ from scipy import special
 
 from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
-from uq_tracking.inference import sentences, words
+from uq_tracking.inference import words
 from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure
 from uq_tracking.inference.findings import (
     BEYOND_DEPENDENCE,
@@ -142,12 +142,12 @@ class RegressionTests(Tests):
             by_few = found.scale is not None and found.dominated and found.scale.low > 1
             few = few_samples(self.statistics, family_of(self.settings)) if by_few else None
             calibration = calibration if few is None else "overconfident in few samples"
-            sentence = sentences.of_calibration(calibration, found, self.settings, few)
+            sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
         ranking, recovered = self._ranking()
         of_ranking, sorts_only = self._of_ranking(ranking, recovered, suspicions)
-        of_bias = "" if calibration == "biased" else sentences.of_bias(found, self.settings)
+        of_bias = "" if calibration == "biased" else words.of_bias(found, self.settings)
         return self.conclude(
             calibration,
             sentence or f"Calibration is not judged: {found.untested}.",

@@ -4,7 +4,7 @@ Where a few samples or groups carry most of the spread of a scale, too small a s
 missing from most samples of such data. Then only overconfidence can be concluded from the scale.
 
 `Tests` holds what all tasks have in common; `regression` and `classification` hold their own tests. Tests find,
-`sentences` and `words` put what they found into sentences.
+`words` puts what they found into sentences.
 """
 
 from __future__ import annotations

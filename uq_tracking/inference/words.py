@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.formatting import format_factors, format_number
+from uq_tracking.inference.places import Part, Pattern, Places, Stratum
+from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
     from uq_tracking.inference.classes import Found, OffClass
@@ -24,6 +26,10 @@ RARE = 0.2
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
+UNORDERED = (
+    "neighboring errors are alike, but stored statistics keep no samples in their order; log with groups="
+)
+COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _SHORT = {
     "miscalibrated in shape": "wrong shape",
     "miscalibrated in places": "wrong in places",
@@ -51,23 +57,19 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
 
     The share is that of the oracle's gain; in a table of runs, the column shows only the first words.
     """
-    if calibration == "not enough data" != ranking:
+    if calibration == UNTOLD != ranking:
         calibration = "not judged"
+    named = _SHORT.get(calibration, calibration)
+    if calibration == "overconfident" and factor is not None:
+        named = f"{_times(factor)}x overconfident"
+    elif calibration == "underconfident" and factor:
+        named = f"{_times(1 / factor)}x underconfident"
     ranks = {
         "useful": "ranking useful" if recovered is None else f"ranking {100 * recovered:.0f} %",
         "no better than constant": "no ranking",
         "worse than constant": "ranking backwards",
     }
-    return ", ".join([_named(calibration, factor), *([ranks[ranking]] if ranking in ranks else [])])
-
-
-def _named(calibration: str, factor: float | None) -> str:
-    """Name a calibration in a few words."""
-    if calibration == "overconfident" and factor is not None:
-        return f"{_times(factor)}x overconfident"
-    if calibration == "underconfident" and factor:
-        return f"{_times(1 / factor)}x underconfident"
-    return _SHORT.get(calibration, calibration)
+    return f"{named}, {ranks[ranking]}" if ranking in ranks else named
 
 
 def of_parts(verdicts: Mapping[str, Verdict]) -> str:
@@ -80,26 +82,237 @@ def of_parts(verdicts: Mapping[str, Verdict]) -> str:
     wrong = [name for name, found in verdicts.items() if found.calibration not in (*NO_ERROR, UNTOLD)]
     wrong.sort(key=lambda name: -abs(math.log(max(factors.get(name, 1.0), 1e-300))))
     few = sum(found.calibration == UNTOLD for found in verdicts.values())
-    named = ", ".join(f"'{name}' ({_named(verdicts[name].calibration, factors.get(name))})" for name in wrong)
+    named = ", ".join(
+        f"'{name}' ({short(verdicts[name].calibration, factors.get(name), '', None)})" for name in wrong
+    )
     of = f"{len(wrong) or len(verdicts) - few} of {len(verdicts)}"
     untold = f"; too few data in {few}" if few else ""
     return f"Errors in {of}: {named}{untold}." if wrong else f"No error found in {of}{untold}."
 
 
-def of_few(few: Few) -> str:
-    """Say that a few samples have errors far beyond the stated size."""
-    count, total = (f"{round(number):,}" for number in (few.samples, few.of))
-    share = min(math.floor(1000 * few.share) / 10, 99.9)
+def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
+    """Say how calibrated the standard deviations are."""
+    if few is not None:
+        count, total = (f"{round(number):,}" for number in (few.samples, few.of))
+        share = min(math.floor(1000 * few.share) / 10, 99.9)
+        return (
+            f"Overconfident in few samples: {count} of {total} carr{'ies' if count == '1' else 'y'} {share:g} % of "
+            f"the squared standardized errors; all other errors are {few.rest:.2f} times the stated size. Look at "
+            f"{'that one' if count == '1' else 'those'} before any standard deviation is changed."
+        )
+    unit = f" {settings.unit}" if settings.unit else ""
+    parts = ["" if found.scale is None else _of_scale(calibration, found, found.scale, settings)]
+    places = found.places or Places()
+    for each in places.found():
+        if each.on == "label":
+            parts.append(_of_strata(each, places.strata, unit))
+        elif each.on == "order":
+            parts.append(_of_drift(each, places.parts[each.on], unit))
+        else:
+            parts.append(_of_pattern(each, places.parts[each.on], unit))
+    if any(each.on == "order" for each in places.found()):
+        parts.append("What is fitted to the past will not hold if this goes on.")
+    if calibration == "miscalibrated in shape" and found.shape is not None:
+        family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
+        word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
+        parts.append(
+            f"{word} in shape: errors do not follow the {family} distribution; some quantiles are off by "
+            f"{format_number(100 * found.shape.gap, 2)} percentage points."
+        )
+    return " ".join(part for part in parts if part)
+
+
+def of_bias(found: Findings, settings: Settings) -> str:
+    """Say that predictions are one-sided, if they are by more than chance and it matters; else ""."""
+    if found.below_median is not None:
+        share = found.below_median
+        if share.low <= 0.5 <= share.high:
+            return ""
+        side = "high" if share.value > 0.5 else "low"
+        low, high = percent(share.low), percent(share.high)
+        return (
+            f"{percent(share.value)} ({low} to {high}) of the true values lie below the predicted median: "
+            f"predictions are too {side}."
+        )
+    bias, in_std = found.bias, found.bias_in_std
+    if bias is None or bias.low <= 0 <= bias.high or found.bias_grade == "fine":
+        return ""
+    unit = f" {settings.unit}" if settings.unit else ""
+    side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
+    ends = sorted((sign * bias.low, sign * bias.high))
+    value, *limits = (format_number(part, compact=True) for part in (sign * bias.value, *ends))
+    agrees = in_std is not None and (in_std.low > 0 if sign > 0 else in_std.high < 0)
+    stds = f", {_stds(in_std.value)}" if in_std is not None and agrees else ""
+    return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}{stds})."
+
+
+def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Settings) -> str:
+    factors = (scale.value, scale.low, scale.high)
+    value, low, high = format_factors(*factors)
+    word = calibration.capitalize()
+    if found.scale_grade == "slight":
+        word = f"Slightly {calibration}"
+    if calibration == "overconfident":
+        return f"{word}: stated standard deviations are {_times_too(*factors, 'small')}."
+    if calibration == "underconfident":
+        if scale.high < 1 and not found.dominated:
+            return f"{word}: stated standard deviations are {_times_too(*factors, 'large')}."
+        half = next(share for share in found.shares if share.level == 0.5)
+        about, *_ = format_factors(1 / scale.value, 1 / scale.high, 1 / scale.low)
+        return (
+            f"{word}: stated standard deviations are about {about} times too large; the 50 % intervals contain "
+            f"{percent(half.value)}. A few large errors decide the factor, so it is uncertain."
+        )
+    bulk, tail, places = f"{found.bulk:.2f}", found.tail, found.places or Places()
+    if calibration == "overconfident in the tails" and tail is not None:
+        return (
+            f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
+            f"(0.27 % would) and carry {percent(tail.carried)} of the squared errors; the bulk is {bulk} times "
+            "the stated size. Look at those errors. Do not widen every standard deviation."
+        )
+    if calibration == "too wide for most, too narrow for a few":
+        return (
+            f"Too wide for most, too narrow for a few: 68 % of the errors lie within {bulk} stated standard "
+            f"deviations, but a few are so large that over all, errors are {value} times the stated size. Look at "
+            "those few."
+        )
+    if calibration == "overconfident, most in the tails":
+        return (
+            f"Overconfident: stated standard deviations are {bulk} times too small for most errors, {value} times "
+            "over all, since tails are heavy."
+        )
+    along = {each.on for each in places.patterns}
+    tested = [name for on, name in COVARIATES.items() if on in along]
+    best = f"errors are {_times_stated(*factors)}"
+    if calibration == "calibrated":
+        fifths = " and of the ".join(tested)
+        everywhere = f" In every fifth of the {fifths} that size is right within 5 %." if tested else ""
+        return f"Calibrated within 2 %: {best}.{everywhere}"
+    of_the_bias = of_bias(found, settings)
+    if calibration == "consistent with calibrated":
+        if of_the_bias:
+            return f"Consistent with calibrated in size: {best}."
+        strata = sum(part.word != "too few" for part in places.strata)
+        where = {
+            f"where {' or '.join(tested)} are small or large": bool(tested),
+            f"in any of {strata} strata": strata > 1,
+            "a drift along the order of the samples": "order" in along,
+        }
+        nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
+        error = "no error found" if found.is_clean() else "no error found that matters"
+        return f"Consistent with calibrated: {error}{nowhere}; {best}."
+    if calibration == UNTOLD:
+        no_error = "" if of_the_bias else "no error is found, but "
+        return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
+    if calibration == "biased":
+        word = "Slightly biased" if found.bias_grade == "slight" else "Biased"
+        return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
+    return f"Over all, {best}."
+
+
+def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
+    """Name the worst label: ``Stratum 'coast' is 1.8 times overconfident (1.6 to 2.0); ...``."""
+    part = strata[pattern.named[0]]
+    if pattern.quantity == "bias":
+        text = f"In stratum '{part.name}' predictions are {_bias_of(part, unit)}"
+    elif part.factor_low <= 1 <= part.factor_high:
+        size = _times_stated(*part.factors)
+        text = f"Stratum '{part.name}' is unlike the others: its errors are {size}"
+    else:
+        times = (
+            _times_too(*part.factors)
+            .replace("too small", "overconfident")
+            .replace("too large", "underconfident")
+        )
+        text = f"Stratum '{part.name}' is {times}"
+    others = len(pattern.named) - 1
+    alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
+    also = f"; {others} other{'s differ' if others > 1 else ' differs'} too" if others else ""
+    return text + also + (f"; the other {alike} show no difference." if alike > 1 else ".")
+
+
+def _of_drift(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
+    """Compare the first samples of an order with the last."""
+    first, last = parts[0], parts[-1]
+    shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
+    what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
+    if pattern.quantity == "bias":
+        return (
+            f"{what}: predictions are {_bias_of(first, unit)}, in the first {shares[0]}, and {_bias_of(last, unit)}, "
+            f"in the last {shares[1]}."
+        )
+    was, becomes = (
+        "{} ({} to {})".format(*format_factors(*part.factors)) + f" times{stated} {share}"
+        for part, stated, share in (
+            (first, " the stated size in the first", shares[0]),
+            (last, " in the last", shares[1]),
+        )
+    )
+    return f"{what}: errors {'grow' if pattern.slope > 0 else 'shrink'} from {was} to {becomes}."
+
+
+def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
+    places = pattern.named or (0, len(parts) - 1)
+    slightly = "slightly " if pattern.grade == "slight" else ""
+    if pattern.quantity == "scale" and pattern.on == "std" and pattern.slope:
+        what = f"Stated standard deviations {'vary' if pattern.slope < 0 else 'differ'} {slightly}too "
+        what += "much" if pattern.slope < 0 else "little"
+    elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope:
+        what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
+    elif pattern.quantity == "scale":
+        what = f"Stated standard deviations are {slightly}wrong in places"
+    else:
+        what = f"Predictions are {slightly}one-sided in places"
+    return f"{what}: {'; '.join(_of_part(pattern, parts, place, unit) for place in places)}."
+
+
+def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -> str:
+    """Describe one part: ``the smallest 20 % (up to 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
+    part, share = parts[place], f"{round(100 * parts[place].share, 9):.0f} %"
+    low, high = format_number(part.low, 2), format_number(part.high, 2)
+    smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
+    if place == 0:
+        which = f"the {smallest} {share} (up to {high}{unit})"
+    elif place == len(parts) - 1:
+        which = f"the {largest} {share} (from {low}{unit})"
+    else:
+        which = f"the {share} from {low} to {high}{unit}"
+    if pattern.quantity == "bias":
+        among = "" if pattern.on == "mean" else "where standard deviations are "
+        return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part, unit)}"
+    where = f"where {COVARIATES[pattern.on]} are {which}"
+    if part.factor_low <= 1 <= part.factor_high:
+        return f"{where}, errors are {_times_stated(*part.factors)}"
     return (
-        f"Overconfident in few samples: {count} of {total} carr{'ies' if count == '1' else 'y'} {share:g} % of the "
-        f"squared standardized errors; all other errors are {few.rest:.2f} times the stated size. Look at "
-        f"{'that one' if count == '1' else 'those'} before any standard deviation is changed."
+        f"{which if pattern.on == 'std' else f'{where}, standard deviations'} are {_times_too(*part.factors)}"
     )
 
 
-def of_certain(errors: float) -> str:
-    """Say that a classifier excludes errors, although this share of its predictions is wrong."""
-    return f"Overconfident: it states certainty for every sample, but misclassifies {percent(errors)}."
+def _times_stated(value: float, low: float, high: float) -> str:
+    return "{} times the stated size ({} to {})".format(*format_factors(value, low, high))
+
+
+def _times_too(value: float, low: float, high: float, side: str = "") -> str:
+    """Say how many times standard deviations are too small, or too large."""
+    side = side or ("small" if value >= 1 else "large")
+    if side == "large":
+        value, high, low = (1 / max(each, 1e-300) for each in (value, low, high))
+    return "{} times too {side} ({} to {})".format(*format_factors(value, low, high), side=side)
+
+
+def _bias_of(part: Part, unit: str) -> str:
+    sign = 1 if part.bias > 0 else -1
+    low, high = sorted((sign * part.bias_low, sign * part.bias_high))
+    size, *limits = (format_number(each, 2) for each in (abs(part.error), low, high))
+    value = _stds(part.bias)
+    side = "low" if part.bias > 0 else "high"
+    return f"{size}{unit} too {side}, {value} ({' to '.join(limits)})"
+
+
+def _stds(number: float) -> str:
+    """Say how many standard deviations these are."""
+    text = format_number(abs(number), 2)
+    return f"{text} standard deviation{'s' * (text != '1')}"
 
 
 def of_interval(
@@ -122,10 +335,15 @@ def of_interval(
     return f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."
 
 
+def of_certain(errors: float) -> str:
+    """Say that a classifier excludes errors, although this share of its predictions is wrong."""
+    return f"Overconfident: it states certainty for every sample, but misclassifies {percent(errors)}."
+
+
 def of_impossible(none: float, certain: float) -> str:
     """Say that probabilities exclude what happened."""
     said = [
-        f"states {stated} for {_samples(count)} in which the event {happened}"
+        f"states {stated} for {'1 sample' if count == 1 else f'{count:,.6g} samples'} in which the event {happened}"
         for stated, count, happened in ((0, none, "occurred"), (1, certain, "did not occur"))
         if count > 0
     ]
@@ -137,48 +355,49 @@ def of_too_many_errors(ratio: float) -> str:
     return f"Overconfident: {_times(ratio)} times as many errors as its probabilities imply."
 
 
+def _rates(event: Event) -> str:
+    return f"{percent(event.stated)} stated, {percent(event.observed)} observed"
+
+
+def _means(event: Event) -> str:
+    """Compare what is stated with what occurs, where neither is rare."""
+    digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
+    within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
+    stated, observed = f"{event.stated:.{digits}f}", f"{event.observed:.{digits}f}"
+    return f"is stated at {stated} on average, but occurs in {observed} of cases{within}"
+
+
 def of_level(event: Event) -> str:
     """Say that the event is stated too often or too rarely."""
     word = "Too high" if event.stated > event.observed else "Too low"
     word = f"Slightly {word.lower()}" if event.is_level_slight else word
     if min(event.stated, event.observed) >= RARE:
-        digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
-        within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
-        return (
-            f"{word}: the event is stated at {event.stated:.{digits}f} on average, but occurs in "
-            f"{event.observed:.{digits}f} of cases{within}."
-        )
-    rates = f"{percent(event.stated)} stated, {percent(event.observed)} observed"
+        return f"{word}: the event {_means(event)}."
     if event.observed <= 0:
-        return f"{word}: {rates}; it does not occur at all."
+        return f"{word}: {_rates(event)}; it does not occur at all."
     limits = [event.stated / end if end > 0 else math.inf for end in (event.observed, event.high, event.low)]
-    said = "it forecasts {} times as many events as occur{}: {}"
+    said = "it forecasts {} times as many events as occur{}"
     if event.stated < event.observed:
         limits = [end / event.stated for end in (event.observed, event.low, event.high)]
-        said = "{} times as many events occur as it forecasts{}: {}"
+        said = "{} times as many events occur as it forecasts{}"
     within = f" ({_times(limits[1])} to {_times(limits[2])})" if limits[1] > 1 else ""
-    return f"{word}: {said.format(_times(limits[0]), within, rates)}."
+    return f"{word}: {said.format(_times(limits[0]), within)}: {_rates(event)}."
 
 
 def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     """Say that probabilities are too extreme or too timid, or unrelated to the event."""
     slope, low, high = event.slope, event.slope_low, event.slope_high
-    number = ""
-    if slope is not None and low is not None and high is not None:
-        if event.sorts is not None:
-            lead = "Its probabilities are also" if second else "Overconfident: probabilities are"
-            return (
-                f"{lead} {event.sorts} (calibration slope {slope:.2f}, {low:.2f} to {high:.2f}; 1 is right)."
-            )
-        agrees = high < 1 if extreme else low > 1
-        limits = f", {low:.2f} to {high:.2f}; 1 is right" if agrees else ""
-        number = f"{', perhaps unrelated to the event' * (low <= 0)} (calibration slope {slope:.2f}{limits})"
-    what = f"too {'extreme' if extreme else 'timid'}{number}."
-    if second:
-        return f"Its probabilities are also {what}"
-    word = "Overconfident" if extreme else "Underconfident"
+    word, what = ("Overconfident", "too extreme") if extreme else ("Underconfident", "too timid")
     word = f"Slightly {word.lower()}" if event.is_slope_slight else word
-    return f"{word}: probabilities are {what}"
+    if slope is not None and low is not None and high is not None:
+        limits = f", {low:.2f} to {high:.2f}; 1 is right"
+        if event.sorts is not None:
+            word, what = "Overconfident", event.sorts
+        else:
+            what += ", perhaps unrelated to the event" * (low <= 0)
+            limits *= high < 1 if extreme else low > 1
+        what += f" (calibration slope {slope:.2f}{limits})"
+    return f"Its probabilities are also {what}." if second else f"{word}: probabilities are {what}."
 
 
 def of_event(calibration: str, event: Event, found: Tested) -> str:
@@ -196,15 +415,12 @@ def of_event(calibration: str, event: Event, found: Tested) -> str:
             "Miscalibrated in shape: probabilities are too high at some levels and too low at others "
             f"(p {_p(found.shape_p)}), though right on average."
         )
-    rates = f"{percent(event.stated)} stated, {percent(event.observed)} observed"
-    within = f"({percent(event.low)} to {percent(event.high)})"
-    if calibration == "not enough data":
-        return f"Not enough data to tell: {rates} {within}."
-    slope = ""
+    within = f" ({percent(event.low)} to {percent(event.high)})"
+    if calibration == UNTOLD:
+        return f"Not enough data to tell: {_rates(event)}{within}."
     if event.slope is not None:
-        slope = f"; calibration slope {event.slope:.2f} ({event.slope_low:.2f} to {event.slope_high:.2f})"
-    word = "Calibrated" if calibration == "calibrated" else "Consistent with calibrated"
-    return f"{word}: {rates}{slope or ' ' + within}."
+        within = f"; calibration slope {event.slope:.2f} ({event.slope_low:.2f} to {event.slope_high:.2f})"
+    return f"{calibration.capitalize()}: {_rates(event)}{within}."
 
 
 def short_event(calibration: str, event: Event) -> str:
@@ -222,14 +438,9 @@ def short_event(calibration: str, event: Event) -> str:
     return said.get(calibration, calibration)
 
 
-def _samples(count: float) -> str:
-    return "1 sample" if count == 1 else f"{count:,.6g} samples"
-
-
 def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
     """Say how calibrated the probabilities of more than two classes are."""
-    size = "" if found.sharpness is None and not found.classes else f" or in any of {found.classes} classes"
-    if calibration == "not enough data":
+    if calibration == UNTOLD:
         event = found.top_event
         within = f"({percent(1 - event.high)} to {percent(1 - event.low)})"
         rates = f"{percent(1 - event.stated)} errors implied, {percent(1 - event.observed)} observed"
@@ -240,49 +451,43 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
             "frequent as stated, within 0.01."
         )
     if calibration == "consistent with calibrated":
-        return f"Consistent with calibrated: no error found in the confidence{_best_factor(scale)}{size}."
+        any_class = (
+            "" if found.sharpness is None and not found.classes else f" or in any of {found.classes} classes"
+        )
+        best = ""
+        if scale is not None:
+            factors = format_factors(scale.value, scale.low, scale.high)
+            best = " ({} times the errors implied, {} to {})".format(*factors)
+        return f"Consistent with calibrated: no error found in the confidence{best}{any_class}."
+    off = found.level or found.slope
     if calibration == "miscalibrated in shape":
         lead = (
             "Miscalibrated in shape: confidences are too high at some levels and too low at others "
             f"(p {_p(found.top.shape_p)})."
         )
-        return " ".join([lead, *_of_class(found.level or found.slope, "")])
-    if calibration in ("overconfident", "underconfident"):
-        return " ".join(
-            [_of_whole(calibration, found, scale, losses), *_of_class(found.level or found.slope, "")]
-        )
-    off = found.level if found.lead == "level" else found.slope
-    lead = (
-        "Slightly miscalibrated in classes: "
-        if off is not None and off.is_slight
-        else "Miscalibrated in classes: "
-    )
-    also = []
-    if found.is_extreme is not None:
-        also = [f"Its probabilities are also too {'extreme' if found.is_extreme else 'timid'} as a whole."]
-    return " ".join([*_of_class(off, lead), *also])
-
-
-def _best_factor(scale: Estimate | None) -> str:
-    """Say how large a scale error is still possible."""
-    if scale is None:
-        return ""
-    value, low, high = format_factors(scale.value, scale.low, scale.high)
-    return f" ({value} times the errors implied, {low} to {high})"
+    elif calibration in ("overconfident", "underconfident"):
+        lead = _of_whole(calibration, found, scale, losses)
+    else:
+        off = found.level if found.lead == "level" else found.slope
+        word = "Slightly miscalibrated" if off is not None and off.is_slight else "Miscalibrated"
+        named = "" if off is None else f"{word} in classes: class {_of_class(off)}"
+        extreme = found.is_extreme
+        if extreme is None:
+            return named
+        return f"{named} Its probabilities are also too {'extreme' if extreme else 'timid'} as a whole."
+    return lead if off is None else f"{lead} Class {_of_class(off)}"
 
 
 def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
     """Say that probabilities are too extreme, or too timid, as a whole."""
     is_extreme = calibration == "overconfident"
+    ratio = math.inf if scale is None or scale.value <= 0 else scale.value
+    word = f"Slightly {calibration}" if max(ratio, 1 / ratio) < SLIGHT else calibration.capitalize()
     if scale is not None and (scale.low > 1 if is_extreme else scale.high < 1):
         value, low, high = format_factors(scale.value, scale.low, scale.high)
         if is_extreme:
-            degree = _degree("Overconfident", scale.value)
-            return f"{degree}: {value} times as many errors as its probabilities imply ({low} to {high})."
-        degree = _degree("Underconfident", 1 / max(scale.value, 1e-9))
-        return f"{degree}: only {value} times the errors that its probabilities imply ({low} to {high})."
-    ratio = math.inf if scale is None or scale.value <= 0 else scale.value
-    word = _degree(calibration.capitalize(), max(ratio, 1 / ratio))
+            return f"{word}: {value} times as many errors as its probabilities imply ({low} to {high})."
+        return f"{word}: only {value} times the errors that its probabilities imply ({low} to {high})."
     how = f"too {'extreme' if is_extreme else 'timid'}"
     if "sharpness" in found.strength and math.isfinite(losses[0]):
         gap = abs(losses[0] - losses[1])
@@ -295,12 +500,8 @@ def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tu
     return f"{word}: probabilities are {how}."
 
 
-def _of_class(off: OffClass | None, lead: str) -> list[str]:
+def _of_class(off: OffClass) -> str:
     """Name the class that is off most, and how many are."""
-    if off is None:
-        return []
-    count = f"; {off.off} of {off.of} classes are off" if off.off > 1 else ""
-    name = f"class {off.name}" if lead else f"Class {off.name}"
     event = off.event
     if off.what == "slope":
         slope = "" if event.slope is None else f" (calibration slope {event.slope:.2f}; 1 is right)"
@@ -309,18 +510,17 @@ def _of_class(off: OffClass | None, lead: str) -> list[str]:
     elif off.what == "shape":
         how = "has probabilities that are too high at some levels and too low at others"
     elif min(event.stated, event.observed) >= RARE:
-        digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
-        how = f"is stated at {event.stated:.{digits}f} on average, but occurs in {event.observed:.{digits}f} of cases"
-        how += f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
+        how = _means(event)
     else:
-        rates = f"{percent(event.stated)} stated, {percent(event.observed)} observed"
-        ratio, how = event.ratio, f"does not occur at all: {rates}"
+        ratio, how = event.ratio, "does not occur at all"
         if 1 < ratio < math.inf:
-            how = f"is stated {_times(ratio)} times as often as it occurs: {rates}"
+            how = f"is stated {_times(ratio)} times as often as it occurs"
         elif ratio <= 1:
-            how = f"occurs {_times(1 / max(ratio, 1e-300))} times as often as stated: {rates}"
-        how += f" ({percent(event.low)} to {percent(event.high)})" if event.limits_agree else ""
-    return [f"{lead}{name} {how}{count}."]
+            how = f"occurs {_times(1 / max(ratio, 1e-300))} times as often as stated"
+        within = f" ({percent(event.low)} to {percent(event.high)})" if event.limits_agree else ""
+        how = f"{how}: {_rates(event)}{within}"
+    count = f"; {off.off} of {off.of} classes are off" if off.off > 1 else ""
+    return f"{off.name} {how}{count}."
 
 
 def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
@@ -355,10 +555,6 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
         "worse than constant": "Its uncertainty ranks errors worse than a constant would.",
     }
     return words.get(ranking, "")
-
-
-def _degree(word: str, factor: float) -> str:
-    return f"Slightly {word.lower()}" if factor < SLIGHT else word
 
 
 def of_cure(cure: Cure) -> str:

@@ -14,7 +14,7 @@ from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import run_text, some_of
 from uq_tracking.inference import Judgement, no_verdict
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.inference.sentences import UNORDERED
+from uq_tracking.inference.words import UNORDERED
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report, same_targets
 from uq_tracking.runs.read import LoggedRun, logged_runs

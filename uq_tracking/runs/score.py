@@ -28,7 +28,7 @@ from uq_tracking.evaluation.recalibrated import AT_RANDOM, BY_GROUPS, add_recali
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference import Judgement, no_verdict
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.inference.sentences import UNORDERED
+from uq_tracking.inference.words import UNORDERED
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.forms.mean_std import Numbers
 from uq_tracking.metrics.registry import Metric, MetricInputs, has_failed, select
