@@ -97,7 +97,7 @@ def cut(page: Page, name: str, x: int, y: int, width: int, height: int) -> None:
 
 def wait_for(port: int) -> None:
     """Wait until a server listens."""
-    for _ in range(120):
+    for _ in range(600):
         with socket.socket() as tried:
             if tried.connect_ex(("127.0.0.1", port)) == 0:
                 return

@@ -14,6 +14,23 @@ from tests.scenarios.test_scenarios import SCENARIOS
 from uq_tracking.metrics.registry import every_metric
 
 DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = {
+    "api",
+    "architecture",
+    "benchmarks",
+    "changes",
+    "contributing",
+    "conventions",
+    "curves",
+    "evidence",
+    "metrics",
+    "papers",
+    "reference",
+    "scenarios",
+    "threat-model",
+    "write-a-backend",
+}
+"""Pages that are generated, or looked up rather than read."""
 
 
 def test_the_catalogue_is_up_to_date(monkeypatch):
@@ -77,6 +94,11 @@ def test_the_words_a_reader_searches_for_lead_to_one_page_each():
     assert all((DOCS / f"{page}.md").is_file() for page in index)
     words = [word for entries in index.values() for word in entries.split(", ")]
     assert sorted(set(words)) == sorted(words)
+
+
+def test_guides_and_concepts_hold_22_000_words_at_most():
+    pages = [page for page in DOCS.glob("*.md") if page.stem not in REFERENCE]
+    assert sum(len(page.read_text().split()) for page in [*pages, DOCS.parent / "README.md"]) <= 22_000
 
 
 def anchors(page):
