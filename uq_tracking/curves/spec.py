@@ -17,7 +17,7 @@ from uq_tracking.metrics.registry import (
     MetricInputs,
     TaskName,
     Undefined,
-    called,
+    faults_named,
     input_for,
     require_declarable,
     require_known,
@@ -209,7 +209,16 @@ class CurveSpec:
             The function fails, or returns columns other than those declared.
         """
         given = input_for(self.needs, statistics, inputs)
-        columns = called(f"curve {self.name!r}", self.function, given, settings, result=self._checked)
+        with faults_named(f"curve {self.name!r}", self.function):
+            columns: Columns = self.function(given, settings)
+            shapes = {name: np.shape(column) for name, column in columns.items()}
+        lacking = [name for name in (self.x, self.y) if name not in shapes]
+        if lacking:
+            raise PluginError(f"curve {self.name!r}: its function returns no column {lacking[0]!r}")
+        if len(set(shapes.values())) > 1 or len(shapes[self.x]) != 1:
+            raise PluginError(
+                f"curve {self.name!r}: its columns have shapes {shapes}; return 1-D columns of equal length"
+            )
         numbers = None if self.steps is None else np.asarray(self.steps(columns))
         steps = None if numbers is None else np.where(np.isfinite(numbers), numbers, 0).astype(np.int64)
         x_label = axis_label(self.x_label, self.units[0], settings.unit)
@@ -219,17 +228,6 @@ class CurveSpec:
         if not len(curve.columns[self.x]):
             raise Undefined(f"the curve {self.name} has no finite point")
         return curve
-
-    def _checked(self, columns: Columns) -> Columns:
-        shapes = {name: np.shape(column) for name, column in columns.items()}
-        lacking = [name for name in (self.x, self.y) if name not in shapes]
-        if lacking:
-            raise PluginError(f"curve {self.name!r}: its function returns no column {lacking[0]!r}")
-        if len(set(shapes.values())) > 1 or len(shapes[self.x]) != 1:
-            raise PluginError(
-                f"curve {self.name!r}: its columns have shapes {shapes}; return 1-D columns of equal length"
-            )
-        return columns
 
 
 curve = CurveSpec

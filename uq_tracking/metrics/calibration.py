@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from uq_tracking.families import FloatArray, family_of
+from uq_tracking.families import family_of
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics.gaps import COVERAGE, ERROR, PROPORTION, QUANTILE, VARIANCE, Reduction, coverage_at
 from uq_tracking.metrics.other_forms import form_score, largest_pit_gap
 from uq_tracking.metrics.proper_scores import require_density, require_variance
 from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.orders import Block, Order
+from uq_tracking.statistics.orders import Block
 from uq_tracking.statistics.regression import is_distribution
 from uq_tracking.statistics.statistics import Statistics
 
@@ -219,11 +218,7 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """
     if is_distribution(statistics):
         return largest_pit_gap(statistics)
-    return _supremum(statistics.orders["z"], family_of(settings).cdf)
-
-
-def _supremum(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> float:
-    """Largest distance of F from the steps of the empirical distribution."""
+    order, cdf = statistics.orders["z"], family_of(settings).cdf
 
     def within(block: Block) -> float:
         below, upto = (block.ends - block.count) / order.total, block.ends / order.total

@@ -96,36 +96,33 @@ def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
 
 @intermediate
 def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
-    passes = statistics.orders["z"].map_blocks(
-        lambda block: _block_sums(block, families), FAMILY_PAYLOADS, "unordered"
-    )
-    totals = np.sum(passes, axis=0).tolist()
-    return {one: FamilySums(*sums) for one, sums in zip(families, totals, strict=True)}
-
-
-def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float]]:
-    """``FamilySums`` of the buckets of a block, for each family.
+    """Sums for each family.
 
     A function of z is evaluated at the bucket's mean z, weighted like the sum if the statistics know that mean
     (``sum(std z) = sum(error)``): exact for exact statistics, second order in the bucket width of a sketch.
     """
-    std, inverse, root = block.sums["std"], block.sums["inv_std"], block.sums["inv_sqrt_std"]
-    if block.high is block.low:
-        plain = centre = _or_zero(block.low)
-    else:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            plain = _or_zero(block.sums["z"] / block.count)
-            centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
-    missed = float(np.abs(block.sums["error"][np.isinf(block.low)]).sum())  # the CRPS of a point mass
-    distance = inner(block.count, np.abs(plain))
-    sums = []
-    for family in families:
-        density = family.pdf(plain)
-        with np.errstate(invalid="ignore"):
-            densities = [inner(weight, density) for weight in (inverse, root)]
-        crps = family.crps(centre, density if centre is plain else None)
-        sums.append([inner(std, crps) + missed, *densities, distance, float(inverse.sum())])
-    return sums
+
+    def block_sums(block: Block) -> list[list[float]]:
+        std, inverse, root = block.sums["std"], block.sums["inv_std"], block.sums["inv_sqrt_std"]
+        if block.high is block.low:
+            plain = centre = _or_zero(block.low)
+        else:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                plain = _or_zero(block.sums["z"] / block.count)
+                centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
+        missed = float(np.abs(block.sums["error"][np.isinf(block.low)]).sum())  # the CRPS of a point mass
+        distance, sums = inner(block.count, np.abs(plain)), []
+        for family in families:
+            density = family.pdf(plain)
+            with np.errstate(invalid="ignore"):
+                densities = inner(inverse, density), inner(root, density)
+            crps = family.crps(centre, density if centre is plain else None)
+            sums.append([inner(std, crps) + missed, *densities, distance, float(inverse.sum())])
+        return sums
+
+    passes = statistics.orders["z"].map_blocks(block_sums, FAMILY_PAYLOADS, "unordered")
+    totals = np.sum(passes, axis=0).tolist()
+    return {one: FamilySums(*sums) for one, sums in zip(families, totals, strict=True)}
 
 
 def _or_zero(z: FloatArray) -> FloatArray:

@@ -209,14 +209,9 @@ def _ratio(share: float) -> tuple[int, int]:
     return Fraction(repr(share)).as_integer_ratio()
 
 
-def scale_to_cover(statistics: Statistics, alpha: float) -> float:
-    """Smallest lambda with ``|e| <= lambda s`` for at least ``alpha`` of the samples."""
-    return float(statistics.orders["z"].absolute_value([order_of(alpha, statistics.n)])[0])
-
-
 def merci_at(statistics: Statistics, alpha: float) -> float:
-    """Mean uncertainty, scaled to cover ``alpha`` of the errors."""
-    scale = scale_to_cover(statistics, alpha)
+    """Mean uncertainty, scaled by the smallest factor with which it covers ``alpha`` of the errors."""
+    scale = float(statistics.orders["z"].absolute_value([order_of(alpha, statistics.n)])[0])
     if not math.isfinite(scale):
         raise Undefined(
             f"no finite scale covers {alpha:g} of the errors: too many standard deviations are (nearly) 0"

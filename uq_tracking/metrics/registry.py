@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial, update_wrapper, wraps
 from inspect import getdoc, signature
@@ -409,7 +410,8 @@ def compute(
             continue
         try:
             given = input_for(each.needs, statistics, inputs)
-            value = called(f"metric {each.key!r}", each.function, given, settings, result=float)
+            with faults_named(f"metric {each.key!r}", each.function):
+                value = float(each.function(given, settings))
         except Undefined as reason:
             undefined[each.key] = str(reason)
             continue
@@ -434,13 +436,14 @@ def has_failed(key: str, reason: str) -> bool:
     return reason.startswith(f"metric {key!r} of ")
 
 
-def called(what: str, function: Callable[..., Any], *given: Any, result: Callable[[Any], T]) -> T:
-    """Call a declared function and convert what it returns; PluginError, which names its module, if that fails.
+@contextmanager
+def faults_named(what: str, function: Callable[..., Any]) -> Iterator[None]:
+    """Raise PluginError, which names its module, if a declared function fails in the block.
 
     `Undefined`, and errors this package raises on purpose, pass through.
     """
     try:
-        return result(function(*given))
+        yield
     except (Undefined, UQTrackingError):
         raise
     except Exception as error:  # another package's function may raise anything

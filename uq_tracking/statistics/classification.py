@@ -26,8 +26,7 @@ from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_colum
 from uq_tracking.statistics.groups import MOST_GROUPS, Label, plain_labels
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
-from uq_tracking.statistics.sketch import CellCounts, Confusion, tallied
-from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.statistics.sketch import CellCounts, Confusion, compact
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -86,28 +85,14 @@ class ClassificationLayout(Layout):
         return {"log_loss": -rows["log_chosen"], **known}
 
     @override
-    def cells(
-        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
-    ) -> dict[str, CellCounts]:
-        if "pair" not in columns:
-            return {}
-        n_classes = facts["n_classes"]
-        return {
-            "confusion": Confusion(*tallied(columns["pair"], n_classes**2, columns.get(WEIGHT)), n_classes)
-        }
-
-    @override
     def places(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
         if "pair" not in columns:
             return {}
-        pair, index = np.unique(columns["pair"], return_inverse=True)
-        return {"confusion": (pair.astype(np.int64), index, facts["n_classes"])}
-
-    @override
-    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:
-        return {"confusion": Confusion.empty(facts["n_classes"])}
+        n_classes = facts["n_classes"]
+        pair, place, _ = compact(columns["pair"], n_classes**2)
+        return {"confusion": (pair, place, n_classes)}
 
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
@@ -124,7 +109,7 @@ class ClassificationLayout(Layout):
             return Parts(orders, known.sums, {}, known.tables, counts=counts)
         possible = np.isfinite(rows["log_chosen"])
         sums = {"log_loss": -_sum(rows["log_chosen"][possible]), "impossible": float(np.sum(~possible))}
-        return Parts(orders, sums, {}, self.cells(rows, facts), counts=counts)
+        return Parts(orders, sums, {}, self.tables_of(rows, facts), counts=counts)
 
 
 class TopLabelLayout(ClassificationLayout):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Literal, get_args
@@ -38,22 +38,17 @@ def build_statistics(
     Exact statistics are made of ``rows`` of the predictions, if they are given; with ``lazy`` they keep these, to
     compute from when first asked. Without ``classes``, the probabilities of classes are not summed.
     """
-    made = _built(layout, data, statistics, rows, lazy)
-    return replace(made, classes=class_sums(data)) if classes else made
-
-
-def _built(layout: Layout, data: Predictions, statistics: How, rows: Rows | None, lazy: bool) -> Statistics:
-    """Return the statistics without the sums by class."""
     if wants_exact(data.n, statistics):
         columns = data.rows() if rows is None else rows
-        return Statistics.exact(layout, columns, counts=data.counts, facts=data.facts, lazy=lazy)
-    workers = worker_count() if data.n > 8 * BUILD_BLOCK else 1
+        made = Statistics.exact(layout, columns, counts=data.counts, facts=data.facts, lazy=lazy)
+    else:
+        workers = worker_count() if data.n > 8 * BUILD_BLOCK else 1
 
-    def count(share: int) -> Statistics:
-        return Statistics.counted(layout, data.row_blocks(share, workers), facts=data.facts)
+        def count(share: int) -> Statistics:
+            return Statistics.counted(layout, data.row_blocks(share, workers), facts=data.facts)
 
-    made = reduce(Statistics.__add__, map_threads(count, range(workers)))
-    return made.with_counts(data.counts)
+        made = reduce(Statistics.__add__, map_threads(count, range(workers))).with_counts(data.counts)
+    return replace(made, classes=class_sums(data)) if classes else made
 
 
 def blocks_of(
@@ -111,22 +106,26 @@ def build_groups(layout: Layout, data: Predictions, wanted: bool | None = None) 
         pooling = Pooling.of(plain_labels(labels[used]))
         place = np.full(len(labels), -1, dtype=np.int64)
         place[used] = pooling.place
-    tally = GroupTally(layout, data.facts)
-    pools = np.arange(int(pooling.place.max()) + 1)
-    for rows in data.row_blocks(codes=codes):
-        columns = dict(rows)
-        tally.add(pools, place[columns.pop("codes")], columns)
-    tables = tally.tables()
-    return None if tables is None else tables.named(pooling)
+    coded = ({**rows, "codes": place[rows["codes"]]} for rows in data.row_blocks(codes=codes))
+    return _pooled(layout, data.facts, pooling, coded)
 
 
 def groups_of_rows(
     layout: Layout, rows: Rows, facts: Mapping[str, Any], codes: npt.NDArray[np.int64]
 ) -> GroupTables | None:
     """Make coarse statistics of groups of validated rows, whose numbers start at 0."""
-    tally = GroupTally(layout, facts)
     pooling = Pooling.of(range(int(codes.max()) + 1))
-    tally.add(np.arange(int(pooling.place.max()) + 1), pooling.place[codes], dict(rows))
+    return _pooled(layout, facts, pooling, [{**rows, "codes": pooling.place[codes]}])
+
+
+def _pooled(
+    layout: Layout, facts: Mapping[str, Any], pooling: Pooling, blocks: Iterable[Rows]
+) -> GroupTables | None:
+    """Count blocks of rows whose ``codes`` are their pools."""
+    tally, pools = GroupTally(layout, facts), np.arange(int(pooling.place.max()) + 1)
+    for rows in blocks:
+        columns = dict(rows)
+        tally.add(pools, columns.pop("codes"), columns)
     tables = tally.tables()
     return None if tables is None else tables.named(pooling)
 

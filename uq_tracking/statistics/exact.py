@@ -27,7 +27,6 @@ from uq_tracking.typed import override
 
 Column = npt.NDArray[Any]
 
-Keys = npt.NDArray[np.uint64]
 Bits = npt.NDArray[Any]
 SIGN = np.uint32(1 << 31)
 
@@ -110,15 +109,19 @@ class SortedRows(Order):
         return made
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
-        if self.total <= FEW:
-            return {name: self._all[name][part] for name in names}
-        made = _Payloads(self.columns, part)
-        return {name: made[name] for name in names}
+        few, found = self.total <= FEW, dict[str, FloatArray]()
+        held, rows = (self._all, part) if few else (_Payloads(self.columns, part), slice(None))
+        for name in names:
+            found[name] = held[name][rows]
+        return found
 
     @cached_property
     def _all(self) -> _Payloads:
         """Payloads of all rows, when there are few."""
-        return _Payloads(self.columns, slice(None))
+        made = _Payloads(self.columns, slice(None))
+        for name, column in self.columns.items():
+            made[name] = np.asarray(column, dtype=np.float64)
+        return made
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
@@ -161,8 +164,11 @@ class SortedRows(Order):
             ]
             if a_left == b_left and a_right == b_right:  # both cut the same run of ties
                 pieces = [(b_left, b_right, b - a)]
-            shares = [(start, end, of / (end - start)) for start, end, of in pieces if of > 0]
-            sums.append(sum(self._sum(name, start, end) * share for start, end, share in shares))
+            total = 0.0
+            for start, end, of in pieces:
+                if of > 0:
+                    total += self._sum(name, start, end) * (of / (end - start))
+            sums.append(total)
         return np.asarray(sums, dtype=np.float64)
 
     def _sum(self, name: str, start: int, end: int) -> float:
@@ -212,18 +218,15 @@ class SortedRows(Order):
         """Sums of a payload over ``STEP`` rows each."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_steps", {})
         if name not in cache:
-            cache.update(self._make_steps({name, *_TOGETHER.get(self.by, ())}))
+            names = {name, *_TOGETHER.get(self.by, ())}
+
+            def steps(start: int, end: int) -> list[FloatArray]:
+                columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, STEP)
+                return [np.add.reduceat(column, at) for column in columns.values()]
+
+            parts = map_spans(steps, spans(self.total))
+            cache.update(zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True))
         return cache[name]
-
-    def _make_steps(self, names: Collection[str]) -> dict[str, FloatArray]:
-        def steps(start: int, end: int) -> list[FloatArray]:
-            columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, STEP)
-            return [np.add.reduceat(column, at) for column in columns.values()]
-
-        parts = map_spans(steps, spans(self.total))
-        return {
-            name: np.concatenate(found) for name, found in zip(names, zip(*parts, strict=True), strict=True)
-        }
 
     @override
     def sum(self, name: str) -> float:
@@ -246,7 +249,7 @@ class SortedRows(Order):
     @override
     def value(self, ranks: npt.ArrayLike) -> FloatArray:
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
-        return np.asarray(self.values[ranks - 1], dtype=np.float64)
+        return np.asarray(self.columns[self.by][ranks - 1], dtype=np.float64)
 
     @override
     def spans(self) -> list[tuple[int, int]]:
@@ -343,16 +346,14 @@ class _Payloads(Derived):
 
     @override
     def __missing__(self, name: str) -> Any:
-        if name in self.columns:
-            self[name] = np.asarray(self.column(name), dtype=np.float64)
+        if name in self.columns or (name == "error" and "mean" in self.columns):
+            made = self.column(name)
         elif name == "z":
-            z = z_column(self.column("error"), self.column("std"))
-            self[name] = z.astype(np.float64, copy=False)
-        elif name == "error" and "mean" in self.columns:
-            self[name] = np.asarray(self.column("error"), dtype=np.float64)
+            made = z_column(self.column("error"), self.column("std"))
         else:
             with np.errstate(divide="ignore", over="ignore"):
-                self[name] = _DERIVED[name](self)
+                made = _DERIVED[name](self)
+        self[name] = np.asarray(made, dtype=np.float64)
         return self[name]
 
     def column(self, name: str) -> Column:
@@ -426,10 +427,9 @@ def sort_columns(by: str, columns: Mapping[str, Column]) -> dict[str, Column]:
     if len(others) == 1 and _packable(first, *others.values()):
         ((name, second),) = others.items()
         keys = _keys(_ordered(first.view(np.uint32).copy()), second.view(np.uint32))
-        return {
-            by: _unordered(np.ascontiguousarray(_upper(keys))).view(np.float32),
-            name: _floats(_lower(keys)),
-        }
+        ordered = np.ascontiguousarray(keys[:, 1])
+        ordered ^= ~(ordered.view(np.int32) >> 31).view(np.uint32) | SIGN  # undoes what `_ordered` did
+        return {by: ordered.view(np.float32), name: _floats(keys[:, 0])}
     order, ordered = stable_order(first)
     return {by: ordered, **{name: column[order] for name, column in others.items()}}
 
@@ -467,7 +467,7 @@ def sort_by_abs_error(std: Column, error: Column) -> tuple[dict[str, Column], fl
     n, (std_ranks, spread) = len(std), centered_ranks(std)
     if _packable(std, error):
         keys = _keys(error.view(np.uint32) & ~SIGN, std_ranks + (n - 1))
-        ordered, ranks = _floats(_upper(keys)), _lower(keys).view(np.int32) - np.int32(n - 1)
+        ordered, ranks = _floats(keys[:, 1]), keys[:, 0].view(np.int32) - np.int32(n - 1)
     else:
         order, ordered = stable_order(np.abs(error))
         ranks = std_ranks[order]
@@ -508,21 +508,12 @@ def _packable(*columns: Column) -> bool:
     return is_small and all(column.dtype == np.float32 for column in columns)
 
 
-def _keys(upper: Bits, lower: Bits) -> Keys:
-    """Return sorted keys of two columns of 32 bits."""
-    keys = np.empty(len(upper), dtype=np.uint64)
-    np.copyto(_upper(keys), upper, casting="unsafe")
-    np.copyto(_lower(keys), lower, casting="unsafe")
-    keys.sort()
+def _keys(upper: Bits, lower: Bits) -> Bits:
+    """Return two columns of 32 bits sorted as keys of 64, the lower one first, shape (n, 2)."""
+    keys = np.empty((len(upper), 2), dtype=np.uint32)
+    keys[:, 1], keys[:, 0] = upper, lower
+    keys.reshape(-1).view(np.uint64).sort()
     return keys
-
-
-def _upper(keys: Keys) -> Bits:
-    return keys.view(np.uint32)[1::2]
-
-
-def _lower(keys: Keys) -> Bits:
-    return keys.view(np.uint32)[0::2]
 
 
 def _floats(bits: Bits) -> npt.NDArray[np.float32]:
@@ -536,9 +527,3 @@ def _ordered(bits: Bits) -> Bits:
     flip |= bits.dtype.type(1 << (8 * size - 1))
     bits ^= flip
     return bits
-
-
-def _unordered(ordered: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Inverse of ``_ordered``."""
-    positive = (ordered.view(np.int32) >> 31).view(np.uint32)
-    return ordered ^ (~positive | SIGN)

@@ -133,11 +133,17 @@ class Layout(ABC):
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         """Every payload, summed column and moment variable of a block of rows, in float64."""
 
-    def cells(
-        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
+    def tables_of(
+        self,
+        columns: Mapping[str, npt.NDArray[Any]],
+        facts: Mapping[str, Any],
+        counts: npt.NDArray[Any] | None = None,
     ) -> dict[str, CellCounts]:
-        """The tables of a block other than grids, from its columns."""
-        return {}
+        """The tables of samples, each of which counts once, or as often as ``counts`` says."""
+        return {
+            name: self.tables[name](key, np.bincount(place, counts, len(key)), size)
+            for name, (key, place, size) in self.places(columns, facts, JOINT_BITS).items()
+        }
 
     def truth(self, rows: Rows, facts: Mapping[str, Any]) -> npt.NDArray[Any]:
         """The truth of samples, by which runs on the same data are known."""
@@ -154,10 +160,6 @@ class Layout(ABC):
 
         Tables that are grids have ``bits`` mantissa bits.
         """
-        return {}
-
-    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:
-        """The tables for no samples."""
         return {}
 
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
@@ -200,10 +202,7 @@ def sort_samples(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: Pa
     told = {name: column for name, column in columns.items() if known is None or name not in layout.forgotten}
     sums = {name: float((told[name] * counts).sum()) for name in layout.sums if name in told}
     moments |= {name: Moments.of(told[name], counts) for name in layout.moments if name in told}
-    tables = {
-        name: layout.tables[name](key, np.bincount(place, counts, len(key)), size)
-        for name, (key, place, size) in layout.places(told, facts, JOINT_BITS).items()
-    }
+    tables = layout.tables_of(told, facts, counts)
     if known is not None:
         sums |= {name: known.sums[name] for name in layout.sums if name not in told}
         moments |= {name: known.moments[name] for name in layout.moments if name not in told}
@@ -235,17 +234,15 @@ def _ordered(
     return HeldRows(by, values[first], np.zeros(len(first)), count, sums, rows)
 
 
-def weighted_ranks(values: npt.NDArray[Any], counts: npt.NDArray[Any]) -> FloatArray:
-    """Weight below each sample, plus half that of its ties, minus half the total."""
-    distinct, place = np.unique(values, return_inverse=True)
-    count = np.bincount(place, counts, len(distinct))
-    ends = np.cumsum(count)
-    return np.asarray((ends - count / 2 - ends[-1] / 2)[place])
-
-
 def weighted_correlation(one: FloatArray, other: FloatArray, counts: npt.NDArray[Any]) -> float | None:
     """Rank correlation of two columns; None if either is constant."""
-    x, y = weighted_ranks(one, counts), weighted_ranks(other, counts)
+    ranks = []
+    for values in (one, other):  # weight below each sample, plus half that of its ties, minus half the total
+        distinct, place = np.unique(values, return_inverse=True)
+        count = np.bincount(place, counts, len(distinct))
+        ends = np.cumsum(count)
+        ranks.append((ends - count / 2 - ends[-1] / 2)[place])
+    x, y = ranks
     spread, wide = float((counts * x * x).sum()), float((counts * y * y).sum())
     return (
         float((counts * x * y).sum() / (np.sqrt(spread) * np.sqrt(wide))) if spread > 0 and wide > 0 else None

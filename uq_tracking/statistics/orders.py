@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.parallel import map_spans, spans
+from uq_tracking.parallel import WORTH_THREADS, map_threads, spans
 from uq_tracking.statistics.weights import in_units
 from uq_tracking.typed import override
 
@@ -122,12 +122,10 @@ class Order(ABC):
 
     def map_blocks(self, function: Callable[[Block], R], names: Sequence[str], ties: Ties) -> list[R]:
         """Apply ``function`` to every block, in order, on all cores."""
-
-        def one(start: int, end: int) -> R:
-            return function(self.block(names, start, end, ties))
-
-        loose = ties in ("free", "unordered")
-        return map_spans(one, spans(self.size) if loose else self.spans())
+        stretches = self.spans() if ties == "merged" else spans(self.size)
+        if self.size >= WORTH_THREADS:
+            return map_threads(lambda stretch: function(self.block(names, *stretch, ties)), stretches)
+        return [function(self.block(names, *stretch, ties)) for stretch in stretches]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,13 +194,10 @@ class Buckets(Order):
     @override
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
-        return np.asarray(np.interp(positions, self.ends, self._cumulated(name)))
-
-    def _cumulated(self, name: str) -> FloatArray:
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_cumsums", {})
         if name not in cache:
             cache[name] = np.concatenate([[0.0], np.cumsum(self.sums[name])])
-        return cache[name]
+        return np.asarray(np.interp(positions, self.ends, cache[name]))
 
     @override
     def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:

@@ -19,7 +19,7 @@ determine them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
@@ -45,7 +45,7 @@ from uq_tracking.statistics.exact import (
 )
 from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows, weighted_correlation
 from uq_tracking.statistics.orders import FloatArray
-from uq_tracking.statistics.sketch import JOINT_BITS, CellCounts, Joint
+from uq_tracking.statistics.sketch import CellCounts, Joint
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT, Moments
 from uq_tracking.typed import override
@@ -123,10 +123,6 @@ class RegressionLayout(Layout):
         return {"joint": (*Joint.places(columns["std"], columns["abs_error"], bits), bits)}
 
     @override
-    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:
-        return {"joint": Joint.empty(JOINT_BITS)}
-
-    @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         std, samples = rows["std"], _Samples(rows)
         orders = {
@@ -146,10 +142,18 @@ class RegressionLayout(Layout):
                 return Moments.of(by_z.values if by_z.is_sorted else z_column(**samples.columns))
             return Moments.of(samples.columns[name])
 
+        def log_sum() -> float:
+            std = samples.columns["std"]
+            with np.errstate(divide="ignore"):
+                parts = map_spans(
+                    lambda start, end: float(np.log(std[start:end].astype(np.float64)).sum()), spans(len(std))
+                )
+            return math.fsum(parts)
+
         moments = OnDemand({name: partial(moments_of, name) for name in ("target", "std", "error", "z")})
         return Parts(
             orders,
-            OnDemand({"log_std": lambda: _log_sum(samples.columns["std"])}),
+            OnDemand({"log_std": log_sum}),
             moments,
             derived=OnDemand({"rank_correlation": lambda: samples.ranked[1]}),
             counts=OnDemand(
@@ -161,11 +165,13 @@ class RegressionLayout(Layout):
     def complete(self, parts: Parts) -> None:
         keep_memory(32 * parts.counts["n"])
         parts.orders["std"].value([1])
-        works: list[Callable[[], object]] = [
-            lambda: dict(parts.derived),
-            lambda: (parts.orders["z"].value([1]), dict(parts.moments), dict(parts.sums)),
-        ]
-        map_threads(lambda work: work(), works, least=2 if parts.counts["n"] >= SIDE_BY_SIDE else 3)
+
+        def work(first: bool) -> object:
+            if first:
+                return dict(parts.derived)
+            return parts.orders["z"].value([1]), dict(parts.moments), dict(parts.sums)
+
+        map_threads(work, (True, False), least=2 if parts.counts["n"] >= SIDE_BY_SIDE else 3)
         for order in parts.orders.values():
             order.value([1])
 
@@ -228,14 +234,6 @@ class _Samples:
         if "ranked" in vars(self):
             return self.ranked[0]
         return {"abs_error": np.sort(np.abs(self.columns["error"]))}
-
-
-def _log_sum(std: npt.NDArray[Any]) -> float:
-    def block(start: int, end: int) -> float:
-        with np.errstate(divide="ignore"):
-            return float(np.log(std[start:end].astype(np.float64)).sum())
-
-    return math.fsum(map_spans(block, spans(len(std))))
 
 
 def joint_counts(statistics: Statistics) -> Joint:

@@ -187,6 +187,13 @@ class CellCounts:
         return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), size)
 
     @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Cells from arrays named like the attributes; KeyError or ValueError for anything else."""
+        made = cls(arrays["key"], arrays["count"], int(arrays["size"]))
+        cls.check_keys(made.key, made.size)
+        return made
+
+    @classmethod
     def check_keys(cls, key: IntArray, size: int) -> None:
         """Raise ValueError for keys outside a table of this size."""
         if len(key) and key.min() < 0:
@@ -311,7 +318,8 @@ class Grid:
         cell *= shape[1]
         cell += self._error.cells(error)
         if shape[0] * shape[1] > LARGEST_GRID:
-            return self._joint(*tallied(cell, shape[0] * shape[1], weight))
+            used, place, count = compact(cell, shape[0] * shape[1])
+            return self._joint(used, count if weight is None else np.bincount(place, weight, len(used)))
         added = np.bincount(cell, weight, shape[0] * shape[1]).reshape(shape)
         added[: len(self._table), : self._table.shape[1]] += self._table
         self._table = added
@@ -337,12 +345,6 @@ def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
     present = np.bincount(above) > 0
     place = np.cumsum(present) - 1
     return np.flatnonzero(present) + low, np.take(place, above, out=above, mode="clip")  # "raise" would copy
-
-
-def tallied(cell: IntArray, size: int, weight: FloatArray | None = None) -> tuple[IntArray, npt.NDArray[Any]]:
-    """The non-empty cells (of 0 ... size - 1), and how many samples or how much weight is in each."""
-    used, place, count = compact(cell, size)
-    return used, count if weight is None else np.bincount(place, weight, len(used))
 
 
 def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:

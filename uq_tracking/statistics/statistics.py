@@ -27,7 +27,7 @@ from uq_tracking.statistics.layout import (
     row_count,
     sort_samples,
 )
-from uq_tracking.statistics.orders import Buckets, Order, bucketed
+from uq_tracking.statistics.orders import Buckets, bucketed
 from uq_tracking.statistics.sketch import (
     SKETCH_BITS,
     BucketSums,
@@ -102,8 +102,9 @@ class Builder:
         if weight is not None:
             columns[WEIGHT] = weight
         places = {name: buckets.places(columns[name]) for name, buckets in self._orders.items()}
-        for name, cells in self.layout.cells(columns, self.facts).items():
-            self._join(name, cells)
+        if self.layout.tables.keys() != self._grids.keys():
+            for name, cells in self.layout.tables_of(columns, self.facts, weight).items():
+                self._join(name, cells)
         for name, (one, other) in self.layout.grids.items():
             apart = self._grids[name].add(places[one], places[other], weight)
             if apart is not None:
@@ -149,15 +150,14 @@ class Builder:
 
     def counted_parts(self) -> Parts:
         """Return everything counted, without what waits."""
-        empty = self.layout.empty_tables(self.facts)
-        tables = {name: [empty[name], *parts] for name, parts in self._tables.items()}
+        tables = {name: list(parts) for name, parts in self._tables.items()}
         for name, grid in self._grids.items():
             tables[name].append(grid.joint())
         made = Parts(
             {name: sums.buckets() for name, sums in self._orders.items()},
             dict(self._sums),
             dict(self._moments),
-            {name: parts[0].total(parts) for name, parts in tables.items()},
+            {name: parts[0].total(parts) for name, parts in tables.items() if parts},
             counts={"n": self.n, **self._counted},
         )
         return made.in_units(made.unit)
@@ -356,8 +356,8 @@ class Statistics(Parts):
         }
         arrays |= {f"moments/{name}": m.to_array() for name, m in self.moments.items()}
         for name, table in self.tables.items():
-            arrays |= {f"table/{name}/key": table.key, f"table/{name}/count": table.count}
-            arrays[f"table/{name}/size"] = np.asarray(table.size)
+            table_arrays = {"key": table.key, "count": table.count, "size": np.asarray(table.size)}
+            arrays |= prefixed(f"table/{name}", table_arrays)
         if self.groups is not None:
             arrays |= prefixed("groups", self.groups.to_arrays())
         if self.classes is not None:
@@ -413,7 +413,11 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
     counts = {name: one.counts[name] + other.counts[name] for name in one.layout.counts}
     if not one.n or not other.n:
         return (one if one.n else other).with_counts(counts)
-    _check_alike(one, other)
+    if one.weighted != other.weighted:
+        raise IncompatibleStatisticsError(
+            "one set of samples has weights and the other has none; evaluate both with weights="
+        )
+    _check_facts(one, other, one.layout.alike)
     groups = None if one.groups is None or other.groups is None else one.groups.merge(other.groups)
     classes = None if one.classes is None or other.classes is None else one.classes + other.classes
     if one.kind == other.kind == "exact":
@@ -450,14 +454,6 @@ def _in_common_units(one: Parts, other: Parts) -> tuple[Parts, Parts]:
     return one.in_units(unit / one.unit), other.in_units(unit / other.unit)
 
 
-def _check_alike(one: Statistics, other: Statistics) -> None:
-    if one.weighted != other.weighted:
-        raise IncompatibleStatisticsError(
-            "one set of samples has weights and the other has none; evaluate both with weights="
-        )
-    _check_facts(one, other, one.layout.alike)
-
-
 def _check_facts(one: Statistics, other: Statistics, alike: Mapping[str, str]) -> None:
     for name, words in alike.items():
         if one.facts.get(name) != other.facts.get(name):
@@ -469,20 +465,22 @@ def _check_facts(one: Statistics, other: Statistics, alike: Mapping[str, str]) -
 def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
     counts = dict(zip(layout.counts, (int(c) for c in arrays["counts"]), strict=True))
     facts = dict(json.loads(str(arrays["facts"])))
+    moments: dict[str, Moments] = {}
+    total: float = counts["n"]
+    if f"moments/{WEIGHT}" in arrays:
+        moments[WEIGHT] = Moments.from_array(counts["n"], arrays[f"moments/{WEIGHT}"])
+        total = whole(total * moments[WEIGHT].mean / moments[WEIGHT].low)
+    moments |= {name: Moments.from_array(total, arrays[f"moments/{name}"]) for name in layout.moments}
     known = Parts(
         {},
         dict(zip(layout.sums, (float(value) for value in arrays["sums"]), strict=True)),
-        _moments_from(layout, counts["n"], arrays),
+        moments,
         {
-            name: kind(
-                arrays[f"table/{name}/key"], arrays[f"table/{name}/count"], int(arrays[f"table/{name}/size"])
-            )
+            name: kind.from_arrays(held)
             for name, kind in layout.tables.items()
-            if f"table/{name}/key" in arrays
+            if (held := under(f"table/{name}", arrays))
         },
     )
-    for name, table in known.tables.items():
-        layout.tables[name].check_keys(table.key, table.size)
     if str(arrays["kind"]) == "exact":
         rows = under("row", arrays)
         made = Statistics.exact(layout, rows, counts=counts, facts=facts, known=known)
@@ -502,15 +500,6 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
             f"counts disagree: {made.n} samples, but {sorted(set(totals))} in the orders and tables"
         )
     return made
-
-
-def _moments_from(layout: Layout, n: int, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Moments]:
-    total: float = n
-    made: dict[str, Moments] = {}
-    if f"moments/{WEIGHT}" in arrays:
-        made[WEIGHT] = Moments.from_array(n, arrays[f"moments/{WEIGHT}"])
-        total = whole(n * made[WEIGHT].mean / made[WEIGHT].low)
-    return made | {name: Moments.from_array(total, arrays[f"moments/{name}"]) for name in layout.moments}
 
 
 POWERS = {
@@ -538,8 +527,18 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
         raise SettingsError(f"factor is {factor}; pass a finite number above 0")
     moments, orders = dict(statistics.moments), dict(statistics.orders)
     for name, powers in POWERS.items():
-        orders[name] = _scaled(orders[name], name, factor)
-        moments[name] = moments[name].times(factor ** powers[name])
+        order, by = orders[name], {payload: factor**power for payload, power in powers.items()}
+        if isinstance(order, SortedRows):
+            columns = {
+                column: values if powers[column] == 0 else values.astype(np.float64) * by[column]
+                for column, values in order.columns.items()
+            }
+            orders[name] = SortedRows(name, columns)
+        else:
+            held = bucketed(order)
+            sums = {payload: values * by[payload] for payload, values in held.sums.items()}
+            orders[name] = Buckets(name, held.key * by[name], held.width * by[name], held.count, sums)
+        moments[name] = moments[name].times(by[name])
     return replace(
         statistics,
         orders=orders,
@@ -549,32 +548,16 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
     )
 
 
-def _scaled(order: Order, by: str, factor: float) -> Order:
-    powers = POWERS[by]
-    if isinstance(order, SortedRows):
-        columns = {
-            name: column if powers[name] == 0 else column.astype(np.float64) * factor ** powers[name]
-            for name, column in order.columns.items()
-        }
-        return SortedRows(by, columns)
-    held, unit = bucketed(order), factor ** powers[by]
-    sums = {name: column * factor ** powers[name] for name, column in held.sums.items()}
-    return Buckets(by, held.key * unit, held.width * unit, held.count, sums)
-
-
 def coarsened(statistics: Statistics, bits: int) -> Statistics:
     """A sketch with wider buckets, so fewer of them to compute from; unchanged if it has no more than ``bits``."""
     if statistics.kind == "exact":
         return statistics.sketched(bits)
     if statistics.bits is None or statistics.bits <= bits:
         return statistics
-    orders = {
-        name: _coarse(bucketed(order), statistics.bits, bits) for name, order in statistics.orders.items()
-    }
+    orders = {}
+    for name, order in statistics.orders.items():
+        held = bucketed(order)
+        key = coarse_keys(held.key, statistics.bits, bits)
+        width = bucket_edges(bucket_of(key, bits), bits)[1]
+        orders[name] = Buckets.added(name, key, width, held.count, held.sums)
     return replace(statistics, orders=orders, bits=bits, groups=None)
-
-
-def _coarse(order: Buckets, bits: int, fewer: int) -> Buckets:
-    key = coarse_keys(order.key, bits, fewer)
-    width = bucket_edges(bucket_of(key, fewer), fewer)[1]
-    return Buckets.added(order.by, key, width, order.count, order.sums)

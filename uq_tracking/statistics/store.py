@@ -29,9 +29,17 @@ def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics
     task = str(arrays.get("task"))
     if task not in plugins.tasks():
         raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
-    layout = _layout(task, arrays)
+    try:
+        layout: Layout = plugins.tasks()[task].layout_for(json.loads(str(arrays["facts"])))
+    except DAMAGE as error:
+        raise FileFormatError(f"these arrays are not statistics of a {task} ({error!r})") from error
     for name, values in arrays.items():
-        if values.dtype.kind not in "biufU" or (_has_nan(values) and not _may_be_nan(name, layout)):
+        # sums of scores are NaN if the form of a distribution does not determine them
+        may_be_nan = layout is DISTRIBUTION and (
+            name == "sums" or name.endswith(tuple(f"sum/{score}" for score in SCORES))
+        )
+        has_nan = values.dtype.kind == "f" and np.isnan(values).any()
+        if values.dtype.kind not in "biufU" or (has_nan and not may_be_nan):
             raise FileFormatError(
                 f"the column {name} holds a NaN or something other than plain numbers and text"
             )
@@ -40,25 +48,6 @@ def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics
             return Statistics.from_arrays(layout, arrays)
     except ArithmeticError as error:  # e.g. a negative std
         raise FileFormatError(f"the columns hold impossible values ({error})") from error
-
-
-def _has_nan(values: npt.NDArray[Any]) -> bool:
-    return values.dtype.kind == "f" and bool(np.isnan(values).any())
-
-
-def _may_be_nan(name: str, layout: Layout) -> bool:
-    """Whether an array holds sums of scores, which are NaN if the form of a distribution does not determine them."""
-    if layout is not DISTRIBUTION:
-        return False
-    return name == "sums" or any(name.endswith(f"sum/{score}") for score in SCORES)
-
-
-def _layout(task: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Layout:
-    """Return the layout of the statistics; for a regression it depends on the distribution that was scored."""
-    try:
-        return plugins.tasks()[task].layout_for(json.loads(str(arrays["facts"])))
-    except DAMAGE as error:
-        raise FileFormatError(f"these arrays are not statistics of a {task} ({error!r})") from error
 
 
 def write_statistics(path: str | Path, statistics: Statistics, *, data: str | None = None) -> None:

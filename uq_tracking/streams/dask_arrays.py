@@ -158,18 +158,12 @@ def _arrays(named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]
     if mask is not None:
         check_shapes((truth, lazy[truth].shape), ("mask", lazy["mask"].shape))
     if weights is not None:
-        lazy["weights"] = _repeated(lazy["weights"], lazy[truth].shape)
+        own, shape = lazy["weights"], lazy[truth].shape
+        try:  # weights of the truth's first axes, or with axes of length 1, repeat
+            lazy["weights"] = da.broadcast_to(own.reshape(*own.shape, *(1,) * (len(shape) - own.ndim)), shape)
+        except ValueError as error:
+            raise ShapeError(f"weights have shape {own.shape} and the truth {shape}: {error}") from error
     return lazy
-
-
-def _repeated(weights: Any, shape: tuple[int, ...]) -> Any:
-    """Weights in the truth's shape, from its first axes or with axes of length 1, along which they repeat."""
-    da: Any = import_module("dask.array")
-
-    try:
-        return da.broadcast_to(weights.reshape(*weights.shape, *(1,) * (len(shape) - weights.ndim)), shape)
-    except ValueError as error:
-        raise ShapeError(f"weights have shape {weights.shape} and the truth {shape}: {error}") from error
 
 
 def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
@@ -197,7 +191,12 @@ def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Count
 
     truth = arrays["y_true"]
     count = dask.delayed(_count_block, pure=True)
-    cut = {name: array.rechunk(_chunks(array, truth)) for name, array in arrays.items()}
+    # The last axes, which only the predictions have, stay whole.
+    chunks = {
+        name: (*truth.chunks, *((size,) for size in array.shape[truth.ndim :]))
+        for name, array in arrays.items()
+    }
+    cut = {name: array.rechunk(chunks[name]) for name, array in arrays.items()}
     # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
     blocks = {name: array.to_delayed(optimize_graph=False) for name, array in cut.items()}
     strata = {
@@ -215,11 +214,6 @@ def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Count
         parts.append(count(counting, own, (before, truth.size, start, truth.shape)))
         before += math.prod(sizes[k] for sizes, k in zip(truth.chunks, place, strict=True))
     return parts
-
-
-def _chunks(array: Any, truth: Any) -> tuple[Any, ...]:
-    """The truth's chunks; the last axes, which only the predictions have, stay whole."""
-    return (*truth.chunks, *((size,) for size in array.shape[truth.ndim :]))
 
 
 def _label_of(label: Any, place: tuple[int, ...]) -> Any:
