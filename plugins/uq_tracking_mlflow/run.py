@@ -195,10 +195,10 @@ class MLflowRun(Run):
         hidden = {
             name: value
             for name, value in scalars.items()
-            if math.isnan(value) and math.isfinite(self._known.data.metrics.get(name, math.nan))
+            if math.isnan(value) and math.isfinite(self._known().data.metrics.get(name, math.nan))
         }
-        with self.batch():
-            self._waiting.scalars.update(
+        with self.batch() as waiting:
+            waiting.scalars.update(
                 {(step, name): value for name, value in {**finite(scalars), **hidden}.items()}
             )
 
@@ -210,8 +210,8 @@ class MLflowRun(Run):
         if curve.steps is None:
             return
         values = np.asarray(curve.columns[curve.main], dtype=np.float64)
-        with self.batch():
-            self._waiting.curves[name] = {
+        with self.batch() as waiting:
+            waiting.curves[name] = {
                 int(step): float(value)
                 for step, value in zip(curve.steps, values, strict=True)
                 if np.isfinite(value)
@@ -219,15 +219,15 @@ class MLflowRun(Run):
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags; see `Run`."""
-        with self.batch():
-            self._waiting.tags.update({tag_key(name): str(value) for name, value in tags.items()})
+        with self.batch() as waiting:
+            waiting.tags.update({tag_key(name): str(value) for name, value in tags.items()})
 
     def describe(self, description: Description) -> None:
         """Put our part into the run's description; see `Run`."""
         from uq_tracking_mlflow import view
 
         waiting = {} if self._open.batch is None else self._open.batch.tags
-        before = {**self._known.data.tags, **self._tagged, **waiting}.get(view.NOTE_TAG, "")
+        before = {**self._known().data.tags, **self._tagged, **waiting}.get(view.NOTE_TAG, "")
         listed = self._artifacts.list("")
         text = view.with_part(before, description, self.run_id, {item.path for item in listed})
         if text not in (None, before):
@@ -235,7 +235,7 @@ class MLflowRun(Run):
 
     def use_dataset(self, dataset: Dataset) -> None:
         """Name the truth as the run's data set, if it has none of its own; see `Run`."""
-        inputs = getattr(self._known.inputs, "dataset_inputs", None) or []
+        inputs = getattr(self._known().inputs, "dataset_inputs", None) or []
         known = {(item.dataset.name, item.dataset.digest) for item in inputs}
         is_ours = {item.dataset.source_type for item in inputs} <= {_SOURCE}
         if self._dataset is not None or not is_ours or (dataset.name, dataset.digest) in known:
@@ -283,10 +283,10 @@ class MLflowRun(Run):
         from uq_tracking.tracking.names import METHOD_TAG
         from uq_tracking_mlflow import view
 
-        experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
+        experiment_id, before = self._known().info.experiment_id, self._known().data.metrics
         # Includes names of earlier calls: one may have ended before it got here.
         requested = {name for name in before if name.startswith("uq")}.union(names)
-        tags = {**self._known.data.tags, **self._tagged}
+        tags = {**self._known().data.tags, **self._tagged}
         if not requested <= self._in_view or COLOR_TAG not in tags:
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
             known, method = experiment.tags.get(view.TAG), tags.get(METHOD_TAG) or tags.get("mlflow.runName")
@@ -305,14 +305,14 @@ class MLflowRun(Run):
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> Iterator[Batch]:
         """Send everything logged inside in one request (in chunks of 1000 points), tags last."""
         if self._open.batch is not None:
-            yield
+            yield self._open.batch
             return
         waiting = self._open.batch = Batch()
         try:
-            yield
+            yield waiting
         finally:
             self._open.batch = None
         self._send(waiting)
@@ -320,7 +320,7 @@ class MLflowRun(Run):
     def log_file(self, path: Path, name: str) -> None:
         """Upload a file; see `Run`."""
         *folders, file = name_parts(name)
-        self._check_writable()
+        self._known()
         with nullcontext(path.parent) if path.name == file else scratch_folder() as folder:
             source = path if path.name == file else Path(shutil.copyfile(path, folder / file))
             self._call(
@@ -341,7 +341,7 @@ class MLflowRun(Run):
         file, png = f"{name.replace('/', '_')}.png", to_png(figure)
         if self._holds("", lambda path: path == file, png):
             return
-        self._check_writable()
+        self._known()
         start = f"images/{name.replace('/', '~')}+step+0+"
 
         def in_grid(path: str) -> bool:
@@ -380,12 +380,6 @@ class MLflowRun(Run):
         """MLflow's own client."""
         return self.connection.client
 
-    @property
-    def _waiting(self) -> Batch:
-        if self._open.batch is None:
-            raise RuntimeError("no batch is open")
-        return self._open.batch
-
     def _call(self, what: str, function: Any) -> Any:
         check_room(self.connection.uri)
         return self.connection.call(f"{what} in run {self.run_id}", function)
@@ -403,18 +397,13 @@ class MLflowRun(Run):
         self._stored, self._is_fresh, self._tagged = stored, True, {}
         return stored
 
-    @property
     def _known(self) -> StoredEntity:
-        """The run as last read."""
+        """The run as last read, when it was writable."""
         return self._stored or self._read()
 
     @property
     def _artifacts(self) -> StoredArtifacts:
-        return StoredArtifacts(self._known.info, self.connection)
-
-    def _check_writable(self) -> None:
-        if self._stored is None:
-            self._read()
+        return StoredArtifacts(self._known().info, self.connection)
 
     def _send(self, batch: Batch) -> None:
         if not (batch.scalars or batch.curves or batch.tags):
@@ -432,7 +421,7 @@ class MLflowRun(Run):
             points: list[Metric] = []
             metrics = list(self._new_scalars(batch, latest))
         else:
-            stored = self._known if self._is_fresh else self._read()
+            stored = self._known() if self._is_fresh else self._read()
             if any(step is None for step, _ in batch.scalars):
                 stored = self._with_steps(stored)
             before, latest = stored.data.tags, stored.data.to_proto().metrics

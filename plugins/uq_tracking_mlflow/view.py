@@ -77,7 +77,9 @@ def updated(
     limit = _LIMITS[is_at_least(version, LONG_TAGS)]
     found = overview(before | set(names))
     for hidden in (found.hidden, ()):
-        value = _encoded({**_state(found, hidden, grouped=grouped or was_grouped), _METHODS: methods})
+        state = {**_state(found, hidden, grouped=grouped or was_grouped), _METHODS: methods}
+        text = json.dumps(state, separators=(",", ":")).encode()
+        value = _FORM + base64.b64encode(zlib.compress(text, 9)).decode()
         if len(value) <= limit:
             return None if value == known else value
     return None
@@ -99,11 +101,6 @@ def has_method(value: str | None, method: str) -> bool:
 
 def _mark(method: str) -> str:
     return f"{checksum(method):08x}"
-
-
-def _encoded(state: dict[str, Any]) -> str:
-    text = json.dumps(state, separators=(",", ":")).encode()
-    return _FORM + base64.b64encode(zlib.compress(text, 9)).decode()
 
 
 def _names_in(value: str) -> set[str]:
@@ -158,7 +155,16 @@ def _state(found: Overview, hidden: Iterable[str], *, grouped: bool) -> dict[str
         "runsHiddenMode": "FIRST_20_RUNS",
         "compareRunCharts": [*charts, *map(_tombstone, hidden)],
         "compareRunSections": [
-            _section(number, heading, display=heading not in found.folded)
+            {
+                "uuid": f"uq-section-{number}",
+                "name": heading,
+                "display": heading not in found.folded,
+                "isReordered": True,
+                "deleted": False,
+                "isGenerated": False,
+                "columns": _CARDS_IN_A_ROW,
+                "cardHeight": _CARD_HEIGHT,
+            }
             for number, heading in enumerate(headings)
         ],
         "isAccordionReordered": True,
@@ -174,19 +180,6 @@ def _state(found: Overview, hidden: Iterable[str], *, grouped: bool) -> dict[str
         "runsVisibilityMap": {},
         "autoRefreshEnabled": False,
         "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
-    }
-
-
-def _section(number: int, heading: str, *, display: bool) -> dict[str, Any]:
-    return {
-        "uuid": f"uq-section-{number}",
-        "name": heading,
-        "display": display,
-        "isReordered": True,
-        "deleted": False,
-        "isGenerated": False,
-        "columns": _CARDS_IN_A_ROW,
-        "cardHeight": _CARD_HEIGHT,
     }
 
 
@@ -263,7 +256,8 @@ def with_part(text: str, description: Description, run_id: str, files: Collectio
     str or None
         None if even the shortest form would not fit.
     """
-    first, last = _marks(description.split)
+    name = f"uq_tracking{'' if description.split is None else f' {description.split}'}"
+    first, last = f"[//]: # ({name})", f"[//]: # (end of {name})"  # links that no renderer shows
     before, after = text, ""
     found = re.search(f"{re.escape(first)}.*?{re.escape(last)}", text, re.DOTALL)
     later = [  # parts of splits that follow this one: the test split comes first
@@ -286,9 +280,3 @@ def with_part(text: str, description: Description, run_id: str, files: Collectio
         if len(joined) <= LONGEST_NOTE:
             return joined
     return None
-
-
-def _marks(split: str | None) -> tuple[str, str]:
-    """Link definitions, which no renderer shows."""
-    name = f"uq_tracking{'' if split is None else f' {split}'}"
-    return f"[//]: # ({name})", f"[//]: # (end of {name})"

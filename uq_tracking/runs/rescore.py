@@ -252,12 +252,10 @@ def _files(report: Report, shown: Report, source: Source) -> list[str]:
 def _write(run: LoggedRun, content: Content) -> None:
     """Write to the run; BackendError if something did not arrive, in which case the run is not marked done."""
     uri = run.stored.uri
-
-    def opened() -> Opened:
-        reopened = run.store.reopen(run.stored.run_id)
-        return Opened(reopened, lambda: run.store.close_run(reopened))
-
-    writer = RunWriter(Target(uri.partition(":")[0], uri, opened))
+    target = Target(
+        uri.partition(":")[0], uri, lambda: Opened.of(run.store, run.store.reopen(run.stored.run_id))
+    )
+    writer = RunWriter(target)
     unmade = publish([content], [writer])
     problem = writer.problem()
     if problem or unmade:

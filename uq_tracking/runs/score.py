@@ -43,7 +43,8 @@ from uq_tracking.tracking.names import PREDICTIONS_FILE, REPORT_FILE, STATISTICS
 
 HALVES = "the halves of a cross-fit need predictions"
 EXACT, SKETCHED = (1e-6, 1e-9), (1e-3, 5e-4)
-"""How far a recomputed score may deviate from the stored one, relatively and absolutely."""
+"""How far a score from such statistics may deviate from the stored one, relatively and absolutely: good models have
+calibration errors near 0."""
 
 
 class NothingStoredError(BackendError):
@@ -338,8 +339,6 @@ def _recalibrated(report: Report, source: Source, settings: Settings, calibratio
     return replace(new, recalibration={**(new.recalibration or {}), "methods": methods})
 
 
-RELATIVE, ABSOLUTE = 1e-3, 5e-4
-"""How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
 JUDGED_BY = ("family", "dof", "unit")
 """Settings that a verdict on a regression depends on."""
 
@@ -411,7 +410,7 @@ def _scores(
         elif (
             is_coarser
             and then.scores.get(key) == scores[key]
-            and math.isclose(value, scores[key], rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+            and math.isclose(value, scores[key], rel_tol=SKETCHED[0], abs_tol=SKETCHED[1])
         ):
             scores[key] = value
             exact.append(key)

@@ -467,7 +467,7 @@ def _instead(entry: Entry, destination: str | None) -> Opened:
     made = next((run for run in _held(store) if run.tags.get(ORIGIN_TAG) == mark), None)
     name = origin.name or origin.uri.rpartition("/")[2]
     run = store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made.run_id)
-    return Opened(run, lambda: store.close_run(run))
+    return Opened.of(store, run)
 
 
 def _put_away(path: Path, *, keep: bool) -> None:

@@ -178,7 +178,7 @@ class Run(ABC):
         """
         return None
 
-    def batch(self) -> AbstractContextManager[None]:
+    def batch(self) -> AbstractContextManager[object]:
         """Group the calls inside into as few requests as the tracker allows; by default no grouping."""
         return nullcontext()
 

@@ -116,17 +116,8 @@ EXTREMES = "extremes"
 """Draw the worst, median and best cases."""
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Numbers of the cases to draw, a note on why each was chosen, and the color limits of another run."""
-
-    numbers: Sequence[int] = ()
-    notes: Mapping[int, str] = field(default_factory=dict)
-    limits: Limits | None = None
-
-
-def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, data: Any = None) -> Chosen:
-    """Choose the cases to draw; accepts more than `choose_cases`.
+def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, data: Any = None) -> DrawnCases:
+    """Choose the cases to draw, still without their arrays; accepts more than `choose_cases`.
 
     ``"extremes"``: the worst, median and best cases by the task's ``case_score``; the address of a run: the cases
     it drew, with its colors.
@@ -143,21 +134,25 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
         return _extremes(shape, task, data)
     if isinstance(maps, str) and maps != "auto":
         like = cases_like(maps, split)  # whose notes describe that run
-        return Chosen(choose_cases(shape, list(like.cases)), limits=like.limits)
-    return Chosen(choose_cases(shape, maps))
+        return DrawnCases(_without_arrays(choose_cases(shape, list(like.cases))), limits=like.limits)
+    return DrawnCases(_without_arrays(choose_cases(shape, maps)))
 
 
-def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> Chosen:
+def _without_arrays(numbers: Sequence[int]) -> dict[int, Case]:
+    return {number: Case({}) for number in numbers}
+
+
+def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> DrawnCases:
     """The worst, median and best of the cases with ground truth."""
     places = [case_place(k, shape) for k in range(case_count(shape))]
     errors = np.asarray([task.case_error(data.case(place)) for place in places])
     order = np.argsort(-errors, kind="stable")[: int(np.isfinite(errors).sum())]  # NaN sorts last
     if not len(order):
-        return Chosen()
+        return DrawnCases()
     last = len(order) - 1
     words = {last: "best", last // 2: "median", 0: "worst"}
     notes = {int(order[rank]): f"{word} of {len(order)} by {task.case_score}" for rank, word in words.items()}
-    return Chosen(sorted(notes, key=lambda number: -errors[number]), notes)
+    return DrawnCases(_without_arrays(sorted(notes, key=lambda number: -errors[number])), notes)
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:

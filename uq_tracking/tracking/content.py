@@ -255,18 +255,6 @@ def _unanswered(content: Content, room: int) -> str:
     return "; ".join(found) or "rescore and compare have all they need"
 
 
-def chosen_scores(
-    report: Report, scores: Mapping[str, float], choice: Scores = "headline", shown: Collection[str] = ()
-) -> dict[str, float]:
-    """The scores that a tracker shows: the headline and those requested by name, or all.
-
-    Also all when the headline is empty, as for a plugin's task that declares none.
-    """
-    requested = _shown(report, shown)
-    found = {key: value for key, value in scores.items() if choice == "all" or key in requested}
-    return found or dict(scores)
-
-
 def _shown(report: Report, shown: Collection[str]) -> set[str]:
     """Keys of the headline, of scores requested by name, and of those the run already shows."""
     known = plugins.metrics(report.task)
@@ -281,7 +269,10 @@ def _shown(report: Report, shown: Collection[str]) -> set[str]:
 def logged_scores(
     report: Report, split: str | None = None, choice: Scores = "headline", shown: Collection[str] = ()
 ) -> dict[str, float]:
-    """The scores that a tracker shows, by their names in a run."""
+    """The scores that a tracker shows, by their names in a run: the headline and those requested by name, or all.
+
+    Also all when the headline is empty, as for a plugin's task that declares none.
+    """
     chosen = (choice != "all" and report.scores_of(_shown(report, shown))) or report.scores
     return {scalar_name(key, split, report.task): value for key, value in chosen.items()}
 
@@ -289,13 +280,13 @@ def logged_scores(
 def recalibrated_scores(content: Content) -> dict[str, float]:
     """Parameters and scores after recalibration; those of the first method have the short names."""
     found: dict[str, float] = {}
-    for place, (method, entry) in enumerate(content.report.recalibrations.items()):
+    report, is_all = content.report, content.options.scores == "all"
+    requested = _shown(report, content.shown) if report.recalibrations and not is_all else set()
+    for place, (method, entry) in enumerate(report.recalibrations.items()):
         for name, value in entry.get("scalars", {}).items():
             found[parameter_name(name, content.split)] = value
         scores = entry.get("scores", {})
-        for key, value in chosen_scores(
-            content.report, scores, content.options.scores, content.shown
-        ).items():
+        for key, value in ({key: scores[key] for key in scores if key in requested} or scores).items():
             found[recalibrated_name(key, content.split, method if place else None)] = value
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking.checks import listing
@@ -220,11 +220,10 @@ def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None)
     chosen = choose(data.shape, about.maps, split, plan.task, data)
     check_image_count(data.shape, about.images)
     report, cases = plan.report(data, later=about.step is not None), {}
-    for number in chosen.numbers:  # sliced one at a time without copying the rest
+    for number in chosen.cases:  # sliced one at a time without copying the rest
         place = case_place(number, data.shape)
         cases[number] = data.case(place, case_image(about.images, place, data.shape))
-    drawn = DrawnCases(cases, chosen.notes, chosen.limits)
-    return _content(report, about, split, predictions=data, drawn=drawn)
+    return _content(report, about, split, predictions=data, drawn=replace(chosen, cases=cases))
 
 
 def _counted(
@@ -243,9 +242,8 @@ def _counted(
     shape = tuple(forecast.y_true.shape)
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
-    stream = count_lazy(plan, forecast, given, outputs, cases=chosen.numbers, images=about.images)
-    drawn = DrawnCases(stream.cases, chosen.notes, chosen.limits)
-    return _content(stream.report(plan), about, about.split, drawn=drawn)
+    stream = count_lazy(plan, forecast, given, outputs, cases=list(chosen.cases), images=about.images)
+    return _content(stream.report(plan), about, about.split, drawn=replace(chosen, cases=stream.cases))
 
 
 def _content(report: Report, about: LogOptions, split: str | None, **parts: Any) -> Content:

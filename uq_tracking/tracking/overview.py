@@ -142,7 +142,9 @@ def overview(names: Iterable[str]) -> Overview:
             best = found[first["scoring"].key], first["scoring"].direction != "higher"
     maps = [name for name in ours if name.section == MAPS]
     sections["Maps"] = [
-        Card("images", (name.whole,), _titled(name.split, f"case {name.key}")) for name in maps[:MOST_MAPS]
+        # the split comes last, as it may be cut off
+        Card("images", (name.whole,), f"case {name.key}" + (f", {name.split}" if name.split else ""))
+        for name in maps[:MOST_MAPS]
     ]
     shown = {name for cards in sections.values() for card in cards for name in card.names}
     return Overview(
@@ -191,11 +193,6 @@ def _bar_title(metric: Metric) -> str:
     if isinstance(metric.direction, float):
         return f"{metric.key}: want {metric.direction:g}"
     return f"{metric.key}{_ARROWS.get(metric.direction or '', '')}"
-
-
-def _titled(split: str, title: str) -> str:
-    """The title, followed by the split, which may be cut off."""
-    return f"{title}, {split}" if split else title
 
 
 COLUMNS = ("value", "unit", "better", "interval", "by chance")

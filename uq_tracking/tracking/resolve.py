@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -37,6 +37,11 @@ class Opened:
     release: Callable[[], None] = no_release
     is_new: bool = False
     """True if the run was made just now."""
+
+    @classmethod
+    def of(cls, store: RunStore, run: Run, *, is_new: bool = False) -> Opened:
+        """A run that its store opened, and then closes."""
+        return cls(run, lambda: store.close_run(run), is_new)
 
 
 @dataclass(frozen=True)
@@ -121,8 +126,7 @@ def reopened(uri: str) -> Opened:
     store, run_id = open_store(uri)
     if run_id is None:
         raise RunNotFoundError(f"{uri} does not name a run")
-    run = store.reopen(run_id)
-    return Opened(run, lambda: store.close_run(run))
+    return Opened.of(store, store.reopen(run_id))
 
 
 def address_target(uri: str, name: str) -> Target:
@@ -174,30 +178,26 @@ def targets_of(
         runs = run if isinstance(run, list | tuple) else [run]
         targets = [_given(item, backends, name, tags, leads) for item in runs]
         return [target for target in targets if target is not None]
-    active = []
-    for backend in backends:
-        try:
-            found = backend.active_run() if leads else backend.own_run()
-        except Exception as error:  # a broken plugin or tracker does not stop the others
-            warn(f"{backend.name}: cannot determine the active run: {error}; pass it with run=")
-            continue
-        if found is not None:
-            active.append(_opened(backend.name, found))
-    return active or (_just_ended(backends) if leads else [])
+    active = list(_runs_of(backends, "active_run" if leads else "own_run", "active run"))
+    if active or not leads:
+        return active
+    ended = next(_runs_of(backends, "ended_run", "run that ended last"), None)
+    if ended is None:
+        return []
+    _follow(ended.label)
+    return [ended]
 
 
-def _just_ended(backends: Sequence[Backend]) -> list[Target]:
-    """The run that ended last in this thread, if any backend knows one."""
+def _runs_of(backends: Sequence[Backend], which: str, words: str) -> Iterator[Target]:
+    """Ask backend by backend for its run; a broken plugin or tracker does not stop the others."""
     for backend in backends:
         try:
-            found = backend.ended_run()
-        except Exception as error:  # as for active runs
-            warn(f"{backend.name}: cannot determine the run that ended last: {error}; pass it with run=")
+            found = getattr(backend, which)()
+        except Exception as error:
+            warn(f"{backend.name}: cannot determine the {words}: {error}; pass it with run=")
             continue
         if found is not None:
-            _follow(found.uri)
-            return [_opened(backend.name, found)]
-    return []
+            yield _opened(backend.name, found)
 
 
 @lru_cache(maxsize=64)
@@ -259,7 +259,7 @@ def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
     def open_it() -> Opened:
         store, run_id = open_store(uri)
         run = store.reopen(run_id) if run_id is not None else store.create(name, tags)
-        return Opened(run, lambda: store.close_run(run), is_new=run_id is None)
+        return Opened.of(store, run, is_new=run_id is None)
 
     text = {key: str(value) for key, value in (tags or {}).items()}
     return Target(

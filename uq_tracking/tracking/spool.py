@@ -84,7 +84,8 @@ def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: b
     order = f"{_process(os.getpid()).next(folder)}-{origin.key}"
     part = folder / f".{order}-{uuid.uuid4().hex}.part"
     try:
-        with open(part, "xb", opener=_private) as file:
+        # only this user may read it: it holds predictions, on a machine that others use too
+        with open(part, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             digest = _fill(file, origin, groups, drawings=drawings)
             file.flush()
             os.fsync(file.fileno())
@@ -100,11 +101,6 @@ def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: b
         with suppress(OSError):
             part.unlink(missing_ok=True)
     return path
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file that only this user may read: it holds predictions, on a machine that others use too."""
-    return os.open(path, flags, 0o600)
 
 
 class _Recorder(JournalRun):
