@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from contextlib import suppress
 
 import pytest
 
 import uq_tracking as uq
+from tests.runs.killed import Rescorings
 from tests.runs.places import predictions
-from tests.runs.test_kill import SCRIPT
 from tests.wandb_server.fixtures import child_processes
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.names import RESCORED_TAG
@@ -28,8 +25,8 @@ MOMENTS = {
 }
 
 
-def rescore_and_die(uri, server, is_moment, tmp_path):
-    """Rescore in a process of its own, killed with its wandb-core when the server gets such a request."""
+def rescore_and_die(rescorings, server, is_moment):
+    """Start a rescoring, and kill it with its wandb-core when the server gets such a request."""
     reached = threading.Event()
 
     def fault(request):
@@ -39,31 +36,18 @@ def rescore_and_die(uri, server, is_moment, tmp_path):
         return None
 
     server.fault = fault
-    kill_when(reached.wait, uri, tmp_path)
+    process = rescorings.start()
+    assert reached.wait(60), rescorings.file.read_text()
+    kill(rescorings, process)
     server.fault = None
 
 
-def kill_when(wait, uri, tmp_path):
-    errors = tmp_path / "errors.txt"
-    environment = {
-        name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"
-    }  # a core of its own
-    with errors.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", SCRIPT, uri],
-            stdout=output,
-            stderr=output,
-            env={**environment, "PYTHONWARNINGS": "ignore"},
-        )
-    reached = wait(60)
-    cores = child_processes("wandb-core", process.pid)
-    process.kill()
+def kill(rescorings, process):
+    cores = child_processes("wandb-core", process)
+    rescorings.kill(process)
     for core in cores:
         with suppress(ProcessLookupError):
             os.kill(core, signal.SIGKILL)
-    process.wait(10)
-    assert reached, errors.read_text()
-    assert process.returncode == -signal.SIGKILL, errors.read_text()
 
 
 def mark_dead_runs(server):
@@ -80,22 +64,18 @@ def test_every_online_run_ends_with_one_set_of_scores(wandb_online_place, wandb_
         place.log(data, method=f"m{seed}")
         wanted[f"m{seed}"] = uq.evaluate(data, alpha=0.8, n_bins=7)
 
-    for moment, is_moment in MOMENTS.items():
-        rescore_and_die(place.uri, wandb_online, is_moment, tmp_path)
-        mark_dead_runs(wandb_online)
-        for run in place.runs():
-            assert run.scored().settings["alpha"] in (0.8, 0.95), moment
-            assert RESCORED_TAG not in run.stored.tags, moment
+    with Rescorings(place.uri, tmp_path, "wandb") as rescorings:
+        for moment, is_moment in MOMENTS.items():
+            rescore_and_die(rescorings, wandb_online, is_moment)
+            mark_dead_runs(wandb_online)
+            for run in place.runs():
+                assert run.scored().settings["alpha"] in (0.8, 0.95), moment
+                assert RESCORED_TAG not in run.stored.tags, moment
 
-    def first_is_done(timeout):
-        end = time.monotonic() + timeout
-        while time.monotonic() < end:
-            if "done" in (tmp_path / "errors.txt").read_text():
-                return True
-            time.sleep(0.01)
-        return False
-
-    kill_when(first_is_done, place.uri, tmp_path)
+        process = rescorings.start()
+        while "done" not in rescorings.told("outcome"):
+            rescorings.wait_for("outcome", len(rescorings.told("outcome")) + 1)
+        kill(rescorings, process)
     mark_dead_runs(wandb_online)
     assert len([run for run in place.runs() if RESCORED_TAG in run.stored.tags]) == 1
 
