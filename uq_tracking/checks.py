@@ -6,7 +6,7 @@ import inspect
 import json
 import operator
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -141,6 +141,24 @@ def plain_text(path: Path) -> str:
     """Return the text of a plain file; ValueError if it is not text, too long or without an end."""
     check_plain(path, LONGEST_TEXT)
     return path.read_text(encoding="utf-8")
+
+
+LONGEST_STRING = 2**20
+"""Characters of one text in a stored report: wrapping, drawing or printing a hundred million takes a minute."""
+
+
+def check_texts(value: Any) -> None:
+    """Raise ValueError if plain values hold a text longer than any that this package writes."""
+    if isinstance(value, str) and len(value) > LONGEST_STRING:
+        raise ValueError(f"it holds a text of {len(value):,} characters")
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            check_texts(name)
+            check_texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            if not isinstance(item, float):
+                check_texts(item)
 
 
 def written(text: str, path: str | Path | None) -> str:

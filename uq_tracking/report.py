@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_text, path_of, read_json, written
+from uq_tracking.checks import check_text, check_texts, path_of, read_json, written
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.formatting import encodable
@@ -307,6 +307,7 @@ class Report:
         """Inverse of ``to_dict``; FileFormatError for anything else."""
         check_schema(values)
         try:
+            check_texts(values)
             Settings(unit=values["settings"].get("unit"))  # which refuses a text that is none
             return cls(
                 task=_text("task", values["task"]),

@@ -81,6 +81,8 @@ class Batch:
     scalars: dict[tuple[int | None, str], float] = field(default_factory=dict)
     curves: dict[str, Points] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
+    earlier: set[tuple[int | None, str]] = field(default_factory=set)
+    """Scalars that were sent before, and perhaps replaced since."""
 
 
 MOST_POINTS = 20_000
@@ -201,6 +203,12 @@ class MLflowRun(Run):
             waiting.scalars.update(
                 {(step, name): value for name, value in {**finite(scalars), **hidden}.items()}
             )
+
+    def log_again(self, scalars: Mapping[str, float], *, step: int) -> None:
+        """Write those of the numbers that the step has never had; see `Run`."""
+        with self.batch():
+            self._waiting.earlier |= {(step, name) for name in scalars}
+            self.log_scalars(scalars, step=step)
 
     def log_curve(self, name: str, curve: Curve) -> None:
         """Write the curve as a metric over integer steps, which the charts overlay run by run.
@@ -537,9 +545,17 @@ class MLflowRun(Run):
                 continue
             place = last.step if step is None else step
             known = last.value if place == last.step else _value_at(history, key, place, last.step)
-            if known != value:  # a later time wins at the same step
-                after = now if known is None else last.timestamp + 1
-                yield Metric(key, value, max(now, after), place, **belongs)
+            if known == value:
+                continue
+            again = (step, key) in batch.earlier
+            if known is not None and (
+                again or is_late()
+            ):  # it may have arrived, and another call replaced it
+                there = [point for point in history(key) if (point.step, point.value) == (place, value)]
+                if any(again or point.timestamp >= now for point in there):
+                    continue
+            after = now if known is None else last.timestamp + 1  # a later time wins at the same step
+            yield Metric(key, value, max(now, after), place, **belongs)
 
     def _new_points(self, batch: Batch, stored: StoredEntity) -> Iterator[Metric]:
         from mlflow.entities import Metric

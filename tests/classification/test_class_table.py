@@ -250,6 +250,14 @@ def test_of_many_classes_the_worst_are_printed():
     assert len(report.classes) == 30
 
 
+def test_a_name_may_hold_half_a_character(tmp_path):
+    labels, p = patients()
+    names = ["\ud800", *NAMES[1:]]
+    uq.log(labels, probs=p, classes=names, run=f"dir:{tmp_path}", figures=False, strict=True)
+    (file,) = tmp_path.rglob("uq_classes.csv")
+    assert "\\ud800" in file.read_text(encoding="utf-8")
+
+
 def test_a_run_holds_it_as_a_file_and_a_page_shows_it(tmp_path):
     labels, p = patients()
     where = f"dir:{tmp_path / 'runs'}"

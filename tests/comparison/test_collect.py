@@ -164,6 +164,15 @@ def test_a_score_that_is_no_number_is_damage(store, value, words):
     assert words in reason(uq.compare(f"dir:{store.path}"), "broken")
 
 
+def test_a_text_of_megabytes_is_damage(store):
+    """Nothing of ours is as long, and printing a hundred of them takes a minute."""
+    logged(store, "fine")
+    broken = logged(store, "broken")
+    path = broken.path / "uq" / "report.json"
+    path.write_text(path.read_text().replace('"task": "', f'"task": "{"x " * 2**20}'))
+    assert "a text of 2,097" in reason(uq.compare(f"dir:{store.path}"), "broken")
+
+
 def test_a_damaged_curve_costs_the_curve(store):
     broken = logged(store, "broken")
     path = broken.path / "uq" / "report.json"

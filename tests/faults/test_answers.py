@@ -20,7 +20,8 @@ from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.health import Health
 from uq_tracking.tracking.names import scalar_name
-from uq_tracking.tracking.spool import entries
+from uq_tracking.tracking.spool import entries, read_entry
+from uq_tracking_mlflow.run import MLflowRun
 
 START = Health._start
 DEADLINE = 0.5
@@ -178,6 +179,23 @@ def test_a_tracker_that_is_back_is_found_while_an_answer_to_it_goes_on(gate, und
         time.sleep(0.05)
     assert list(entries()) == []
     log(FINAL, run, strict=True)
+    assert differences(undisturbed, mlflow_content(uri, run)) == []
+
+
+def test_calls_that_had_arrived_change_nothing_when_sent_again(gate, undisturbed):
+    """As those in whose middle a program ends: neither the last step, which they replace, nor a later call."""
+    uri, answer = gate
+    run = new_run(uri)
+    log(0, run, 0, strict=True)
+    log(1, run, 1, strict=True)
+    answer("hang")
+    with pytest.warns(TrackingWarning, match="Everything is kept in"):
+        log(2, run, 2, deadline=DEADLINE)
+    log(FINAL, run)
+    answer("pass")
+    for path in entries():
+        read_entry(path).send(MLflowRun(run))
+    assert not uq.sync().failed
     assert differences(undisturbed, mlflow_content(uri, run)) == []
 
 

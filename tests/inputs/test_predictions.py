@@ -12,7 +12,8 @@ import torch
 import xxhash
 from numpy.testing import assert_array_equal
 
-from uq_tracking.errors import AlignmentError, InputTypeError, SettingsError, ShapeError
+import uq_tracking as uq
+from uq_tracking.errors import AlignmentError, InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 
 NAN = float("nan")
@@ -105,6 +106,8 @@ def test_one_label_per_sample_follows_the_samples_that_count():
         (np.array(["x", "yy"], object), ["x", "yy"]),
         ([True, False], [True, False]),
         ([0.5, 1.5], [0.5, 1.5]),
+        (np.array([0.5, 2], np.longdouble), [0.5, 2.0]),
+        (["é".encode(), b"y"], ["é", "y"]),
         (torch.tensor([1, 2]), [1, 2]),
         (pd.Series(["x", "y"]), ["x", "y"]),
         (pd.Series(["x", "y"]).astype("category"), ["x", "y"]),
@@ -131,6 +134,27 @@ def test_a_long_text_is_no_label(wrap):
     """An array of texts gives each as much room as the longest takes."""
     with pytest.raises(InputTypeError, match=r"by has a label of 1,001 characters; pass names of at most"):
         Predictions(*np.ones((3, 4)), by=wrap(["a", "b" * 1001, "a", "b"]))
+
+
+def test_labels_that_nothing_stored_can_hold_are_refused():
+    ones = np.ones((3, 2))
+    with pytest.raises(InvalidValueError, match="groups has 1 value that 64-bit floating point cannot hold"):
+        Predictions(*ones, groups=np.longdouble(1) + np.array([0, 1e-18], np.longdouble))
+    with pytest.raises(InputTypeError, match="by holds bytes that are no text in UTF-8"):
+        Predictions(*ones, by=[b"a", b"\xff"])
+
+
+def test_many_sets_of_labels():
+    """Of which more combinations are possible than 64 bits can count."""
+    sets = {f"set {number}": np.arange(200) % 100 for number in range(12)}
+    report = uq.evaluate(*np.ones((3, 200)), by=sets)
+    assert len(report.parts) == 1200
+    assert {part.counts["n"] for part in report.parts.values()} == {2}
+
+
+def test_a_label_may_hold_the_mark_between_sets():
+    report = uq.evaluate(*np.ones((3, 4)), by=["a", "a\x1fb", "a", "c"])
+    assert {name: part.counts["n"] for name, part in report.parts.items()} == {"a": 2, "a\x1fb": 1, "c": 1}
 
 
 def test_label_of_left_out_sample_may_be_nan():

@@ -159,11 +159,11 @@ def read_floats(value: Any, name: str) -> Source:
         return source
     with np.errstate(over="ignore"):  # refused by name
         floats = values.astype(target)
-    _check_exact(values, floats, name, source.left_out)
+    check_exact(values, floats, name, source.left_out)
     return source._replace(values=floats)
 
 
-def _check_exact(values: AnyArray, floats: FloatArray, name: str, left_out: BoolArray | None = None) -> None:
+def check_exact(values: AnyArray, floats: FloatArray, name: str, left_out: BoolArray | None = None) -> None:
     """Raise InvalidValueError where whole numbers or long floats that count differ from their float64."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind not in "iuf" or size < 8 or (kind == "f" and size == 8):
@@ -342,7 +342,7 @@ def _read_frame(value: Any, name: str) -> AnyArray:
 def _checked_parts(parts: Sequence[AnyArray], joined: AnyArray, name: str) -> AnyArray:
     """Check that arrays of whole numbers were not joined with others to floats that cannot hold them."""
     for part in parts if joined.dtype.kind == "f" else ():
-        _check_exact(part, part.astype(np.float64), name)
+        check_exact(part, part.astype(np.float64), name)
     return joined
 
 

@@ -18,6 +18,7 @@ from uq_tracking.inputs.convert import (
     FloatArray,
     Source,
     check_alignment,
+    check_exact,
     read,
     read_floats,
 )
@@ -46,11 +47,14 @@ def join_labels(sets: Mapping[str, AnyArray], ndim: int) -> AnyArray:
         distinct, code = np.unique(labels, return_inverse=True)
         texts.append(np.asarray([f"{name}: {label}" for label in distinct], dtype=object))
         codes.append(code.reshape(*labels.shape, *(1,) * (ndim - labels.ndim)))
-    place = np.ravel_multi_index(np.broadcast_arrays(*codes), [len(text) for text in texts])
-    used, code = np.unique(place, return_inverse=True)
-    columns = np.unravel_index(used, [len(text) for text in texts])
-    rows = zip(*(text[column] for text, column in zip(texts, columns, strict=True)), strict=True)
-    return np.asarray([BETWEEN.join(row) for row in rows])[code.reshape(place.shape)]
+    every = [code.reshape(-1) for code in np.broadcast_arrays(*codes)]
+    shape, place = np.broadcast_shapes(*(code.shape for code in codes)), np.zeros_like(every[0])
+    for text, code in zip(
+        texts, every, strict=True
+    ):  # numbered anew each time: the product may not fit in 64 bits
+        _, first, place = np.unique(place * len(text) + code, return_index=True, return_inverse=True)
+    rows = zip(*(text[code[first]] for text, code in zip(texts, every, strict=True)), strict=True)
+    return np.asarray([BETWEEN.join(row) for row in rows])[place.reshape(shape)]
 
 
 def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
@@ -59,10 +63,13 @@ def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
     >>> [(names, place.tolist()) for names, place in sets_of(["a: 1\x1fb: 3", "a: 2\x1fb: 3"])]
     [(['a: 1', 'a: 2'], [0, 1]), (['b: 3'], [0, 0])]
     """
-    if not any(isinstance(label, str) and BETWEEN in label for label in labels):
+    rows = [label.split(BETWEEN) if isinstance(label, str) else [label] for label in labels]
+    if {len(row) for row in rows} <= {1} or len(
+        {len(row) for row in rows}
+    ) > 1:  # or text that has the mark itself
         return [(list(labels), np.arange(len(labels)))]
     found = []
-    for column in zip(*(label.split(BETWEEN) for label in labels), strict=True):
+    for column in zip(*rows, strict=True):
         place = {name: number for number, name in enumerate(dict.fromkeys(column))}
         found.append((list(place), np.asarray([place[name] for name in column])))
     return found
@@ -127,9 +134,15 @@ def _usable(labels: AnyArray, name: str) -> AnyArray:
     if labels.dtype.kind == "U":
         _check_length(labels.itemsize // 4, name)
     if labels.dtype.kind in "biufUM":
-        return labels
+        if labels.dtype != np.longdouble:
+            return labels
+        check_exact(labels, labels.astype(np.float64), name)
+        return labels.astype(np.float64)
     if labels.dtype.kind == "S":
-        return labels.astype(str)
+        try:
+            return np.char.decode(labels, "utf-8")
+        except UnicodeDecodeError as error:
+            raise InputTypeError(f"{name} holds bytes that are no text in UTF-8 ({error})") from None
     if labels.dtype.kind == "T" or all(isinstance(label, str) for label in labels.flat):
         _check_length(_longest(labels.flat), name)
         return labels.astype(np.str_)

@@ -85,6 +85,10 @@ class Run(ABC):
         ``StoredRun.scalars`` shows afterwards.
         """
 
+    def log_again(self, scalars: Mapping[str, float], *, step: int) -> None:
+        """Write numbers of `unconfirmed`, unless the step had them once: they may have been replaced since."""
+        self.log_scalars(scalars, step=step)
+
     @abstractmethod
     def log_file(self, path: Path, name: str) -> None:
         """Store a copy of the file ``path`` under ``name`` (``/`` makes folders), replacing any older one.

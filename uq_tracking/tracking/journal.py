@@ -4,7 +4,7 @@ A run's folder keeps its lines in ``log.jsonl``, a spool entry in ``entry.json``
 run.
 
 ===============  ==============================================================
-``scalars``      ``step`` (None for final ones), ``values`` by name
+``scalars``      ``step`` (None for final ones), ``values`` by name; ``again`` if they were sent before
 ``tags``         ``values`` by name
 ``seal``         tags that say everything else has arrived, ``values`` by name
 ``curve``        ``name``; its columns in ``file``, everything else in ``about``
@@ -75,6 +75,10 @@ class JournalRun(Run):
         """Note the finite numbers; see `Run`."""
         self._note("scalars", step=step, values=finite(scalars))
 
+    def log_again(self, scalars: Mapping[str, float], *, step: int) -> None:
+        """Note the numbers as sent before; see `Run`."""
+        self._note("scalars", step=step, values=finite(scalars), again=True)
+
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Note the tags; see `Run`."""
         self._note("tags", values={name: str(value) for name, value in tags.items()})
@@ -141,6 +145,8 @@ def write_of(line: Line, file: Callable[[str], Path]) -> Write:
         The line is damaged; the returned function raises it for a damaged file.
     """
     match line:
+        case {"kind": "scalars", "step": int() as step, "values": dict(values), "again": True}:
+            return lambda run: run.log_again({name: float(values[name]) for name in values}, step=step)
         case {"kind": "scalars", "step": None | int() as step, "values": dict(values)} if not isinstance(
             step, bool
         ):

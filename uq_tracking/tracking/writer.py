@@ -310,7 +310,7 @@ class RunWriter:
 
         def write(run: Run) -> None:
             for step, scalars in steps.items():
-                run.log_scalars(scalars, step=step)
+                run.log_again(scalars, step=step)
 
         if steps:
             yield [("the steps of earlier calls", write)]
