@@ -89,6 +89,10 @@ MOST_POINTS = 20_000
 """Points of one series that are kept until they are read back: the newest ones."""
 
 
+FEW = 20
+"""Number of series that are all read back; of more, one stands for those that were sent with it."""
+
+
 class Series:
     """Record of what this process has sent to a run step by step, so that the run need not be read at every step."""
 
@@ -206,8 +210,8 @@ class MLflowRun(Run):
 
     def log_again(self, scalars: Mapping[str, float], *, step: int) -> None:
         """Write those of the numbers that the step has never had; see `Run`."""
-        with self.batch():
-            self._waiting.earlier |= {(step, name) for name in scalars}
+        with self.batch() as waiting:
+            waiting.earlier |= {(step, name) for name in scalars}
             self.log_scalars(scalars, step=step)
 
     def log_curve(self, name: str, curve: Curve) -> None:
@@ -474,8 +478,8 @@ class MLflowRun(Run):
     def _missing(self, stored: StoredEntity) -> dict[tuple[int | None, str], float]:
         """Return the points that this process has sent, and the run does not have.
 
-        Of scores that were sent at the same steps, hence together, one is read; all, if it lacks any of them or the
-        last value of another is missing.
+        Of many scores that were sent at the same steps, hence together, one is read; all, if it lacks any of them or
+        the last value of another is missing.
         """
         sent = series_of(self.connection.uri, self.run_id).points()
         last = {metric.key: (metric.step, metric.value) for metric in stored.data.to_proto().metrics}
@@ -486,7 +490,7 @@ class MLflowRun(Run):
             there = {(point.step, point.value) for point in (self._history(key) if key in last else ())}
             return {(step, key): value for step, value in sent[key].items() if (step, value) not in there}
 
-        for keys in ({*one_each, *doubtful}, sent):
+        for keys in (sent if len(sent) <= FEW else {*one_each, *doubtful}, sent):
             found = [lost(key) for key in keys]
             if not any(found):
                 return {}

@@ -217,7 +217,7 @@ def tensorboard_store(folder: Path) -> Store:
     def content(logdir: str) -> Content:
         path = Path(logdir)
         store = TensorBoardStore(path.parent)
-        run = store._stored(path)
+        run = store._stored(path, 0.0)
         return {
             "series": by_name(store.series(run)),
             "shown": dict(run.scalars),

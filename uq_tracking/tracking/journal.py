@@ -145,8 +145,8 @@ def write_of(line: Line, file: Callable[[str], Path]) -> Write:
         The line is damaged; the returned function raises it for a damaged file.
     """
     match line:
-        case {"kind": "scalars", "step": int() as step, "values": dict(values), "again": True}:
-            return lambda run: run.log_again({name: float(values[name]) for name in values}, step=step)
+        case {"kind": "scalars", "step": int(at), "values": dict(values), "again": True}:
+            return lambda run: run.log_again({name: float(values[name]) for name in values}, step=at)
         case {"kind": "scalars", "step": None | int() as step, "values": dict(values)} if not isinstance(
             step, bool
         ):
