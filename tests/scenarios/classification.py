@@ -423,3 +423,69 @@ def segmentation_of_one_organ(rng):
     truth = special.softmax(1.5 * rng.normal(size=(12, 16, 16, 5)), axis=-1)
     names = ["air", "bone", "fat", "liver", "spleen"]
     return drawn(rng, truth, shifted(truth, 4, 3), groups=np.arange(12), classes=names)
+
+
+# ---- labels of `by=` ----
+
+
+PLACES = ("miscalibrated in places",)
+
+
+def sites(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return one of four sites per sample."""
+    return np.array(["coast", "hill", "plain", "town"])[rng.integers(0, 4, n)]
+
+
+@scenario("calibrated at four sites", (*FINE, *UNKNOWN), bias=None, never=("stratum",))
+def event_of_sites(rng):
+    p = stated(rng, 1500)
+    return events(rng, p, p, by=sites(rng, 1500))
+
+
+@scenario(
+    "the odds of the event are stated 3 times too high at one of four sites", (*PLACES, *HIGH, *OVER, *SHAPE),
+    bias=None, says=("n stratum 'coast' the event is stated",), never=("removes",),
+)  # fmt: skip
+def event_at_one_site(rng):
+    by, truth = sites(rng, 2000), stated(rng, 2000)
+    return events(rng, np.where(by == "coast", odds(truth, 3), truth), truth, by=by)
+
+
+@scenario(
+    "the odds of the event are stated twice too high in one half, twice too low in the other",
+    (*PLACES, *OVER, *SHAPE, *HIGH, *LOW), bias=None, says=("n stratum '", "is off too"), never=("removes",),
+)  # fmt: skip
+def event_of_halves(rng):
+    by, truth = rng.integers(0, 2, 2000), stated(rng, 2000)
+    return events(rng, odds(truth, np.where(by, 2, 0.5)), truth, by=by)
+
+
+@scenario("calibrated, 5 classes at four sites", (*FINE, *UNKNOWN), bias=None, never=("stratum",))
+def five_classes_of_sites(rng):
+    labels, options = labelled(rng, 1500, 5)
+    return labels, {**options, "by": sites(rng, 1500)}
+
+
+@scenario(
+    "logits 1.8 times too large at one of four sites", (*PLACES, *OVER, *CLASSES), bias=None,
+    says=("n stratum 'coast' it makes", "times as many errors"), never=("removes",),
+)  # fmt: skip
+def five_classes_at_one_site(rng):
+    by, logits = sites(rng, 2000), 1.5 * rng.normal(size=(2000, 5))
+    probs = special.softmax(logits * np.where(by == "coast", 1.8, 1)[:, None], axis=1)
+    return (drawn(rng, special.softmax(logits, axis=1), probs)[0][0],), {"probs": probs, "by": by}
+
+
+@scenario("logits 1.5 times too large at four sites alike", (*OVER, *CLASSES), bias=None, never=("stratum",))
+def five_classes_of_sites_alike(rng):
+    labels, options = labelled(rng, 2000, 5, 1.5)
+    return labels, {**options, "by": sites(rng, 2000)}
+
+
+@scenario(
+    "calibrated, errors of each of 30 patients are alike, left and right half", (*FINE, *UNKNOWN), bias=None,
+    never=("stratum",),
+)  # fmt: skip
+def event_of_patients_in_halves(rng):
+    p, alike, code = patients(rng, 30, 50, 0.2)
+    return (alike < p,), {"probs": p, "groups": code, "by": np.arange(1500) % 2}

@@ -14,20 +14,44 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference.doctor import halves_of
+from uq_tracking.inference.events import Event
+from uq_tracking.inference.limits import contrast_parts
+from uq_tracking.inference.places import FEWEST_GROUPS, PER_PART, mean_limits
 from uq_tracking.inference.samples import Dependence, chosen, find_dependence
 from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.recalibration.base import ClassificationRecalibration
 from uq_tracking.recalibration.classification import BiasTemperature, lacks_samples
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups, build_statistics
+from uq_tracking.statistics.groups import plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
-from uq_tracking.statistics.orders import IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import Statistics
 
 MOST_NUMBERS, MOST_CURED = 1 << 20, 1 << 18
 """Probabilities that are kept, and that a recalibration is looked for with."""
+
+
+@dataclass(frozen=True)
+class OffStratum:
+    """The label of ``by=`` that is furthest from what is stated, of those that are further off than all samples.
+
+    Attributes
+    ----------
+    name : str
+    event : Event
+        How often the event is stated and occurs there; of more than two classes, how often errors do.
+    others, alike : int
+        Number of other labels of its set that are off too, and of those that show no difference.
+    """
+
+    name: str
+    event: Event
+    others: int
+    alike: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +77,8 @@ class ClassSamples:
     spatial: bool
     step: int = 1
     total: int | None = None
+    by: tuple[tuple[str, ...], IntArray] | None = None
+    """Names of the labels of ``by=``, and the place of each sample's label among them."""
 
     @classmethod
     def of(cls, data: Any) -> ClassSamples | None:
@@ -79,6 +105,11 @@ class ClassSamples:
         values = form.values[(slice(None), *cut)]
         flat = values.reshape(len(values), truth.size, *values.shape[1 + truth.ndim :])
         group = None if data.groups is None else kept(data.label_codes("groups")[1])
+        by = None
+        if data.by is not None:
+            names, codes = data.label_codes("by")
+            used, place = np.unique(kept(codes), return_inverse=True)
+            by = tuple(str(label) for label in plain_labels(names[used])), place
         labels = kept(data.truth)
         own = {
             "truth": labels,
@@ -92,13 +123,64 @@ class ClassSamples:
         made = object.__new__(type(data))._fill({**vars(data), **own})
         case = None if case is None else case[keep]
         total = data.n if truth.size < math.prod(shape) else None
-        return cls(made, group, data.independent, truth.shape, valid, case, spatial, step, total)
+        return cls(made, group, data.independent, truth.shape, valid, case, spatial, step, total, by)
 
     @cached_property
     def rows(self) -> Rows:
         """Columns of the samples."""
         rows: Rows = self.data.rows()
         return rows
+
+    @cached_property
+    def event(self) -> tuple[FloatArray, FloatArray]:
+        """How often the event is stated and occurs; of more than two classes, that the top label is right."""
+        rows = self.rows
+        stated, occurs = 1 - rows["one_minus_confidence"], np.asarray(rows["correct"], dtype=np.float64)
+        if "predicted" not in rows:
+            return stated, occurs
+        return np.where(rows["predicted"], stated, 1 - stated), np.where(
+            rows["predicted"], occurs, 1 - occurs
+        )
+
+    def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
+        """Find the label of ``by=`` whose rate is wrong by most; None if none is, or if nothing tells.
+
+        A label is off if its gap between what is stated and what occurs differs from that of all samples, at this
+        level for all labels together, if limits of its own exclude no gap, and if the gap matters.
+        """
+        group = self.units(dependence)
+        if self.by is None or (group is not None and int(group.max()) + 1 < FEWEST_GROUPS):
+            return None
+        names, joint = self.by
+        stated, occurs = self.event if "predicted" in self.rows else (1 - each for each in self.event)
+        weight, sets = self.data.weights, [(own, place[joint]) for own, place in sets_of(names)]
+        tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
+        if tested < 2:
+            return None
+        gap, level, found = occurs - stated, level / tested, []
+        for own, label in sets:
+            order = np.argsort(label, kind="stable")
+            starts = np.searchsorted(label[order], np.arange(len(own)))
+            tests = contrast_parts(
+                gap[order],
+                starts,
+                ratio=False,
+                weight=None if weight is None else weight[order],
+                group=None if group is None else group[order],
+            )
+            few = (np.bincount(label) < PER_PART) | ((tests.freedom < 2) & (group is not None))
+            off = []
+            for place in np.flatnonzero(~few & (tests.p < level)).tolist():
+                here = label == place
+                mass, units = (None if column is None else column[here] for column in (weight, group))
+                mean, low, high = mean_limits(gap[here], mass, units, 1 - level)
+                rate = float(np.average(stated[here], weights=mass))
+                event = Event(rate, rate + mean, max(rate + low, 0.0), min(rate + high, 1.0))
+                if event.limits_agree and not event.is_level_slight:
+                    off.append((str(own[place]), event))
+            alike = len(own) - int(few.sum()) - len(off)
+            found += [OffStratum(*each, len(off) - 1, alike) for each in off]
+        return max(found, key=lambda each: abs(each.event.stated - each.event.observed), default=None)
 
     def units(self, dependence: Dependence | None) -> IntArray | None:
         """Return the number of each sample's group, given or found."""
@@ -108,10 +190,8 @@ class ClassSamples:
         """Find out which samples belong together, by errors of the event, or of the top label of more classes."""
         if self.group is not None or self.independent or not len(self.data.truth):
             return None
-        rows, steps = self.rows, np.diff(self.data.truth.astype(np.int64))
-        stated, occurs = 1 - rows["one_minus_confidence"], np.asarray(rows["correct"], dtype=np.float64)
-        if "predicted" in rows:
-            stated, occurs = (np.where(rows["predicted"], each, 1 - each) for each in (stated, occurs))
+        steps = np.diff(self.data.truth.astype(np.int64))
+        stated, occurs = self.event
         if len(self.shape) == 1 and not (np.any(steps > 0) and np.any(steps < 0)):
             return Dependence("sorted", None, float(len(stated)))  # class by class, or a single one
         found = find_dependence(

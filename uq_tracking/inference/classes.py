@@ -149,7 +149,7 @@ def levels_of(tests: Sequence[EventTests]) -> tuple[FloatArray, FloatArray]:
     return np.asarray([z for z, _ in found]), np.asarray([p for _, p in found])
 
 
-def find(statistics: Any, names: Sequence[str] | None, among: int = 1) -> Found:
+def find(statistics: Any, names: Sequence[str] | None, among: float = 1) -> Found:
     """Run all tests, at their share of the level if several reports are judged together."""
     part = PART / among
     top = EventTests.of(statistics, part / 3, top=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,13 +30,14 @@ from uq_tracking.inference.limits import (
     too_few_errors,
     too_few_of,
 )
-from uq_tracking.inference.places import Grade
+from uq_tracking.inference.places import LEVEL_OF_LABELS, Grade
 from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import (
     LEVEL,
     TEST_LEVEL,
     Calibration,
     Estimate,
+    Ranking,
     Tests,
     Verdict,
     no_verdict,
@@ -52,6 +53,8 @@ from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, 
 from uq_tracking.statistics.orders import Block, FloatArray
 from uq_tracking.typed import override
 
+JOINT = 0.05
+"""Level of all tests of calibration together."""
 FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
 
@@ -100,11 +103,44 @@ class ClassTests(Tests):
         if reason := self.too_little():
             return no_verdict(reason)
         self.caveats.extend(self._of_units())
-        if two_classes(self.statistics):
-            return self._of_event()
+        return self._of_event() if two_classes(self.statistics) else self._of_classes()
+
+    @property
+    def _share(self) -> float:
+        """Number of reports that are judged together, and more where labels take a part of the level."""
+        labelled = self.samples is not None and self.samples.by is not None
+        return self.among / (1 - LEVEL_OF_LABELS / JOINT) if labelled else self.among
+
+    @override
+    def conclude(
+        self,
+        calibration: Calibration,
+        said: str,
+        ranking: Ranking,
+        rest: Sequence[str],
+        *,
+        cure: Cure | None = None,
+        grade: Grade = "unclear",
+        **found: Any,
+    ) -> Verdict:
+        """Name the label of ``by=`` that is off by more than all samples are; no recalibration of all cures it."""
+        level, off = LEVEL_OF_LABELS / self.among, None
+        if self.samples is not None:
+            off = self.samples.off_stratum(self.dependence, level)
+        if off is not None:
+            cure, clause = None, words.of_off_stratum(off, of_errors=not two_classes(self.statistics))
+            if calibration in (*words.NO_ERROR, words.UNTOLD):
+                calibration, grade = "miscalibrated in places", "off"
+                said = f"Miscalibrated in places: i{clause[1:]}"
+            else:
+                said = f"{said} {clause}"
+        return super().conclude(calibration, said, ranking, rest, cure=cure, grade=grade, **found)
+
+    def _of_classes(self) -> Verdict:
+        """Judge the probabilities of more than two classes."""
         scale, _, untested = self._scale()
         certain = self._errors_of_the_certain()
-        found = find(self.statistics, self.names, self.among)
+        found = find(self.statistics, self.names, self._share)
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
         ranking, recovered = self._ranking()
@@ -178,7 +214,7 @@ class ClassTests(Tests):
     def _of_event(self) -> Verdict:
         """Judge the probability of the event of two classes; Undefined if it is not known."""
         require_event(self.statistics)
-        tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self.among)
+        tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self._share)
         found, event = tests.tested()
         none, certain = impossible_events(self.statistics)
         errors = too_many_errors(tests)

@@ -11,6 +11,7 @@ from uq_tracking.inference.places import Part, Pattern, Places, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
+    from uq_tracking.inference.class_samples import OffStratum
     from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.doctor import Cure
     from uq_tracking.inference.events import Event, Tested
@@ -436,6 +437,21 @@ def short_event(calibration: str, event: Event) -> str:
         said["overconfident"] = event.sorts or f"too extreme (slope {event.slope:.2f})"
         said["underconfident"] = f"too timid (slope {event.slope:.2f})"
     return said.get(calibration, calibration)
+
+
+def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
+    """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``."""
+    event = off.event
+    if of_errors:
+        ends = [end / event.stated for end in (event.observed, event.low, event.high)]
+        value, low, high = format_factors(*ends)
+        often = f"{value} times as many errors as" if ends[0] > 1 else f"only {value} times the errors that"
+        said = f"it makes {often} its probabilities imply ({low} to {high})"
+    else:
+        said = of_level(event).partition(": ")[2].rstrip(".")
+    others = f"; {off.others} other{'s are' if off.others > 1 else ' is'} off too" if off.others else ""
+    alike = f"; the other {off.alike} show no difference" if off.alike > 1 else ""
+    return f"In stratum '{off.name}' {said}{others}{alike}."
 
 
 def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
