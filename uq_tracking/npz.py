@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.checks import check_plain
 from uq_tracking.errors import FileFormatError
 
 LIMIT = 8 * 2**30
@@ -78,6 +79,7 @@ def read_arrays(path: Path, limit: int = LIMIT) -> Arrays:
     FileFormatError
         It is damaged or foreign, holds Python objects, or unpacks to more than it should.
     """
+    check_plain(path, 2 * LIMIT)
     with path.open("rb") as file:  # operating system errors pass through
         packed = os.fstat(file.fileno()).st_size
         try:

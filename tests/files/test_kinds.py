@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ import xarray as xr
 import zarr
 from numpy.testing import assert_allclose, assert_array_equal
 
+from uq_tracking import Accumulator, Predictions, Report
 from uq_tracking.errors import (
     FileFormatError,
     InvalidValueError,
@@ -229,3 +231,16 @@ def test_packed_zarr_of_xarray_is_streamed(tmp_path, monkeypatch):
     blocks = list(found.blocks)
     assert_allclose(np.concatenate([block["y_true"] for block in blocks]), [0.5, 1.0, 1.5], rtol=1e-15)
     assert [block["y_true"].attrs["units"] for block in blocks] == ["m", "m"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("suffix", ["npz", "npy", "csv", "csv.gz", "parquet", "json"])
+def test_a_pipe_is_no_file(tmp_path, suffix):
+    """Opening one waits for ever."""
+    path = tmp_path / f"pipe.{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(FileFormatError, match="a pipe or a device"):
+        read_predictions(path)
+    for read in (Predictions.load, Report.from_npz, Accumulator.load):
+        with pytest.raises(FileFormatError, match="not a plain file"):
+            read(path)

@@ -65,6 +65,8 @@ def in_memory(array: Any) -> Any:
 
 def open_table(path: Path) -> ColumnFile:
     """Inspect a file without loading its data, if the format allows that."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileFormatError(f"{path} is not a file but a pipe or a device, which may never end")
     for suffixes, opener in _OPENERS.items():
         if path.name.lower().endswith(suffixes):
             with reading(path):
