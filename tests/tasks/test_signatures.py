@@ -65,6 +65,14 @@ def test_an_unknown_keyword_names_the_one_meant(verb, option, match):
         verb(*DATA[:2], **{option: DATA[2]})
 
 
+@pytest.mark.parametrize(
+    ("option", "meant"), [("std", "did you mean y_std"), ("aleatoric", "choose from by, groups")]
+)
+def test_predictions_name_it_too(option, meant):
+    with pytest.raises(UnknownOptionError, match=f"Predictions has no option {option}; {meant}"):
+        uq.Predictions(*DATA[:2], **{option: DATA[2]})
+
+
 @pytest.mark.parametrize("verb", [uq.compare, uq.rescore, uq.pool, uq.sync, uq.recalibrate])
 def test_the_other_verbs_name_it_too(verb):
     with pytest.raises(UnknownOptionError, match=rf"{verb.__name__} has no option "):

@@ -19,6 +19,7 @@ from uq_tracking.errors import (
     InvalidValueError,
     SettingsError,
     ShapeError,
+    UnknownOptionError,
 )
 from uq_tracking.inputs.constructors import Constructors, Options
 from uq_tracking.inputs.convert import (
@@ -199,7 +200,10 @@ class Predictions(Constructors):
     """Unit of the target."""
 
     @listing(mask=None, weights=None, on_invalid="raise", std_floor=None, groups=None, by=None, unit=None)
-    def __init__(self, y_true: Any, y_pred: Any, y_std: Any, **options: Unpack[Options]) -> None:
+    def __init__(self, y_true: Any, y_pred: Any, y_std: Any = None, **options: Unpack[Options]) -> None:
+        known = {"y_true", "y_pred", "y_std", *Options.__annotations__}
+        if unknown := options.keys() - known:
+            raise UnknownOptionError("Predictions", unknown, known)
         self._fill(vars(self.of(MeanStd, y_true, {"y_pred": y_pred, "y_std": y_std}, **options)))
 
     def _fill(self, values: Mapping[str, Any]) -> Self:
