@@ -29,7 +29,7 @@ bias and the texts were right (a wrong word brings wrong texts, which count once
 5 % of sets. `make simulate SHORT=1` counts 20 sets, and goes on to 40 and to 400 where more are wrong than that explains; of 400
 at most {most_wrong(400)} may be wrong: of 250 statements that are wrong in exactly 5 %, one fails that in 4 % of such suites.
 `make simulate` counts 400, and goes on to 2000 ({most_wrong(2000)}); `make test` tries two. Below each table stands what is
-said of a set, sentences of which like ones stand above left out.
+said of a set, unless all of its sentences are like ones above.
 [How certain a report is](intervals.md#the-verdict) explains the tests behind it.
 """
 
@@ -75,15 +75,16 @@ def right_words(scenario: Scenario) -> str:
 
 
 def _new_sentences(scenario: Scenario, known: set[str]) -> list[str]:
-    """Sentences on a set that is judged right that begin as none before, and add how they begin to those known."""
+    """The text on a set that is judged right, if one of its sentences begins as none before; add these to those known."""
     seed = next((seed for seed in range(SETS) if not missed(scenario, seed)), 0)
-    new = []
-    for sentence in re.split(r"(?<=[.?]) (?=[A-Z])", scenario.verdict(seed).text):
-        begins = " ".join(re.sub(r"'.*?'|[\d.,]+", "", sentence).split()[:6])
-        if begins not in known:
-            new.append(sentence)
-            known.add(begins)
-    return new
+    text = scenario.verdict(seed).text
+    begins = {
+        " ".join(re.sub(r"'.*?'|[\d.,]+", "", sentence).split()[:6])
+        for sentence in re.split(r"(?<=[.?]) (?=[A-Z])", text)
+    }
+    is_new = not begins <= known
+    known |= begins
+    return [text] if is_new else []
 
 
 def _right(scenario: Scenario) -> str:

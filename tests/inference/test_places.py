@@ -123,7 +123,7 @@ def test_the_table_of_labels_is_printed_and_survives_json():
     report = uq.evaluate(
         mean + np.where(label == 2, 2, 1) * error, mean, std, by=np.array(list("abc"))[label]
     )
-    table = str(report).partition("stratum")[2]
+    table = str(report).partition("\nstratum")[2]
     assert table.splitlines()[2].split()[0] == "c"
     assert "x overconfident" in table
     assert "x overconfident" in report._repr_html_()

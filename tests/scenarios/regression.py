@@ -347,7 +347,7 @@ def calibrated_sites(rng):
 
 @scenario(
     "one site of twelve 1.8 times too small", PLACES, USEFUL,
-    says=("Stratum '3' is", "times overconfident", "the other 11 show no difference"),
+    says=("In stratum '3' standard", "times too small", "no difference is found among the other 11"),
 )  # fmt: skip
 def one_site_too_small(rng):
     z, s, mu, site = sites(rng)
@@ -374,7 +374,7 @@ def one_site_calibrated(rng):
 
 @scenario(
     "two sets of labels: one organ of four 1.6 times too small, at all of six sites", PLACES, USEFUL,
-    says=("Stratum 'organ: 2' is", "times overconfident", "the other 3 show no difference"), never=("'site",),
+    says=("In stratum 'organ: 2' standard", "times too small", "is found among the other 3"), never=("'site",),
 )  # fmt: skip
 def one_organ_too_small(rng):
     z, s, mu, site = sites(rng, 4000)
@@ -409,7 +409,7 @@ def in_rows(rng: np.random.Generator, sites: int, each: int) -> tuple[np.ndarray
 
 @scenario(
     "rows site by site, so that neighbors are alike; one of eight 1.8 times too small", PLACES,
-    says=("Stratum '4' is", "the other 7 show no difference"),
+    says=("tratum '4' ", "no difference is found among the other 7"),
 )  # fmt: skip
 def one_site_in_rows(rng):
     z, s, mu, site = in_rows(rng, 8, 250)
@@ -725,7 +725,7 @@ def stream_varies_too_much(rng):
 
 @scenario(
     "batches; one site of twelve 1.8 times too small", PLACES, USEFUL,
-    says=("Stratum '3' is", "times overconfident"), slow=True)  # fmt: skip
+    says=("In stratum '3' standard", "times too small"), slow=True)  # fmt: skip
 def stream_of_sites(rng):
     arrays, labels = one_site_too_small(rng)
     return arrays, {"evaluate": partial(streamed, batch=1000), **labels}

@@ -85,6 +85,8 @@ SECANTS, CLOSE, FLATTEST = 12, 1e-4, 0.05
 """Most steps to the factor of a family, and where they end; least slope of the scores along it."""
 MANY = 100_000
 """Of more samples, the mean of skewed errors is taken for normal."""
+EQUAL = 1e-9
+"""Coefficient of variation below which standard deviations differ by rounding."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
 DEEPEST = 8.2
@@ -399,8 +401,9 @@ class RegressionTests(Tests):
         """
         dispersion, width = self._score(cv), self._score(n_merci)
         vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < ALIKE else ""
-        if ranking == "worse than constant" and vary:
-            return f"Its standard deviations hardly vary ({vary}).", False
+        if ranking in ("worse than constant", "no better than constant") and vary:
+            equal = dispersion < EQUAL
+            return words.EQUAL_STDS if equal else f"Its standard deviations hardly vary ({vary}).", False
         but = ""
         if vary:
             but = f", but standard deviations vary by only {vary}."

@@ -24,6 +24,7 @@ SLIGHT = 1.05
 """Factors below this are called slight."""
 RARE = 0.2
 """Rates below this are compared by their ratio."""
+EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
@@ -102,7 +103,7 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
             f"{'that one' if count == '1' else 'those'} before any standard deviation is changed."
         )
     unit = f" {settings.unit}" if settings.unit else ""
-    parts = ["" if found.scale is None else _of_scale(calibration, found, found.scale, settings)]
+    parts = [] if found.scale is None else [_of_scale(calibration, found, found.scale, settings)]
     places = found.places or Places()
     for each in places.found():
         if each.on == "label":
@@ -112,13 +113,14 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         else:
             parts.append(_of_pattern(each, places.parts[each.on], unit))
     if any(each.on == "order" for each in places.found()):
-        parts.append("What is fitted to the past will not hold if this goes on.")
+        parts.append("A recalibration fitted to these samples will not hold if this goes on.")
     if calibration == "miscalibrated in shape" and found.shape is not None:
         family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
-        parts.append(
+        parts.insert(
+            0,
             f"{word} in shape: errors do not follow the {family} distribution; some quantiles are off by "
-            f"{format_number(100 * found.shape.gap, 2)} percentage points."
+            f"{format_number(100 * found.shape.gap, 2)} percentage points.",
         )
     return " ".join(part for part in parts if part)
 
@@ -201,7 +203,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         }
         nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
         error = "no error found" if found.is_clean() else "no error found that matters"
-        return f"Consistent with calibrated: {error}{nowhere}; {best}."
+        return f"Consistent with calibrated: {error}{' over all' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
         no_error = "" if of_the_bias else "no error is found, but "
         return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
@@ -212,7 +214,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
 
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
-    """Name the worst label: ``Stratum 'coast' is 1.8 times overconfident (1.6 to 2.0); ...``."""
+    """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
     part = strata[pattern.named[0]]
     if pattern.quantity == "bias":
         text = f"In stratum '{part.name}' predictions are {_bias_of(part, unit)}"
@@ -220,16 +222,11 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
         size = _times_stated(*part.factors)
         text = f"Stratum '{part.name}' is unlike the others: its errors are {size}"
     else:
-        times = (
-            _times_too(*part.factors)
-            .replace("too small", "overconfident")
-            .replace("too large", "underconfident")
-        )
-        text = f"Stratum '{part.name}' is {times}"
+        text = f"In stratum '{part.name}' standard deviations are {_times_too(*part.factors)}"
     others = len(pattern.named) - 1
     alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
     also = f"; {others} other{'s differ' if others > 1 else ' differs'} too" if others else ""
-    return text + also + (f"; the other {alike} show no difference." if alike > 1 else ".")
+    return text + also + (f"; no difference is found among the other {alike}." if alike > 1 else ".")
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
@@ -348,7 +345,7 @@ def of_impossible(none: float, certain: float) -> str:
         for stated, count, happened in ((0, none, "occurred"), (1, certain, "did not occur"))
         if count > 0
     ]
-    return f"Overconfident: it {' and '.join(said)}."
+    return f"Overconfident: it {' and '.join(said)}. Check those labels, or clip probabilities away from 0 and 1."
 
 
 def of_too_many_errors(ratio: float) -> str:
@@ -395,10 +392,12 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
         if event.sorts is not None:
             word, what = "Overconfident", event.sorts
         else:
-            what += ", perhaps unrelated to the event" * (low <= 0)
+            what = "too extreme, or say nothing about the event" if low <= 0 and extreme else what
             limits *= high < 1 if extreme else low > 1
         what += f" (calibration slope {slope:.2f}{limits})"
-    return f"Its probabilities are also {what}." if second else f"{word}: probabilities are {what}."
+        what += "; are they those of the other class" * (event.sorts == "reversed")
+    end = "?" if event.sorts == "reversed" else "."
+    return f"Its probabilities are also {what}{end}" if second else f"{word}: probabilities are {what}{end}"
 
 
 def of_event(calibration: str, event: Event, found: Tested) -> str:
@@ -450,7 +449,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     else:
         said = of_level(event).partition(": ")[2].rstrip(".")
     others = f"; {off.others} other{'s are' if off.others > 1 else ' is'} off too" if off.others else ""
-    alike = f"; the other {off.alike} show no difference" if off.alike > 1 else ""
+    alike = f"; no difference is found among the other {off.alike}" if off.alike > 1 else ""
     return f"In stratum '{off.name}' {said}{others}{alike}."
 
 
