@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -303,7 +303,10 @@ class MLflowRun(Run):
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
             known, method = experiment.tags.get(view.TAG), tags.get(METHOD_TAG) or tags.get("mlflow.runName")
             grouped = (
-                METHOD_TAG in tags and COLOR_TAG not in tags and view.has_method(known, tags[METHOD_TAG])
+                METHOD_TAG in tags
+                and COLOR_TAG not in tags
+                and view.has_method(known, tags[METHOD_TAG])
+                and self._has_another(experiment_id, tags[METHOD_TAG])
             )
             value = view.updated(known, requested, __version__, method=method or self.run_id, grouped=grouped)
             if value is not None:
@@ -315,6 +318,17 @@ class MLflowRun(Run):
                 self.set_tags({COLOR_TAG: view.color(value or known, method or self.run_id)})
         uri = self.connection.uri
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
+
+    def _has_another(self, experiment_id: str, method: str) -> bool:
+        """Check whether another run has this method: the view knows this run if an earlier call was cut off."""
+        from uq_tracking.tracking.names import METHOD_TAG
+
+        quote = '"' if "'" in method else "'"
+        if quote in method:
+            return True
+        wanted = f"tags.`{tag_key(METHOD_TAG)}` = {quote}{method}{quote}"
+        search = partial(self.client.search_runs, [experiment_id], wanted, max_results=2)
+        return any(run.info.run_id != self.run_id for run in self._call("reading the method's runs", search))
 
     @contextmanager
     def batch(self) -> Iterator[Batch]:

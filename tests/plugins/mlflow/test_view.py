@@ -116,6 +116,22 @@ class TestRun:
         log("evidential")
         assert colors()[7] == known[2]
 
+    @pytest.mark.parametrize("method", ["ensemble", "it's"])
+    def test_a_run_that_is_sent_again_is_no_second_one_of_its_method(self, client, in_experiment, method):
+        def group():
+            return state_of(client.get_experiment(run.info.experiment_id).tags[view.TAG])["groupBy"]
+
+        with mlflow.start_run() as run:
+            uq.log(TRUTH, MEAN, STD, method=method, **QUICK)
+        id_ = run.info.run_id
+        client.delete_tag(id_, "mlflow.runColor")  # what a call leaves that ended after the view was written
+        open_store(f"mlflow:{in_experiment}")[0].reopen(id_).show(["uq/crps"])
+        assert "mlflow.runColor" in client.get_run(id_).data.tags
+        assert group() is None
+        with mlflow.start_run() as run:
+            uq.log(TRUTH, MEAN, STD, method=method, **QUICK)
+        assert group() is not None
+
     def test_a_failing_view_disturbs_nothing(self, client, monkeypatch, recwarn):
         def broken(*_args, **_options):
             raise RuntimeError("another format")
