@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
+from scipy import ndimage, special, stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
@@ -626,3 +626,28 @@ def test_counts_and_rounded_values_are_not_taken_for_missing_ones(step):
     for truth in (step * rng.poisson(2, 2000), np.round(rng.uniform(1, 10, 2000) / step) * step):
         found = uq.evaluate(truth, np.full(2000, truth.mean()), np.full(2000, truth.std()))
         assert not any("exactly" in caveat for caveat in found.verdict.caveats)
+
+
+def test_labels_drawn_from_the_outcome_are_no_places():
+    rng = np.random.default_rng(0)
+
+    def smooth(width, *classes):
+        noise = rng.normal(size=(20, 32, 32, *classes))
+        made = ndimage.gaussian_filter(noise, (0, width, width, *(0 for _ in classes)))
+        return made / made.std()
+
+    probs = special.softmax(2.5 * smooth(5, 4), axis=-1)
+    labels = (probs.cumsum(axis=-1) > 0.999999 * special.ndtr(smooth(1.5))[..., None]).argmax(axis=-1)
+    kinds = {
+        "boundary": "boundary",
+        "set": {"at": "boundary"},
+        "class": labels,
+        "right": probs.argmax(axis=-1) == labels,
+    }
+    for kind, by in kinds.items():
+        report = uq.evaluate(labels, probs=probs, by=by)
+        assert len(report.strata) == (4 if kind == "class" else 2)
+        assert report.verdict.calibration in FINE, kind
+    probs, labels = probs[..., 1], (labels == 1).astype(int)
+    for by in ("boundary", labels):
+        assert uq.evaluate(labels, probs=probs, by=by).verdict.calibration in FINE

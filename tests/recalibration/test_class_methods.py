@@ -283,3 +283,14 @@ def test_methods_of_a_second_set_side_by_side():
     assert nll["bias_temperature"] < nll["temperature"] - 0.02 < report.scores["nll"]
     title = report.plot("recalibration").texts
     assert any("Before and after temperature" in text.get_text() for text in title)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_probabilities_that_are_applied_as_logits_are_said_to_be_none(classes):
+    labels, logits = events() if classes == 2 else shifted(classes=classes)[:2]
+    one = uq.recalibrate((labels, logits), "temperature")
+    one.apply(logits)
+    probs = special.expit(logits) if classes == 2 else special.softmax(logits, axis=-1)
+    with pytest.warns(TrackingWarning, match=r"look like probabilities p: pass np.log\(p\)"):
+        assert_array_equal(one.apply(probs).shape, logits.shape)
+    one.apply(probs[:3])  # too few to tell

@@ -33,6 +33,8 @@ from uq_tracking.statistics.statistics import Statistics
 
 MOST_NUMBERS, MOST_CURED = 1 << 20, 1 << 18
 """Probabilities that are kept, and that a recalibration is looked for with."""
+DRAWN = {"boundary", "interior"}
+"""Labels that ``by="boundary"`` draws from the classes."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ class ClassSamples:
         """Find the label of ``by=`` whose rate is wrong by most; None if none is, or if nothing tells.
 
         A label is off if its gap between what is stated and what occurs differs from that of all samples, at this
-        level for all labels together, if limits of its own exclude no gap, and if the gap matters.
+        level for all labels together, if limits of its own exclude no gap, and if the gap matters. Labels that are
+        drawn from the outcome say nothing: among samples in which the event occurs it is always stated too rarely.
         """
         group = self.units(dependence)
         if self.by is None or (group is not None and int(group.max()) + 1 < FEWEST_GROUPS):
@@ -161,6 +164,11 @@ class ClassSamples:
         for own, label in sets:
             order = np.argsort(label, kind="stable")
             starts = np.searchsorted(label[order], np.arange(len(own)))
+            outcomes = (self.data.truth[order], occurs[order])
+            if {str(each).rpartition(": ")[2] for each in own} <= DRAWN or any(
+                decides(starts, each) for each in outcomes
+            ):
+                continue
             tests = contrast_parts(
                 gap[order],
                 starts,
@@ -202,6 +210,12 @@ class ClassSamples:
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
         return counted(statistics.layout, changed(self.data, groups=group))
+
+
+def decides(starts: IntArray, outcome: Any) -> bool:
+    """Return whether the part that a sample is in tells its outcome, which differs between parts."""
+    least, most = np.minimum.reduceat(outcome, starts), np.maximum.reduceat(outcome, starts)
+    return bool(np.all(least == most) and np.ptp(least))
 
 
 def changed(data: Any, **own: Any) -> Any:

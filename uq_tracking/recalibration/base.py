@@ -23,6 +23,7 @@ from uq_tracking.errors import (
     RecalibrationError,
     SettingsError,
     ShapeError,
+    warn,
 )
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read, read_floats
@@ -47,6 +48,12 @@ Weights = npt.NDArray[Any] | None
 FORMAT = "uq_tracking.recalibration"
 SCHEMA = 1
 """Version of the file format; increased when older readers would misread new files."""
+ENOUGH_TO_TELL = 20
+"""Samples from which on numbers that could be probabilities are said to look like them."""
+AS_LOGITS = (
+    "apply() takes logits, and these look like probabilities p: pass np.log(p) of all classes, or of an event "
+    "log(p / (1 - p))"
+)
 
 
 @dataclass(frozen=True)
@@ -427,7 +434,8 @@ class ClassificationRecalibration(Recalibration):
         Parameters
         ----------
         logits : array, shape (..., C), from any array library
-            Logits, or log probabilities; of any shape for a binary classifier with one logit.
+            Logits, or log probabilities; of any shape for a binary classifier with one logit. What seem to be
+            probabilities is taken as logits all the same, with a warning.
         class_axis : int
             Axis of the classes: 1 for (N, C, H, W).
 
@@ -443,6 +451,8 @@ class ClassificationRecalibration(Recalibration):
         """
         values = read_floats(logits, "logits").values
         if self.n_logits == 1:
+            if values.size >= ENOUGH_TO_TELL and np.all((values >= 0) & (values <= 1)):
+                warn(f"every logit lies between 0 and 1; {AS_LOGITS}")
             pair = np.stack([np.zeros(values.size), values.reshape(-1).astype(np.float64)], axis=1)
             return np.exp(self.new_logarithms(pair)[:, 1]).reshape(values.shape).astype(values.dtype)
         ndim = values.ndim
@@ -452,6 +462,9 @@ class ClassificationRecalibration(Recalibration):
                 f"{values.shape}, does not hold as many; pass class_axis="
             )
         last = np.moveaxis(values, class_axis, -1)
+        sums = last.sum(axis=-1)
+        if sums.size >= ENOUGH_TO_TELL and np.all(last >= 0) and np.allclose(sums, 1, rtol=0, atol=0.01):
+            warn(f"the logits of every sample sum to 1; {AS_LOGITS}")
         new = np.exp(self.new_logarithms(last.reshape(-1, self.n_logits).astype(np.float64)))
         return np.moveaxis(new.reshape(last.shape), -1, class_axis).astype(values.dtype)
 
