@@ -19,8 +19,8 @@ def section(tmp_path_factory):
     [
         "independent of the target can be perfectly calibrated",
         "calibrates random standard deviations almost perfectly",
-        "By ENCE these are clearly not calibrated",
-        "leaves the coefficient of variation as it is",
+        "By ENCE random standard deviations are clearly not calibrated",
+        "leaves the coefficient of variation of random standard deviations as it is",
         "One factor does as well as the interval method",
         "random standard deviations of all four outputs are far from calibrated",
         "ENCE tells random from trained",

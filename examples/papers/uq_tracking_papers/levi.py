@@ -291,7 +291,7 @@ def figure_1(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
         f"{over_seeds(score(reports, 'before', 'calibration_error'))}",
     )
     study.finding(
-        "By ENCE these are clearly not calibrated",
+        "By ENCE random standard deviations are clearly not calibrated after the interval method",
         ence > 0.2,
         f"ENCE after the interval method {over_seeds(ence, '.2f')}",
     )
@@ -310,7 +310,7 @@ def figure_4(study: Study, data: Arrays, reports: Sequence[Report]) -> None:
     study.figure(figure, "A factor on all standard deviations leaves them as uninformative as they were.")
     before, scaled = (score(reports, stage, "cv") for stage in ("before", SCALING))
     study.finding(
-        "Std scaling leaves the coefficient of variation as it is",
+        "Std scaling leaves the coefficient of variation of random standard deviations as it is (synthetic problem)",
         np.abs(scaled / before - 1) < 1e-12,
         f"cv {before[0]:.6f} and {scaled[0]:.6f}; the factor is {factor(reports[0], SCALING):.3f}",
     )
@@ -455,7 +455,7 @@ def table_1(study: Study, reports: Sequence[Reports]) -> None:
         f"{SAME}. Largest difference of ENCE here {over_seeds(np.max(apart, axis=1), '.4f')}",
     )
     study.finding(
-        "Std scaling leaves the coefficient of variation of every output as it is",
+        "Std scaling leaves the coefficient of variation of each of the four outputs as it is",
         np.all(np.abs(cv[SCALING] / cv["before"] - 1) < 1e-12, axis=1),
         "it does not depend on a factor",
     )
@@ -482,9 +482,12 @@ def figure_3(study: Study, reports: Sequence[Reports]) -> None:
     study.item("figure 3", title, "a synthetic output for KITTI's t_x", status=ANALOGUE)
     figure, (ax,) = panels(1, 1, width=4.2, height=4.0)
     stages = {STAGES[stage]: after(reports[0]["t_x"], stage)[1] for stage in ("before", ISOTONIC)}
-    calibration_lines(ax, {name: curves["calibration"] for name, curves in stages.items()})
+    curves = {name: of["calibration"] for name, of in stages.items()}
+    calibration_lines(ax, curves, 'random standard deviations,\nyet "calibrated"')
     study.figure(
-        figure, "After the interval method observed and expected shares are the same at every level."
+        figure,
+        "Standard deviations are random, and yet, after the interval method, observed and expected shares are the "
+        "same at every level.",
     )
     error = of_outputs(reports, ISOTONIC, "calibration_error")[:, 0]
     study.repeats("t_x, random std, interval method", "calibration_error", error)

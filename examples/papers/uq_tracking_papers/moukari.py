@@ -216,8 +216,8 @@ def by_percentile(
     label: str,
     curves: Mapping[str, FloatArray],
     constant: Mapping[str, FloatArray],
-    oracle: Mapping[str, float],
     top: float,
+    oracle: Mapping[str, float] | None = None,
     shaded: tuple[float, float] | None = None,
 ) -> Figure:
     """Curves (methods, alphas) by range of the test inputs, up to ``top`` times a constant's at 95 %."""
@@ -228,7 +228,10 @@ def by_percentile(
             ax.axvspan(*shaded, color="#EEEEEE", linewidth=0)
         ax.axvline(INLIERS, color="#B22222", linewidth=1.0)
         line(ax, ALPHAS, constant[name], color=RANDOM, linestyle=":", label="constant")
-        line(ax, [0, 1], [oracle[name]] * 2, color=REFERENCE, linestyle="--", linewidth=1.2, label="oracle")
+        if oracle:
+            line(
+                ax, [0, 1], [oracle[name]] * 2, color=REFERENCE, linestyle="--", linewidth=1.2, label="oracle"
+            )
         for method, values, (color, dashes) in zip(METHODS, curves[name], LOOKS, strict=False):
             line(ax, ALPHAS, values, color=color, linestyle=dashes, linewidth=1.8, label=method)
         ax.set(xlim=(0.5, 1), ylim=(0, top * constant[name][94]))
@@ -494,7 +497,7 @@ def maps(
 ) -> Figure:
     """Image, prediction and error, and below the six rescaled uncertainties by a score, from the best to the worst.
 
-    What is added to the truth, if anything, is shown in place of the prediction.
+    What is added to the truth of a patch, if anything, is shown in place of the prediction.
     """
     scene = found.scene
     truth = scene.target[window] + wrong
@@ -514,9 +517,13 @@ def maps(
     figure, axes = panels(3, 3, width=3.7, height=3.7 * rows / columns + 0.35)
     picture(figure, axes[0], "image", image)
     title, second = (
-        ("depth predicted [m]", mean) if np.ndim(wrong) == 0 else ("true depth, wrong in a patch [m]", truth)
+        (f"ground truth [m], {np.max(wrong):+g} m in a patch", truth)
+        if np.any(wrong)
+        else ("depth predicted [m]", mean)
     )
     picture(figure, axes[1], title, second, low, high)
+    if np.any(wrong):
+        axes[1].contour(wrong, [np.max(wrong) / 2], colors="white", linewidths=1.5)
     picture(figure, axes[2], "ERROR [m]", error, 0, top, "inferno", bar=True)
     ordered = sorted(shown, key=itemgetter(0))
     for place, (ax, (_, label, values)) in enumerate(zip(axes[3:], ordered, strict=True)):

@@ -318,7 +318,7 @@ def unimodal_findings(study: Study, homoscedastic: Scores, heteroscedastic: Scor
     """Findings of tables I and II."""
     ause = {name: homoscedastic[name]["ause_mae"] for name in (ENSEMBLE, ENERGY, TRUTH)}
     study.finding(
-        "With noise of one size AUSE finds a model better than the true distribution",
+        "With noise of one size AUSE finds the ensemble or the energy-based model better than the true distribution",
         ause[TRUTH] > np.minimum(ause[ENSEMBLE], ause[ENERGY]),
         f"{medians(ause, '.4f')}; a constant standard deviation has 0.5700, ties being in random order",
     )
@@ -339,7 +339,7 @@ def unimodal_findings(study: Study, homoscedastic: Scores, heteroscedastic: Scor
         middle,
     )
     study.finding(
-        "There the ensemble is slightly better than energy-based regression in NLL",
+        "On heteroscedastic data the ensemble is slightly better than energy-based regression in NLL",
         nll[ENSEMBLE] < nll[ENERGY],
         middle,
     )
@@ -362,7 +362,7 @@ def multimodal_findings(study: Study, found: Scores) -> None:
         f"{np.median(ensemble['calibration_error']):.4f} against {np.median(truth['calibration_error']):.5f}",
     )
     study.finding(
-        "By AUSE that ensemble is near perfect, and better than the truth",
+        "On multimodal data the Gaussian ensemble is near perfect by AUSE, and better than the truth",
         {
             what: (ensemble["ause_mae"] < 0.05) & (ensemble["ause_mae"] < one["ause_mae"])
             for what, one in (("a mode predicts", mode), ("the mean predicts", truth))
@@ -373,18 +373,19 @@ def multimodal_findings(study: Study, found: Scores) -> None:
     )
     share = (ensemble["nll"] - energy["nll"]) / lost
     study.finding(
-        "Energy-based regression learns both modes: NLL and calibration error are near the truth's",
+        "On multimodal data energy-based regression learns both modes: NLL and calibration error are near the "
+        "truth's",
         (share > 0.8) & (energy["calibration_error"] < 0.5 * ensemble["calibration_error"]),
         f"of the NLL between ensemble and truth it gains {over_seeds(share, '.0%')}; calibration error "
         f"{over_seeds(energy['calibration_error'])}",
     )
     study.finding(
-        "AUSE places it far behind the ensemble",
+        "On multimodal data AUSE places energy-based regression far behind the ensemble",
         energy["ause_mae"] > 10 * ensemble["ause_mae"],
         f"AUSE {over_seeds(energy['ause_mae'])}, with a mode as the prediction",
     )
     study.diagnostic(
-        "Scoring that ensemble as a mixture does not help: each member has one mode",
+        "On multimodal data scoring the ensemble as a mixture does not help: each member has one mode",
         np.all(np.abs(mixture["nll"] - ensemble["nll"]) < 0.1 * lost),
         f"NLL {over_seeds(mixture['nll'])} as a mixture, {over_seeds(ensemble['nll'])} as a normal "
         "distribution",
@@ -412,7 +413,7 @@ def epistemic_findings(study: Study, found: Scores) -> None:
         ),
     )
     study.finding(
-        "NLL and calibration error disagree there on which model is worse",
+        "In a gap of the training data NLL and calibration error disagree on which model is worse",
         (gap[ENSEMBLE] > gap[ENERGY]) != (wrong[ENSEMBLE] > wrong[ENERGY]),
         f"the ensemble is worse by NLL with {np.mean(gap[ENSEMBLE] > gap[ENERGY]):.0%} of the seeds, by "
         "calibration error "
@@ -423,8 +424,8 @@ def epistemic_findings(study: Study, found: Scores) -> None:
         f"truth {over_seeds(truth['ause_mae'])}"
     )
     study.finding(
-        "There AUSE places the ensemble near the truth (within 0.1) and energy-based regression far off "
-        "(twice the ensemble's)",
+        "In a gap of the training data AUSE places the ensemble near the truth (within 0.1) and energy-based "
+        "regression far off (twice the ensemble's)",
         (np.abs(ause[ENSEMBLE] - truth["ause_mae"]) < 0.1) & (ause[ENERGY] > 2 * ause[ENSEMBLE]),
         told_ause,
     )
@@ -433,7 +434,7 @@ def epistemic_findings(study: Study, found: Scores) -> None:
         for one in (ause, gap, wrong)
     )
     study.finding(
-        "There AUSE differs more between the two models than NLL and calibration error do",
+        "In a gap of the training data AUSE differs more between the two models than NLL and calibration error do",
         of_ause > np.maximum(of_gap, of_wrong),
         f"larger over smaller: AUSE {over_seeds(of_ause)}, NLL above the truth's {over_seeds(of_gap)}, "
         "calibration error "
@@ -496,7 +497,8 @@ def figure_4(study: Study, models: Models) -> None:
     growing_sizes = [2**k for k in range(3, largest + 1)]
     sizes = [2**k for k in range(3, min(13, largest) + 1)]
     study.item(
-        "figure 4", "Metrics against the size of the test set", f"(b) {repeats} sets of up to 2^13 samples",
+        "figure 4", "Metrics against the size of the test set",
+        f"(b) {repeats} sets for the paper's 100, of up to 2^13 samples",
         choice="which of the two numbers that scipy.stats.spearmanr returns is meant",
     )  # fmt: skip
     growing = study.cached("growing", lambda: growing_set(study, models, growing_sizes))
@@ -507,14 +509,16 @@ def figure_4(study: Study, models: Models) -> None:
     shown = {**STABLE, P_VALUE: "Spearman's p-value"}
     figure, axes = panels(2, len(shown), width=2.6, height=2.8)
     for top, bottom, (key, label) in zip(axes, axes[len(shown) :], shown.items(), strict=False):
-        for ax, part in ((top, "a"), (bottom, "b")):
-            panel(ax, f"({part}) {label}", "samples", "")
+        first = top is axes[0]
+        for ax, row in ((top, "(a) one set, growing"), (bottom, "(b) many sets, mean ± std")):
+            panel(ax, label, "samples", row if first else "")
             ax.set_title(ax.get_title(), fontsize=SMALL)
             ax.set_xscale("log", base=2)
             ax.axhline(0, color=RANDOM, linestyle=":", linewidth=1.2)
         line(top, growing["samples"], growing[key], marker="o", markersize=4, linewidth=1.6)
         mean, spread = (found[0][f"{key} {what}"].astype(float) for what in ("mean", "spread"))
-        bottom.fill_between(sizes, mean - spread, mean + spread, color=MODEL, alpha=0.2, linewidth=0)
+        low = np.maximum(mean - spread, 0) if key == P_VALUE else mean - spread
+        bottom.fill_between(sizes, low, mean + spread, color=MODEL, alpha=0.2, linewidth=0)
         line(bottom, sizes, mean, marker="o", markersize=4, linewidth=1.6)
         for place in (0, 3, -1):
             for what in ("mean", "spread"):
@@ -522,8 +526,8 @@ def figure_4(study: Study, models: Models) -> None:
                 study.repeats(key, f"{what}, {sizes[place]:,} samples", values)
     study.figure(
         figure,
-        "(a) One test set as it grows, (b) mean and standard deviation of independent sets: calibration error "
-        "settles first; Spearman's p-value tends to 0 (dotted), its correlation does not.",
+        "Calibration error settles first; Spearman's p-value (its band is cut at 0) tends to 0 (dotted), its "
+        "correlation does not.",
     )
     stability_findings(study, found)
 
