@@ -79,6 +79,14 @@ def test_the_other_verbs_name_it_too(verb):
         verb("dir:runs", no_such_option=1)
 
 
+@pytest.mark.parametrize("std", [[[0.2, 0.8], [0.9, 0.1]], [1.0, 1.0]], ids=["probs", "ones"])
+def test_probabilities_beside_a_std_are_named(std):
+    with pytest.raises(
+        SettingsError, match=r"^these look like labels and class probabilities; pass .* probs="
+    ):
+        uq.evaluate([1, 0], [[0.2, 0.8], [0.9, 0.1]], std)
+
+
 def test_options_of_another_kind_of_forecast_are_refused_by_name():
     with pytest.raises(
         SettingsError, match=r"alpha= is an option of a forecast of numbers, not of class prob"

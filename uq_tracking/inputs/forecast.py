@@ -68,9 +68,10 @@ class Forecast(NamedTuple):
             named = " and ".join(", ".join(given.keys() & {*kind.takes}) for kind in kinds)
             raise SettingsError(f"{named} are two forecasts; pass one")
         kind = kinds[0] if kinds else MeanStd
-        if kind is MeanStd and given.keys() == {"y_pred"} and _look_like_classes(y_true, given["y_pred"]):
+        if kind is MeanStd and "y_pred" in given and _look_like_classes(y_true, **given):
+            missing = "" if "y_std" in given else "y_std is missing, and "
             raise SettingsError(
-                "y_std is missing, and these look like labels and class probabilities; pass those as probs=, "
+                f"{missing}these look like labels and class probabilities; pass those as probs=, "
                 "for example uq.evaluate(labels, probs=probs)"
             )
         return cls(y_true, given, kind)
@@ -121,20 +122,20 @@ def _cure_of_members(truth: Any, means: Any) -> str:
         return ""
 
 
-def _look_like_classes(labels: Any, probs: Any) -> bool:
-    """Return True for whole numbers and an array with an added axis, or of shares in the same shape.
+def _look_like_classes(labels: Any, y_pred: Any, y_std: Any = None) -> bool:
+    """Return True for anything with shares that sum to 1 along an added axis.
 
-    Also for anything with shares that sum to 1 along an added axis.
+    Without a std also for whole numbers and an array with an added axis, or of shares in the same shape.
     """
     try:
-        shape, spread = np.shape(labels), np.shape(probs)
-        if len(spread) == len(shape) + 1 and look_like_probabilities(np.asarray(probs)):
+        shape, spread = np.shape(labels), np.shape(y_pred)
+        if len(spread) == len(shape) + 1 and look_like_probabilities(np.asarray(y_pred)):
             return True
-        if np.asarray(labels).dtype.kind not in "biu" or not shape:
+        if y_std is not None or np.asarray(labels).dtype.kind not in "biu" or not shape:
             return False
         if len(spread) > len(shape):
             return True
-        values = np.asarray(probs, dtype=float)
+        values = np.asarray(y_pred, dtype=float)
         return spread == shape and bool(np.all((values >= 0) & (values <= 1)))
     except (
         TypeError,
