@@ -190,9 +190,9 @@ def _sharpness(statistics: Any, top: EventTests) -> tuple[float | None, float | 
         return None, None
     if top.by_group is not None:
         return p_of_sums(sums.of_groups[:, 1], top.freedom) if sums.labels else (None, None)
-    variance = float(sums.sharp[1]) / (statistics.n_effective / sums.total)
-    if variance < LEAST_VARIANCE * sums.total:
+    if sums.sharp[1] < LEAST_VARIANCE * sums.total:
         return None, None
+    variance = float(sums.sharp[1]) / (statistics.n_effective / sums.total)
     z = float(sums.sharp[0]) / math.sqrt(max(variance, 1e-300))
     return z, float(2 * special.ndtr(-abs(z)))
 
