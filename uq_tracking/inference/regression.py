@@ -258,11 +258,10 @@ class RegressionTests(Tests):
     def _errors(self) -> FloatArray | None:
         """Return truth minus prediction of all samples, unless so many that the law of their mean is normal."""
         samples, n = self.samples, self.statistics.counts["n"]
-        if (
-            samples is None
-            or samples.rows.get("weight") is not None
-            or not len(samples.rows["std"]) == n <= MANY
-        ):
+        if samples is None or not len(samples.rows["std"]) == n <= MANY:
+            return None
+        weight = samples.rows.get("weight")
+        if weight is not None and np.any(weight != weight[0]):
             return None
         return np.asarray(samples.rows["target"].astype(np.float64) - samples.rows["mean"])
 
@@ -598,7 +597,8 @@ def _ends(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         at, spread = special.ndtr((block.low + block.high) / 2), block.count - point
         wide = spread > 0
         low, width = low[wide] / rate[wide], spread[wide] / rate[wide]
-        found += [np.stack([at, at, point]), np.stack([low, low + width, spread[wide]])]
+        ends = np.clip([low, low + width], 0.0, 1.0)  # sums of weights round
+        found += [np.stack([at, at, point]), np.stack([*ends, spread[wide]])]
     low, high, count = np.concatenate(found, axis=1)
     return low[count > 0], high[count > 0], count[count > 0]
 
