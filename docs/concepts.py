@@ -42,8 +42,8 @@ def ensemble(grid: Array, members: int = 40) -> tuple[Array, Array, Array, Array
     x, y = x[seen], y[seen]
 
     def features(at: Array) -> Array:
-        centres = np.linspace(-0.5, 10.5, 16)
-        return np.hstack([np.exp(-0.5 * (at[:, None] - centres) ** 2 / 0.6), np.ones((len(at), 1))])
+        centers = np.linspace(-0.5, 10.5, 16)
+        return np.hstack([np.exp(-0.5 * (at[:, None] - centers) ** 2 / 0.6), np.ones((len(at), 1))])
 
     means = []
     for _ in range(members):
@@ -93,7 +93,7 @@ def kinds() -> Figure:
         colors=["#f0b38a", "#8fbfe0"],
     )
     right.set(title="Variances add up", xlabel="x", ylabel="variance")
-    right.legend(frameon=False, fontsize=8, loc="upper left")
+    right.legend(frameon=False, fontsize=8, loc="upper right")
     return figure
 
 
@@ -114,7 +114,7 @@ def calibrated() -> Figure:
         few = slice(None, None, 12)
         top.fill_between(x, wave(x) - 1.96 * std, wave(x) + 1.96 * std, color=BLUE, alpha=0.2, lw=0)
         top.scatter(x[few], y[few], s=4, c=np.where(inside[few], "black", RED))
-        top.set(title=f"{name}\n{inside.mean():.0%} inside the 95 % band", xticks=[])
+        top.set(title=f"{name}\n{100 * inside.mean():.0f} % inside the 95 % band", xticks=[])
         bottom.bar(range(1, 6), coverage_by_fifth(x, inside), color=BLUE)
         bottom.axhline(0.95, color="black", lw=1)
         bottom.set(ylim=(0.5, 1.02), xlabel="fifth of x", ylabel="share inside" if top is axes[0] else "")
@@ -135,7 +135,7 @@ def sharp() -> Figure:
         scores = uq.evaluate(y, mean, std, metrics=["crps", "coverage_95"]).scores
         ax.fill_between(x, mean - 1.96 * std, mean + 1.96 * std, color=BLUE, alpha=0.2, lw=0)
         ax.plot(x[::12], y[::12], ".", color="black", ms=2)
-        ax.set(title=f"{name}\n{scores['coverage_95']:.0%} inside, CRPS {scores['crps']:.2f}", xlabel="x")
+        ax.set(title=f"{name}\n{100 * scores['coverage_95']:.0f} % inside, CRPS {scores['crps']:.2f}", xlabel="x")
     return figure
 
 
@@ -168,7 +168,7 @@ def ranked() -> Figure:
 
 
 def errors_of_images(images: int, size: int, smooth: int, seed: int) -> Array:
-    """Draw calibrated errors that neighbouring pixels share."""
+    """Draw calibrated errors that neighboring pixels share."""
     rng = np.random.default_rng(seed)
     field = rng.normal(size=(images, size, size))
     wavenumber = np.fft.fftfreq(size)
@@ -183,7 +183,7 @@ def pixels() -> Figure:
     independent, smooth = errors_of_images(images, size, 0, 5), errors_of_images(images, size, 6, 5)
     figure, axes = sheet(3)
     for ax, name, errors in zip(
-        axes, ("independent pixels", "neighbours share their error"), (independent, smooth), strict=False
+        axes, ("independent pixels", "neighbors share their error"), (independent, smooth), strict=False
     ):
         ax.imshow(errors[0], cmap="RdBu_r", vmin=-3, vmax=3)
         ax.set(title=f"{name}\n{size * size} pixels", xticks=[], yticks=[])
@@ -195,7 +195,7 @@ def pixels() -> Figure:
         inside = np.mean(np.abs(errors) <= 1.96, axis=(1, 2))
         axes[2].plot(np.linspace(place - 0.2, place + 0.2, images), inside, "o", color=color, ms=4)
     axes[2].set(title=f"{images} calibrated images:\nshare inside the 95 % band", xticks=[0, 1])
-    axes[2].set_xticklabels(["independent", "neighbours alike"])
+    axes[2].set_xticklabels(["independent", "neighbors alike"])
     axes[2].legend(frameon=False, fontsize=7, loc="lower left")
     return figure
 

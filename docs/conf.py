@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from pygments.formatters import HtmlFormatter
 from sphinx.application import Sphinx
+from sphinx.highlighting import PygmentsBridge
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
+import gallery_runs  # noqa: E402  its folder is on the path only now
 
 project = "uq_tracking"
 author = project_copyright = "uq_tracking contributors"
@@ -95,19 +99,36 @@ suppress_warnings = ["myst.header"]  # pages begin at the level that suits them 
 
 default_role = "literal"  # single backquotes of docstrings that name no object are code
 autosummary_generate = True
+templates_path = ["_templates"]
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's parameters say them
 autodoc_default_options = {"member-order": "bysource"}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples/gallery",
+    "examples_dirs": str(gallery_runs.SCRIPTS),
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/(levi|sklearn_gp)\.py",  # the others train networks, or need a tracker
+    "filename_pattern": r"\.py",
+    "image_scrapers": ("gallery_runs.logged_figures",),
+    "reset_argv": "gallery_runs.options",
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 1e9,
 }
+
+
+class Lines(HtmlFormatter[str]):
+    """Puts each line of code in an element, so that long lines go on further in."""
+
+    def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Wrap the lines, then the block."""
+        return super().wrap(
+            (kind, f'<span class="line">{text}</span>' if kind else text) for kind, text in source
+        )
+
+
+PygmentsBridge.html_formatter = Lines
 
 
 def _site_links(app: object, page: str, source: list[str]) -> None:

@@ -43,12 +43,13 @@ def experiment(seed: int = 0, *, informed: bool = False) -> uq.Report:
 
 def show(title: str, report: uq.Report) -> None:
     """Print scores before and after."""
-    print(f"\n{title}\n{'':14}" + "".join(f"{key:>19}" for key in KEYS))
+    widths = {key: max(len(key), 9) + 2 for key in KEYS}
+    print(f"\n{title}\n{'':14}" + "".join(f"{key:>{width}}" for key, width in widths.items()))
     rows = {"before": report.scores}
     rows |= {name: entry["scores"] for name, entry in report.recalibration["methods"].items()}
     for name, scores in rows.items():
-        cells = (f"{scores[key]:19.5f}" if key in scores else f"{'undefined':>19}" for key in KEYS)
-        print(f"{name:14}" + "".join(cells))
+        cells = {key: f"{scores[key]:.5f}" if key in scores else "undefined" for key in KEYS}
+        print(f"{name:14}" + "".join(f"{cells[key]:>{width}}" for key, width in widths.items()))
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ NLL to Lightning, and training stops when it no longer improves; figures and the
     mlflow ui --backend-store-uri sqlite:///mlflow.db
 """
 
-# sphinx_gallery_thumbnail_path = 'images/tasks/reliability.png'
 from __future__ import annotations
 
 import argparse

@@ -11,7 +11,6 @@ Maps of organs of random place and size, whose labels follow the first set; the 
 too often, as odds; the third states everything too sharply. Logs all three to MLflow, and writes organs.html.
 """
 
-# sphinx_gallery_thumbnail_path = 'images/classes/by-class.png'
 from __future__ import annotations
 
 import numpy as np
@@ -77,8 +76,8 @@ def main() -> None:
             report = uq.log(
                 labels, probs=stated, groups=np.arange(12), classes=NAMES, by="boundary", method=method
             )
-        print(f"{method}: {report.verdict}")
-        print({place: part.scores["ece"] for place, part in report.strata.items()})
+        print(f"\n{method}: {report.verdict}")
+        print("ECE by place:", {place: round(part.scores["ece"], 4) for place, part in report.strata.items()})
     uq.compare("mlflow:organs").to_html("organs.html")
 
 

@@ -12,7 +12,6 @@ the east. Cells at the border, whose surroundings are unknown, have the ignore l
     python examples/gallery/segmentation.py [--to mlflow:segmentation]
 """
 
-# sphinx_gallery_thumbnail_path = 'images/classes/event-and-top-label.png'
 from __future__ import annotations
 
 import argparse

@@ -7,12 +7,9 @@ A Gaussian process and Bayesian splines model the noise. The spread of a forest 
 disagree, which leaves out the noise: its 95 % intervals contain about 65 % of the targets. All five have nearly the
 same errors::
 
-    python examples/gallery/sklearn_gp.py [--log]
-
-With ``--log``, each estimator is logged to the active tracker, or to ./uq_runs.
+    python examples/gallery/sklearn_gp.py [--to mlflow:estimators]
 """
 
-# sphinx_gallery_thumbnail_path = 'images/tasks/posteriors.png'
 from __future__ import annotations
 
 import argparse
@@ -59,17 +56,17 @@ def fit(estimator, x: np.ndarray, y: np.ndarray):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Five scikit-learn estimators on one noisy function.")
-    parser.add_argument("--log", action="store_true", help="log every estimator as well")
+    parser.add_argument("--to", help="where to log, such as mlflow:estimators or dir:runs")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     train, test = draw(200, rng, even=False), draw(2000, rng, even=True)
     print(f"{'':18}" + "".join(f"{key:>13}" for key in KEYS))
     for name, estimator in estimators().items():
         fitted = fit(estimator, *train)
-        if options.log:
-            report = log_estimator(fitted, *test, method=name, std_floor=1e-3)
-        else:
+        if options.to is None:
             report = evaluate_estimator(fitted, *test, std_floor=1e-3)
+        else:
+            report = log_estimator(fitted, *test, method=name, std_floor=1e-3, run=options.to)
         print(f"{name:18}" + "".join(f"{report.scores[key]:13.4f}" for key in KEYS))
 
 

@@ -10,7 +10,6 @@ Two predictions of real terrain, by the best and the worst method of the demo.
     mlflow ui --backend-store-uri sqlite:///mlflow.db
 """
 
-# sphinx_gallery_thumbnail_path = 'images/tasks/dense.png'
 import mlflow
 
 import uq_tracking as uq
