@@ -22,7 +22,6 @@ from draws import draws_page
 from everyday import everyday_page
 from everyday import measure as measure_everyday
 from jobs import in_process
-from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from parts import parts_page
@@ -69,7 +68,7 @@ LABELS = {
     "scipy_spearman": "scipy spearmanr",
 }
 
-COLORS = [*colormaps["tab20"].colors[::2], "black", "gold", "grey"]
+OURS, PEER, YARD = "#0072b2", "#d55e00", "#8a8a8a"
 
 
 def measure(job: str, n: int, runs: int) -> dict[str, float]:
@@ -105,24 +104,37 @@ def streamed(by_size: dict[str, dict[str, float]]) -> str:
 
 
 def plot(found: dict[str, dict[str, dict[str, float]]], path: Path) -> None:
-    """Seconds against samples, both axes logarithmic."""
-    figure = Figure(figsize=(10.5, 5.5), layout="constrained", dpi=110)
+    """Seconds of every job, a dot per number of samples; the slowest at 10^7 above."""
+    jobs = sorted(found, key=lambda job: list(found[job].values())[-1]["seconds"])
+    figure = Figure(figsize=(8.5, 5.2), layout="constrained", dpi=110)
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for job, by_size in found.items():
-        ours, yard = job.startswith(("suite", "ause", "stream")), job.startswith("np_")
-        style = {"linewidth": 2.2} if ours else {"linestyle": ":" if yard else "--", "linewidth": 1.3}
-        style["color"] = COLORS[len(axes.lines)]
-        axes.plot(
-            [int(n) for n in by_size],
-            [one["seconds"] for one in by_size.values()],
-            marker="o",
-            label=LABELS[job],
-            **style,
+    sizes = sorted({int(n) for by_size in found.values() for n in by_size})
+    for place, job in enumerate(jobs):
+        color = (
+            OURS if job.startswith(("suite", "ause", "stream")) else YARD if job.startswith("np_") else PEER
         )
-    axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="seconds")
-    axes.grid(alpha=0.3)
-    figure.legend(fontsize=8, loc="outside right upper")
+        seconds = [one["seconds"] for one in found[job].values()]
+        axes.plot(seconds, [place] * len(seconds), color=color, alpha=0.4)
+        for n, value in zip(found[job], seconds, strict=True):
+            shade = 0.35 + 0.65 * sizes.index(int(n)) / (len(sizes) - 1)
+            axes.plot(value, place, "o", color=color, alpha=shade, markersize=8, markeredgewidth=0)
+        axes.annotate(
+            f"{seconds[-1]:#.2g} s", (seconds[-1], place), (8, 0), textcoords="offset points", va="center"
+        )
+    axes.set_yticks(range(len(jobs)), [LABELS[job] for job in jobs])
+    for label, job in zip(axes.get_yticklabels(), jobs, strict=True):
+        is_ours = job.startswith(("suite", "ause", "stream"))
+        label.set(color=OURS if is_ours else "black", fontweight="bold" if is_ours else "normal")
+    axes.set(xscale="log", xlabel="seconds (logarithmic)")
+    axes.set_title(
+        "Seconds for " + ", ".join(f"10^{len(str(n)) - 1}" for n in sizes) + " samples (pale to dark)",
+        loc="left",
+    )
+    axes.margins(x=0.1)
+    axes.grid(axis="x", alpha=0.3)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
     figure.savefig(path, metadata={"Software": None})
 
 
@@ -136,7 +148,7 @@ without them (`NPY_DISABLE_CPU_FEATURES`), as on other processors and in older v
 torch-uncertainty is not installed here (it requires torchvision); its AUSE is transcribed as two argsorts and running
 sums in torch.
 
-![seconds against samples](images/benchmarks.png)
+![Seconds of every job: ours in blue, other libraries in orange, sorting alone in gray](images/benchmarks.png)
 
 """
 

@@ -135,7 +135,9 @@ def sharp() -> Figure:
         scores = uq.evaluate(y, mean, std, metrics=["crps", "coverage_95"]).scores
         ax.fill_between(x, mean - 1.96 * std, mean + 1.96 * std, color=BLUE, alpha=0.2, lw=0)
         ax.plot(x[::12], y[::12], ".", color="black", ms=2)
-        ax.set(title=f"{name}\n{100 * scores['coverage_95']:.0f} % inside, CRPS {scores['crps']:.2f}", xlabel="x")
+        ax.set(
+            title=f"{name}\n{100 * scores['coverage_95']:.0f} % inside, CRPS {scores['crps']:.2f}", xlabel="x"
+        )
     return figure
 
 

@@ -192,7 +192,7 @@ class Constructors:
     def from_evidential(
         cls, y_true: Any, gamma: Any, nu: Any, alpha: Any, beta: Any, **options: Unpack[Options]
     ) -> Self:
-        """Deep evidential regression (Amini et al. 2020, equation 5): one normal-inverse-gamma per sample, by its moments.
+        """Deep evidential regression (Amini 2020, equation 5): one normal-inverse-gamma per sample, by its moments.
 
         The mean is gamma, the aleatoric variance beta / (alpha - 1), the epistemic one
         beta / (nu (alpha - 1)); their sum is the square of ``std``.
