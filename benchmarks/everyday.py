@@ -134,10 +134,10 @@ ROWS: tuple[tuple[str, str, Callable[[], tuple[float, float]], str, float | None
 )
 
 
-REST = """A goal is what the call may cost at most. Beyond the tracker's batch, a `step=` call checks, sorts and scores
-the samples, and hands the batch to a thread that keeps the deadline; the call with 10 samples shows what is left when
-there is next to nothing to score. Of the time for a map, most goes into figures and files
-([parts](#what-one-uqlog-costs))."""
+REST = """A goal is what the call may cost at most. Beyond the tracker's batch, a `step=` call checks, sorts and
+scores the samples, and hands the batch to a thread that keeps the deadline; the call with 10 samples
+shows what is left when there is next to nothing to score. Of the time for a map, most goes into figures
+and files ([parts](#what-one-uqlog-costs))."""
 
 
 def measure() -> dict[str, dict[str, float]]:
