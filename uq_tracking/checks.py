@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import operator
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -147,18 +149,25 @@ LONGEST_STRING = 2**20
 """Characters of one text in a stored report: wrapping, drawing or printing a hundred million takes a minute."""
 
 
-def check_texts(value: Any) -> None:
-    """Raise ValueError if plain values hold a text longer than any that this package writes."""
+def check_values(value: Any) -> None:
+    """Raise ValueError if plain values hold what no report does: a very long text, or a number that is not finite.
+
+    JSON allows 1e999, which is read as infinite.
+    """
     if isinstance(value, str) and len(value) > LONGEST_STRING:
         raise ValueError(f"it holds a text of {len(value):,} characters")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"it holds the number {value}")
     if isinstance(value, Mapping):
         for name, item in value.items():
-            check_texts(name)
-            check_texts(item)
+            check_values(name)
+            check_values(item)
     elif isinstance(value, list):
+        with suppress(TypeError, OverflowError):
+            if math.isfinite(sum(value)):  # a column of numbers, at once
+                return
         for item in value:
-            if not isinstance(item, float):
-                check_texts(item)
+            check_values(item)
 
 
 def written(text: str, path: str | Path | None) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_text, check_texts, path_of, read_json, written
+from uq_tracking.checks import check_text, check_values, path_of, read_json, written
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.formatting import encodable
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from uq_tracking.inference import ClassSamples, Judgement, NoiseFloor, Samples, Verdict
     from uq_tracking.inference.classes import ClassTable
     from uq_tracking.inference.doctor import Suspicion
+    from uq_tracking.inference.intervals import LeftOut
     from uq_tracking.statistics.statistics import Statistics
     from uq_tracking.tables.report import BeforeAfter
 
@@ -99,6 +100,8 @@ class Report:
     """The samples in the order given, from which the verdict is computed when it is first asked for."""
     among: int = 1
     """Number of reports that are judged together, as outputs and strata are: each has its share of the levels."""
+    left_out: LeftOut | None = None
+    """Scores without each set of groups, by which `compare` pairs this report with others; None without groups."""
     counted_blocks: Blocks | None = None
     """``blocks`` as counted from a stream, or as stored; by default counted from the samples when first asked for."""
 
@@ -248,19 +251,15 @@ class Report:
                 f"the report has scores after {', '.join(done) or 'no recalibration'}; evaluate with calibration="
             )
         entry = done[method or next(iter(done))]
-        return replace(
-            self,
+        return Report(
+            task=self.task,
             scores=dict(entry["scores"]),
             undefined=dict(entry["undefined"]),
             curves={name: Curve.from_dict(curve) for name, curve in entry["curves"].items()},
-            recalibration=None,
-            statistics=None,
-            intervals={},
-            parts={},
-            judgement=None,
-            stored_classes=None,
-            samples=None,
-            counted_blocks=None,
+            counts=self.counts,
+            settings=self.settings,
+            provenance=self.provenance,
+            among=self.among,
         )
 
     def labelled(
@@ -299,7 +298,8 @@ class Report:
             "verdicts": dict(self.verdicts),
             **({} if self.class_table is None else {"classes": self.class_table.to_dict()}),
             **plain(self._judged),
-            "blocks": None if self.blocks is None else self.blocks.to_dict(),
+            "left_out": plain(self.left_out),
+            "blocks": plain(self.blocks),
         }
 
     @classmethod
@@ -307,7 +307,7 @@ class Report:
         """Inverse of ``to_dict``; FileFormatError for anything else."""
         check_schema(values)
         try:
-            check_texts(values)
+            check_values(values)
             Settings(unit=values["settings"].get("unit"))  # which refuses a text that is none
             return cls(
                 task=_text("task", values["task"]),
@@ -324,9 +324,7 @@ class Report:
                     for key, (a, b) in values["intervals"].items()
                 },
                 verdicts=_texts(values.get("verdicts", {})),
-                judgement=_stored_judgement(values),
-                stored_classes=_stored_classes(values),
-                counted_blocks=None if values.get("blocks") is None else Blocks.from_dict(values["blocks"]),
+                **_stored(values),
             )
         except DAMAGE as error:
             raise FileFormatError(f"this is not a uq_tracking report ({error!r})") from error
@@ -338,8 +336,7 @@ class Report:
     @classmethod
     def from_json(cls, source: str | Path) -> Report:
         """Read what ``to_json`` returned or wrote: the text, or the path of its file."""
-        finite = partial(finite_score, "a number")  # 1e999, which JSON allows, is infinite
-        return cls.from_dict(read_json(source, parse_constant=_refuse, parse_float=finite))
+        return cls.from_dict(read_json(source, parse_constant=_refuse))
 
     def to_npz(self, path: str | Path) -> None:
         """Write the report and its statistics to one compressed file."""
@@ -551,22 +548,22 @@ def _pandas() -> Any:
     return pandas
 
 
-def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
-    """Noise floors and verdict from a report's values; None for older versions, which had none."""
-    if "verdict" not in values:
-        return None
+def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report computes when it is first asked for, from the values of one that was stored."""
     from uq_tracking.inference import Judgement
-
-    return record(Judgement, {name: values[name] for name in ("noise", "verdict")})
-
-
-def _stored_classes(values: Mapping[str, Any]) -> ClassTable | None:
-    """Scores of each class from a report's values; None if it has none."""
-    if "classes" not in values:
-        return None
     from uq_tracking.inference.classes import ClassTable
+    from uq_tracking.inference.intervals import LeftOut
 
-    return ClassTable.from_dict(values["classes"])
+    kinds = {
+        "classes": ("stored_classes", ClassTable),
+        "left_out": ("left_out", LeftOut),
+        "blocks": ("counted_blocks", Blocks),
+    }
+    known = {name: values[name] for name in kinds if values.get(name) is not None}
+    made: dict[str, Any] = {kinds[name][0]: kinds[name][1].from_dict(value) for name, value in known.items()}
+    if "verdict" in values:
+        made["judgement"] = record(Judgement, {name: values[name] for name in ("noise", "verdict")})
+    return made
 
 
 def _lines(values: Mapping[str, Any], level: int = 1) -> str:

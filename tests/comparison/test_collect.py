@@ -154,7 +154,7 @@ def test_a_damaged_report_is_listed_and_the_others_are_compared(store, content, 
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [("NaN", "NaN is not a JSON number"), ("1e999", "a number is inf")]
+    ("value", "words"), [("NaN", "NaN is not a JSON number"), ("1e999", "it holds the number inf")]
 )
 def test_a_score_that_is_no_number_is_damage(store, value, words):
     logged(store, "fine")

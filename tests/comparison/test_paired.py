@@ -119,15 +119,35 @@ def test_a_run_without_groups_has_no_interval(made):
     assert found.difference("plain", "rmse").how == "none"
 
 
-def test_damaged_statistics_cost_the_pairing_only(made, store):
+def test_pairing_needs_the_reports_only(made, store):
     for name, report in made.items():
         uq.log(report, run=f"dir:{store.path}", method=name, figures=False)
-    broken = next(run for run in store.runs() if run.name == "worse")
-    (store.path / broken.run_id / "uq" / "statistics.npz").write_bytes(b"PK")
+    for run in store.runs():
+        (store.path / run.run_id / "uq" / "statistics.npz").write_bytes(b"PK")
     found = uq.compare(f"dir:{store.path}", baseline="one")
-    assert found.difference("worse", "rmse").how == "from the intervals"
-    assert found.difference("alike", "rmse").how == "paired groups"
-    assert any(text.startswith("No paired differences for worse") for text in found.warnings)
+    assert found.differences == uq.compare(made, baseline="one").differences
+    assert found.difference("worse", "rmse").how == "paired groups"
+
+
+def test_damaged_sums_without_groups_are_named(made):
+    values = made["one"].to_dict()
+    values["left_out"]["without"]["rmse"] = values["left_out"]["without"]["rmse"][:-1]
+    with pytest.raises(uq.errors.FileFormatError, match="scores without sets of groups are damaged"):
+        uq.Report.from_dict(values)
+
+
+def test_many_groups_make_the_same_sets_from_stored_statistics():
+    rng = np.random.default_rng(0)
+    report = uq.evaluate(
+        *rng.normal(size=(2, 4000)), np.ones(4000), groups=np.arange(4000) % 1500, metrics=KEYS
+    )
+    tables = report.statistics.groups
+    stored = tables.pooled_to(375)  # as tables that take much room are stored
+    assert (len(stored), len(tables)) == (375, 750)
+    one, other = (leave_out(each, Settings(), find(KEYS)) for each in (tables, stored))
+    assert one.has_sets_of(other)
+    for key in ("rmse", "coverage_90"):
+        assert_allclose(one.estimates(key, 1.0), other.estimates(key, 1.0), rtol=1e-9)
 
 
 def test_a_method_of_several_runs_counts_with_their_mean(made):
@@ -183,7 +203,7 @@ def test_of_equal_methods_all_are_tied_with_the_best(made):
 def test_intervals_stand_in_the_table(made):
     found = uq.compare(made)
     assert found.table["one"]["rmse"].interval == made["one"].intervals["rmse"]
-    bare = uq.compare({"one": replace(made["one"], statistics=None), "worse": made["worse"]}, baseline="one")
+    bare = uq.compare({"one": replace(made["one"], left_out=None), "worse": made["worse"]}, baseline="one")
     assert bare.difference("worse", "rmse").how == "from the intervals"
 
 

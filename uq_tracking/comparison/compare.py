@@ -16,9 +16,9 @@ from uq_tracking.comparison.differences import (
     SKILLS,
     Pairs,
     answer,
-    leave_out_groups,
     other_targets,
     same_blocks,
+    same_groups,
     skill_sentences,
 )
 from uq_tracking.comparison.facts import (
@@ -372,7 +372,7 @@ def compare(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
-    left, unpaired = leave_out_groups(runs, chosen)
+    left, unpaired = same_groups(runs)
     blocks, refused = same_blocks(runs)
     data = data_of(runs)
     pairs = Pairs(groups, left, blocks, level, seed, data)

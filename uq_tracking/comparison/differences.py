@@ -33,10 +33,9 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.comparison.runs import ScoredRun, by_method, is_alike, losses_of, mean_losses
-from uq_tracking.errors import UQTrackingError
 from uq_tracking.formatting import format_interval, format_number, format_percent, listed, one_line, shortened
-from uq_tracking.inference.intervals import LeftOut, leave_out
-from uq_tracking.inference.limits import FEWEST_GROUPS, Range
+from uq_tracking.inference.intervals import LeftOut
+from uq_tracking.inference.limits import Range
 from uq_tracking.inference.paired import (
     FEWEST_SAMPLES,
     MANY_SAMPLES,
@@ -49,9 +48,7 @@ from uq_tracking.inference.paired import (
 )
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
-from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import Blocks
-from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.tables import unit_text
 
@@ -218,9 +215,8 @@ class Pairs:
         """Return what tells how far a loss of a method is from others, computed once."""
         if (name, metric.key) not in self._known:
             runs = self.groups[name]
-            left = [self.left.get(run.label) for run in runs]
             without, moves = self._over_runs(runs, metric, _without), self._over_runs(runs, metric, _moves)
-            hidden = all(part is not None and part.hidden(metric) for part in left)
+            hidden = all(run.label in self.left and self.left[run.label].hidden(metric) for run in runs)
             self._known[name, metric.key] = Known(losses_of(runs, metric), without, moves, hidden)
         return self._known[name, metric.key]
 
@@ -404,52 +400,20 @@ def same_blocks(runs: Sequence[ScoredRun]) -> tuple[dict[str, Blocks], list[str]
     return kept if len(kept) > 1 else {}, reasons
 
 
-def leave_out_groups(
-    runs: Sequence[ScoredRun], metrics: Sequence[Metric]
-) -> tuple[dict[str, LeftOut], list[str]]:
-    """Score every run without each set of groups, if they are stored, and say why runs are left out.
-
-    Statistics are fetched only for runs whose report has intervals, and not at all if every method has many runs.
-    """
-    problems: list[str] = []
+def same_groups(runs: Sequence[ScoredRun]) -> tuple[dict[str, LeftOut], list[str]]:
+    """Return scores without each set of groups, of runs of the same groups, and say which others were left out."""
     if all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
-        return {}, problems
-    found = [(run, tables) for run in runs if (tables := _tables(run, problems)) is not None]
-    same = [
-        (run, tables)
-        for run, tables in found
-        if tables.members == found[0][1].members
+        return {}, []
+    found = [(run, left) for run in runs if (left := run.report.left_out) is not None]
+    kept = {
+        run.label: left
+        for run, left in found
+        if left.has_sets_of(found[0][1])
         and (run is found[0][0] or same_targets(found[0][0].report, run.report))
-    ]
-    labels = {run.label for run, _ in same}
-    others = [run.label for run, _ in found if run.label not in labels]
-    if others:
-        first = found[0][0].label
-        problems.append(
-            f"No paired differences for {', '.join(others)}: their groups differ from those of {first}."
-        )
-    left: dict[str, LeftOut] = {}
-    for run, tables in same if len(same) > 1 else ():
-        settings, scores = Settings.from_dict(run.report.settings), run.report.scores
-        chosen = [m for m in metrics if m.key in scores and m.direction is not None and not m.needs]
-        fewest = min(len(others) for _, others in same)
-        left[run.label] = leave_out(tables.pooled_to(fewest), settings, chosen)
-    return left, problems
-
-
-def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
-    """Read the statistics of the run's groups; None if they are not stored or cannot be read."""
-    statistics = run.report.statistics
-    if run.report.intervals and statistics is None and run.logged is not None:
-        try:
-            statistics = run.logged.statistics(run.report)
-        except FileNotFoundError:
-            return None
-        except (UQTrackingError, OSError) as error:  # the comparison continues without this run's resamples
-            problems.append(f"No paired differences for {run.label}: {error}.")
-    if not run.report.intervals or statistics is None or statistics.groups is None:
-        return None
-    return statistics.groups if len(statistics.groups) >= FEWEST_GROUPS else None
+    }
+    others = [run.label for run, _ in found if run.label not in kept]
+    named = f"No paired differences for {', '.join(others)}: their groups differ from those of"
+    return kept if len(kept) > 1 else {}, [f"{named} {found[0][0].label}."] if others else []
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +44,10 @@ from uq_tracking.metrics.gaps import Gap, Reduction, left_out_moves, multivariat
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.registry import Metric, NeedsGroups, Undefined, compute
 from uq_tracking.settings import Settings, check_level
-from uq_tracking.statistics.groups import GroupTables
+from uq_tracking.statistics.groups import ENOUGH_GROUPS, GroupTables
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import resampled
+from uq_tracking.typed import plain, record
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -62,25 +63,31 @@ HEAVY_TAILS = (
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Scores without each set of groups.
+    """Scores without each set of groups, from which intervals are made, and those of differences between reports.
 
     Attributes
     ----------
+    members : str
+        Digest of the groups' labels.
+    pools : int
+        Number of pools that many groups were put in; equal groups in as many pools make the same sets.
+    n_groups : int
+        Number of groups.
     whole : dict of float
         Scores of all groups together, from the same coarse statistics.
     without : dict of array, shape (sets,)
-        Scores without each set; NaN if a metric is undefined.
-    n_groups : int
-        Number of groups.
+        Scores without each set, where all are defined.
     freedom : float
         Degrees of freedom that the group sizes allow.
     few_errors : str or None
         Why a classification has too few errors for the groups to show their spread.
     """
 
+    members: str
+    pools: int
+    n_groups: int
     whole: Mapping[str, float]
     without: Mapping[str, FloatArray]
-    n_groups: int
     freedom: float = math.inf
     few_errors: str | None = None
 
@@ -90,33 +97,61 @@ class LeftOut:
 
     def estimates(self, key: str, exact: float | None = None) -> FloatArray:
         """Scores without each set, shifted to match the exact score; Undefined if one is missing."""
-        values = self.without[key]
-        if key not in self.whole or not np.isfinite(values).all():
+        if key not in self.without:
             raise Undefined(f"{key} is undefined without some of the groups")
+        values = self.without[key]
         return values if exact is None else values - self.whole[key] + exact
 
     def influence(self, key: str) -> Influence:
         """Contributions of the sets to a score."""
         return Influence.left_out(self.estimates(key), self.freedom)
 
+    def has_sets_of(self, other: LeftOut) -> bool:
+        """Return whether the same groups are left out together."""
+        return (self.members, self.pools) == (other.members, other.pools)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        without = {key: values.tolist() for key, values in self.without.items()}
+        return {item.name: plain(getattr(self, item.name)) for item in fields(self)} | {"without": without}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> LeftOut:
+        """Inverse of ``to_dict``; TypeError or ValueError for anything else."""
+        without = {key: np.asarray(each, dtype=np.float64) for key, each in values["without"].items()}
+        known = {**values, "without": {}, "freedom": values["freedom"] or math.inf}
+        made = replace(record(cls, known), without=without)
+        sets = min(made.pools, SETS)
+        if sets < 2 or any(each.shape != (sets,) or key not in made.whole for key, each in without.items()):
+            raise ValueError("scores without sets of groups are damaged")
+        return made
+
 
 def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]) -> LeftOut:
-    """Scores of the groups' statistics without each set of groups, and with all."""
+    """Scores of the groups' statistics without each set of groups, and with all.
+
+    Groups are pooled as they are before they are stored, so that sets are the same whichever statistics are at hand.
+    """
+    tables = tables.pooled_to(ENOUGH_GROUPS)
     weights = np.concatenate([np.ones((1, len(tables))), set_weights(len(tables))])
     with np.errstate(all="ignore"):
-        rows = [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
-    without = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows[1:]]) for m in metrics}
+        whole, *rows = (compute(one, settings, metrics)[0] for one in resampled(tables, weights))
+    without = {
+        key: np.asarray([row[key] for row in rows]) for key in whole if all(key in row for row in rows)
+    }
     squares = (1 - weights[1:]) @ np.square(tables.sizes_by_weight.astype(float))
-    return LeftOut(rows[0], without, tables.n_groups, size_freedom(squares), too_few_errors(tables))
+    few = too_few_errors(tables)
+    return LeftOut(tables.members, len(tables), tables.n_groups, whole, without, size_freedom(squares), few)
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Confidence intervals by metric key, why others have none, and which are rough."""
+    """Confidence intervals by metric key, why others have none, which are rough, and what they were made of."""
 
     values: Mapping[str, Range]
     undefined: Mapping[str, str]
     notes: Mapping[str, str]
+    left_out: LeftOut | None = None
 
 
 def interval_table(
@@ -149,7 +184,7 @@ def interval_table(
     chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
     if (reason := too_few(tables)) is not None:
         return Intervals({}, dict.fromkeys((metric.key for metric in chosen), reason), {})
-    left = leave_out(tables, settings, [metric for metric in chosen if metric.gap is None])
+    left = leave_out(tables, settings, chosen)
     together = _Together(groups.OfGroups(tables), settings)
     values: dict[str, Range] = {}
     undefined: dict[str, str] = {}
@@ -183,7 +218,7 @@ def interval_table(
                 f"the interval is of the debiased value, without what noise adds: the score lies {side} it"
             )
             notes[key] = f"{notes[key]}; {debiased}" if key in notes else debiased
-    return Intervals(values, undefined, notes)
+    return Intervals(values, undefined, notes, left)
 
 
 def _averages_squares(metric: Metric, tables: GroupTables, settings: Settings) -> bool:
@@ -365,6 +400,7 @@ def with_intervals(
         report,
         curves=curves,
         intervals=dict(made.values),
+        left_out=made.left_out,
         statistics=statistics,
         provenance={**report.provenance, "intervals": about},
     )

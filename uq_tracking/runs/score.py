@@ -374,6 +374,7 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
             **({"exact": exact} if exact else {}),
         },
         judgement=_judgement(new, old),
+        left_out=new.left_out or (old.left_out if again is None else None),
         counted_blocks=new.blocks or old.blocks,
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
     )
