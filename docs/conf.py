@@ -26,36 +26,69 @@ OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 INDEX = {
     "what-is-uncertainty": "epistemic, epistemic uncertainty, aleatoric, aleatoric uncertainty, total uncertainty",
     "what-is-calibration": "calibration, calibrated, coverage",
-    "ranking-errors": "sparsification, ranking, MeRCI, n-MeRCI, n_merci, AUSE, ause_rmse, aurg_rmse",
+    "ranking-errors": "sparsification, ranking, MeRCI, n-MeRCI, n_merci, AUSE, ause_rmse, aurg_rmse, sparsification error, "
+    "what does AUSE mean, is lower AUSE better, area under the sparsification error",
     "sharpness": "sharpness, proper score, scoring rule, CRPS, NLL, log likelihood",
-    "pixels": "pixels, correlated, correlated pixels, independence, groups",
-    "dense": "log-variance, log variance, variance, depth, optical flow, dense regression, heteroscedastic",
-    "segmentation": "dice, segmentation, IoU, patients, organ, organs, overconfident organ, too sure",
+    "pixels": "pixels, correlated, correlated pixels, independence, groups, pixels not independent, pixels are not independent, "
+    "spatial correlation, correlated samples, iid",
+    "dense": "log-variance, log variance, variance, depth, optical flow, dense regression, heteroscedastic, "
+    "mean and log-variance, mean and log variance",
+    "segmentation": "dice, segmentation, IoU, patients, organ, organs, overconfident organ, too sure, which organ, "
+    "organ overconfident, which organ overconfident, which organ is overconfident, class too sure, worst class, per class",
     "tabular": "credible interval, quantile, quantiles, quantile regression, tabular, prediction interval",
     "time-series": "time series, forecast, lead time, autocorrelation",
     "posteriors": "ensemble, deep ensemble, MC dropout, dropout, posterior, Bayesian, Gaussian process, Laplace, draws",
-    "classification": "classification, LLM, confidence, softmax, logits, ECE, expected calibration error, Brier score, "
-    "temperature, temperature scaling, Platt scaling, ece_top, mce, torchmetrics calibration error",
-    "recalibration": "recalibration, conformal, conformal prediction, std scaling",
-    "distributions": "weights, sample weights, mixture, density, missing values, NaN, mask, multiple outputs",
-    "intervals": "effective number of samples, independent samples, drift, verdict, confidence interval, noise floor, "
-    "p-value, overconfident, underconfident, good ECE, too small, too narrow, too wide, noise, bootstrap",
-    "comparison": "compare, compare models, which model is better, better model, two models, significant, CI, fail CI, fail-if, gate, baseline, significance",
-    "rescoring": "predictions.npz, stored predictions, pandas, rescore, alpha, old runs, pooling",
-    "scale": "Spark, dask, Ray, GPU, streaming, distributed",
-    "recipes": "recipe, script, hyperparameter, hyperparameter search, tuning, grid search, XGBoost, LightGBM, NGBoost, GPyTorch, BoTorch, accelerate, Hydra, Optuna, PostgreSQL",
+    "classification": "classification, LLM, confidence, softmax, logits, Brier score, ece_top, mce",
+    "classification#Scores": "ECE, expected calibration error, which ECE, torchmetrics ECE, ECE torchmetrics, "
+    "torchmetrics calibration error, ECE bins",
+    "classification#Recalibration": "temperature, temperature scaling, Platt scaling",
+    "recalibration": "recalibration, conformal, conformal prediction, std scaling, std too small, std is too small, "
+    "standard deviation too small, fix std, deployment, deploy, correct std, scale factor, recalibrate in production",
+    "distributions": "sample weights, mixture, density, multiple outputs",
+    "distributions#Missing values and several outputs": "missing values, NaN, mask",
+    "distributions#Weights": "weights",
+    "intervals": "effective number of samples, independent samples, verdict, confidence interval, overconfident, "
+    "underconfident, too small, too narrow, too wide, bootstrap",
+    "intervals#Drift": "drift",
+    "intervals#Noise floors": "noise floor, p-value, good ECE, noise",
+    "comparison": "compare, compare models, which model is better, better model, two models, significant, significance, baseline, "
+    "best model, best calibrated, best calibrated model, which model is best calibrated, compare runs, compare models mlflow, "
+    "compare mlflow, compare experiment, rank models",
+    "comparison#Fail CI when coverage drops": "CI, fail CI, fail-if, gate",
+    "rescoring": "predictions.npz, stored predictions, pandas, rescore, alpha, old runs, rescore alpha, alpha 0.9, alpha=.9, "
+    "alpha=0.9, rescore old runs, rescore runs, change alpha, recompute scores",
+    "rescoring#Pooling": "pooling",
+    "scale": "Spark, dask, Ray, GPU, streaming, distributed, large data, big data, how large, memory, out of memory, 10^8, "
+    "million samples, billion samples, 100 million, largest data set, too large for memory, data size",
+    "recipes": "recipe, script",
+    "recipes#LightGBM quantiles": "LightGBM, LightGBM quantiles, quantiles LightGBM, LightGBM quantile regression",
+    "recipes#XGBoost quantiles": "XGBoost",
+    "recipes#NGBoost": "NGBoost",
+    "recipes#GPyTorch": "GPyTorch",
+    "recipes#BoTorch": "BoTorch",
+    "recipes#accelerate": "accelerate",
+    "recipes#Hydra": "Hydra",
+    "recipes#Searches": "hyperparameter, hyperparameter search, tuning, Optuna",
+    "recipes#Cross-validation and grid search": "grid search, cross-validation",
     "write-a-backend": "own backend, custom backend, own tracker",
-    "frameworks": "PyTorch, PyTorch loop, training loop, own loop, Lightning, Hugging Face, Keras, scikit-learn, torchmetrics",
+    "frameworks": "PyTorch, PyTorch loop, training loop, own loop, own training loop, custom training loop, custom loop, Lightning, "
+    "Hugging Face, Keras",
+    "frameworks#torchmetrics": "torchmetrics",
+    "frameworks#scikit-learn": "scikit-learn",
     "choose-a-metric": "ENCE, out-of-distribution, OOD, prediction sets, survival, metric, which metric, outliers",
-    "conventions": "scikit-learn ECE, netcal, torchmetrics ECE, uncertainty-toolbox, conformance, audit",
+    "conventions": "scikit-learn ECE, netcal, uncertainty-toolbox, conformance, audit",
     "mlflow": "MLflow, sqlite, tracking URI",
     "wandb": "wandb, Weights & Biases, sweep",
     "start": "standard deviation, notebook, install",
     "trackers": "TensorBoard, DVCLive, folder, address",
-    "reliability": "outage, hang, hangs, freeze, crash, tracker down, lost, deadline, spool, sync, offline, server down, timeout",
-    "curves": "own metric, custom metric, own figure, custom figure, own curve, strata, subgroups, stability, sample size, test set size",
+    "reliability": "outage, hang, hangs, freeze, crash, tracker down, lost, deadline, spool, sync, offline, server down, timeout, "
+    "mlflow server down, mlflow down, server dies, mlflow dies, mlflow server dies, mlflow crash, tracker fails, training stops",
+    "curves": "own figure, custom figure, strata, subgroups",
+    "curves#Your own metric": "own metric, custom metric, add a metric, my own metric, add metric, new metric",
+    "curves#Your own curve": "own curve, custom curve",
+    "curves#Is the test set large enough?": "stability, sample size, test set size",
 }
-"""What a reader would search for, and the page that answers: index entries rank above all other text."""
+"""What a reader would search for, and the page or heading that answers: index entries rank above all other text."""
 
 extensions = [
     "myst_parser",
@@ -81,6 +114,7 @@ html_title = f"uq_tracking {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_search_scorer = str(DOCS / "scorer.js")
 html_sidebars = {page: [] for page in ("index", "start", "choose-a-metric", "read-a-figure", "changes")}
 html_theme_options = {
     "logo": {"text": f"uq_tracking {release}"},
@@ -133,10 +167,14 @@ PygmentsBridge.html_formatter = Lines
 
 def _site_links(app: object, page: str, source: list[str]) -> None:
     """Turn links to the repository's root into links to pages and downloads, and enter the page into the index."""
-    if page in INDEX:
-        title, _, rest = source[0].partition("\n")
-        entries = ", ".join(f"! {entry}" for entry in INDEX[page].split(", "))
-        source[0] = f"{title}\n\n```{{index}} {entries}\n```\n{rest}"
+    for place, words in INDEX.items():
+        name, _, heading = place.partition("#")
+        if name == page:
+            entries = ", ".join(f"! {word}" for word in words.split(", "))
+            line = rf"^#+ {re.escape(heading) if heading else '.*'}\n"
+            source[0] = re.sub(
+                line, rf"\g<0>\n```{{index}} {entries}\n```\n", source[0], count=1, flags=re.MULTILINE
+            )
     source[0] = re.sub(r"\[([^]]+)\]\((\.\./[^)]+\.ipynb)\)", r"{download}`\1 <\2>`", source[0])
     source[0] = re.sub(r"\]\(\.\./examples/(gallery/\w+)\.py\)", r"](\1.rst)", source[0])
     for name, target in OUTSIDE.items():

@@ -48,7 +48,8 @@ CASES = """## Where numbers part
   where .4 is true and .8 where 1 is has an `ece` of .2 by the event, and almost 0 by the top label.
 - **A value on an edge.** `[low, high)` and `(low, high]` put it into different bins. numpy's `linspace(0, 1, 11)[3]` is
   0.30000000000000004, so that .3 falls below the edge it is meant to be; torch rounds other edges. We compare with `b / bins`.
-- **torchmetrics: the value 1.** Probabilities of exactly 1 fall into a bin of their own beyond the last.
+- **torchmetrics: ECE.** With `n_bins=10`, `binary_calibration_error` and `multiclass_calibration_error` are our `ece` of [an
+  event](#ece-of-event) and of [more classes](#ece-of-classes), but for values on an edge; their default is 15 bins. Probabilities of exactly 1 fall into a bin of their own beyond the last.
 - **MAPIE: one bin less.** `num_bins` is used as the number of edges: 10 makes 9 bins, and the default of 50 makes 49; the value 0
   has a bin of its own.
 - **netcal: `ACE`** is the mean gap of bins of equal *width*; elsewhere adaptive means bins of equal *count*. Its `ENCE` has bins of

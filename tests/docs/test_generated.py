@@ -87,11 +87,13 @@ def test_every_metric_stands_in_the_table_of_agreement_and_agrees():
     assert all(float(value) < (1e-6 if peer == "torchmetrics" else 1e-9) for _, peer, value in rows)
 
 
-def test_the_words_a_reader_searches_for_lead_to_one_page_each():
+def test_the_words_a_reader_searches_for_lead_to_one_place_each():
     tree = ast.parse((DOCS / "conf.py").read_text())
     assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
     (index,) = [ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "INDEX"]
-    assert all((DOCS / f"{page}.md").is_file() for page in index)
+    for place in index:
+        page, _, heading = place.partition("#")
+        assert re.search(rf"^#+ {re.escape(heading)}", (DOCS / f"{page}.md").read_text(), re.MULTILINE), place
     words = [word for entries in index.values() for word in entries.split(", ")]
     assert sorted(set(words)) == sorted(words)
 
