@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import uq_tracking as uq
+from uq_tracking.runs.read import logged_runs
 
 METHODS, SAMPLES, GROUPS, RUNS = 40, 20_000, 50, 1000
 
@@ -48,7 +49,7 @@ def main() -> None:
         cpu("their page", comparison.to_html)
         print(f"size of the page: {len(comparison.to_html().encode()) / 1e6:.1f} MB")
         fill(many, RUNS, METHODS, 200, None)
-        cpu(f"{RUNS} runs listed", lambda: list(uq.runs.logged_runs(f"dir:{many}")))
+        cpu(f"{RUNS} runs listed", lambda: list(logged_runs(f"dir:{many}")))
         cpu(
             f"one method of {RUNS} runs compared",
             lambda: uq.compare(f"dir:{many}", where="uq.method=method 07"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import operator
 import shutil
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -61,13 +63,23 @@ def test_a_run_named_twice_counts_once(folder):
     assert len(found.runs) == 3
 
 
-def test_an_altered_report_does_not_rank(store):
+@pytest.mark.parametrize("place", ["scores rmse", "counts n", "intervals rmse 0", "left_out without rmse 3"])
+def test_an_altered_report_does_not_rank(store, place):
     for name in ("honest", "edited"):
-        uq.log(TRUTH, MEAN, STD, run=store.create(name), **QUICK, method=name)
+        uq.log(
+            8 * TRUTH,
+            8 * MEAN,
+            8 * STD,
+            groups=np.arange(32) % 8,
+            run=store.create(name),
+            **QUICK,
+            method=name,
+        )
     edited = next(run for run in logged_runs(f"dir:{store.path}") if run.name == "edited")
     path = next(path for path in store.path.rglob("report.json") if edited.stored.run_id in path.parts)
     values = json.loads(path.read_text())
-    values["scores"]["rmse"] = 0.001
+    *parts, last = (int(part) if part.isdigit() else part for part in place.split())
+    operator.setitem(reduce(operator.getitem, parts, values), last, 1e-3 if last != "n" else 7)
     path.write_text(json.dumps(values))
     found = uq.compare(f"dir:{store.path}", maps=False)
     assert found.methods == ("honest",)

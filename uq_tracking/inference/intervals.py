@@ -102,10 +102,6 @@ class LeftOut:
         values = self.without[key]
         return values if exact is None else values - self.whole[key] + exact
 
-    def influence(self, key: str) -> Influence:
-        """Contributions of the sets to a score."""
-        return Influence.left_out(self.estimates(key), self.freedom)
-
     def has_sets_of(self, other: LeftOut) -> bool:
         """Return whether the same groups are left out together."""
         return (self.members, self.pools) == (other.members, other.pools)
@@ -211,7 +207,7 @@ def interval_table(
         except OverflowError:
             undefined[key] = "its limits overflow 64-bit numbers"
             continue
-        values[key] = found
+        values[key] = float(found[0]), float(found[1])
         if exact is not None and not found[0] <= exact <= found[1]:
             side = "above" if exact > found[1] else "below"
             debiased = (
@@ -229,7 +225,7 @@ def _plain_limits(
     metric: Metric, left: LeftOut, exact: float | None, level: float, notes: dict[str, str]
 ) -> Range:
     """The jackknife's limits within the metric's range; Undefined if they would not hold."""
-    influence = left.influence(metric.key)
+    influence = Influence.left_out(left.estimates(metric.key), left.freedom)
     if exact is None:
         raise Undefined(f"{metric.key} is undefined")
     if metric.share:

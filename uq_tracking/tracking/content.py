@@ -24,6 +24,7 @@ from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import LARGEST, DrawnCases, Maps
 from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.names import check_split, parameter_name, recalibrated_name, scalar_name
+from uq_tracking.typed import plain
 
 Scores = Literal["headline", "all"]
 SCORES: tuple[Scores, ...] = get_args(Scores)
@@ -292,6 +293,7 @@ def recalibrated_scores(content: Content) -> dict[str, float]:
 
 
 def scores_digest(report: Report) -> str:
-    """Sixteen hexadecimal digits of a report's scores and settings."""
-    values = [report.scores, report.settings, report.recalibrations or None]
+    """Sixteen hexadecimal digits of a report's scores and settings, and of all that tells how sure the scores are."""
+    values = [report.scores, report.settings, report.recalibrations or None, report.counts, report.intervals]
+    values += [report.provenance.get("intervals"), plain(report.left_out)]
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
