@@ -554,7 +554,7 @@ def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
     from uq_tracking.inference.classes import ClassTable
     from uq_tracking.inference.intervals import LeftOut
 
-    kinds = {
+    kinds: dict[str, tuple[str, Any]] = {
         "classes": ("stored_classes", ClassTable),
         "left_out": ("left_out", LeftOut),
         "blocks": ("counted_blocks", Blocks),
