@@ -13,7 +13,8 @@ from typing import Any
 from sphinx_gallery.scrapers import figure_rst
 
 os.environ["MLFLOW_LOGGING_LEVEL"] = "WARNING"
-logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+for chatter in ("lightning.pytorch.utilities.rank_zero", "lightning.pytorch.loggers.mlflow"):
+    logging.getLogger(chatter).setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", module="lightning")
 WORKPLACE = TemporaryDirectory()
 """Where the scripts of the gallery run, and leave their runs."""
