@@ -153,13 +153,16 @@ sphinx_gallery_conf = {
 
 
 class Lines(HtmlFormatter[str]):
-    """Puts each line of code in an element, so that long lines go on further in."""
+    """Puts each line of code in an element, so that a long line goes on further in than it begins."""
 
     def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Wrap the lines, then the block."""
-        return super().wrap(
-            (kind, f'<span class="line">{text}</span>' if kind else text) for kind, text in source
-        )
+        return super().wrap((kind, _line(text) if kind else text) for kind, text in source)
+
+
+def _line(text: str) -> str:
+    inside = len(text) - len(text.lstrip(" ")) + 4
+    return f'<span class="line" style="padding-left: {inside}ch; text-indent: -{inside}ch">{text}</span>'
 
 
 PygmentsBridge.html_formatter = Lines
