@@ -92,7 +92,7 @@ def kinds() -> Figure:
         labels=["aleatoric: noise", "epistemic: never measured"],
         colors=["#f0b38a", "#8fbfe0"],
     )
-    right.set(title="Variances add up", xlabel="x", ylabel="variance")
+    right.set(title="Variances add up", xlabel="x", ylabel="variance", ylim=(0, 0.68))
     right.legend(frameon=False, fontsize=8, loc="upper right")
     return figure
 
