@@ -80,7 +80,7 @@ INDEX = {
     "mlflow": "MLflow, sqlite, tracking URI",
     "wandb": "wandb, Weights & Biases, sweep",
     "start": "standard deviation, notebook, install",
-    "trackers": "TensorBoard, DVCLive, folder, address",
+    "trackers": "TensorBoard, DVCLive, Aim, folder, address",
     "reliability": "outage, hang, hangs, freeze, crash, tracker down, lost, deadline, spool, sync, offline, server down, timeout, "
     "mlflow server down, mlflow down, server dies, mlflow dies, mlflow server dies, mlflow crash, tracker fails, training stops",
     "curves": "own figure, custom figure, strata, subgroups",

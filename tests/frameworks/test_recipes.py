@@ -54,9 +54,10 @@ FOLDERS = {
     "Spark": ("dir:uq_runs", 1),
     "Ray Data": ("dir:uq_runs", 1),
     "DVCLive": ("dvclive:.", 1),
+    "Aim": ("aim:.", 1),
 }
 """Where the other recipes log, and how many runs."""
-ENGINES = {"Spark", "Ray Data", "DVCLive"}
+ENGINES = {"Spark", "Ray Data", "DVCLive", "Aim"}
 """Recipes with a library of the extra `engines`."""
 
 
