@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,12 +38,14 @@ class AimRun(KeptRun):
         Aim's name of the run.
     live : aim.Run, optional
         Whoever trains; else the run is opened when something is written.
+    own : aim.Run, optional
+        A run that `close` closes.
     """
 
-    def __init__(self, root: Path, run_hash: str, live: Any = None) -> None:
+    def __init__(self, root: Path, run_hash: str, live: Any = None, own: Any = None) -> None:
         super().__init__(root / AIM / KEPT / run_hash, "aim")
         self.uri, self.root, self.hash = f"aim:{root / run_hash}", root, run_hash
-        self._live, self._own = live, None
+        self._live, self._own = live, own
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Track the numbers that are new; without a step, each at its own last one; see `Run`."""
@@ -97,12 +100,17 @@ class AimRun(KeptRun):
     def _opened(self) -> Any:
         """Return the user's own run while it is open, else one that is opened here."""
         from aim import Run
+        from aim.sdk.errors import MissingRunError
 
         self._check_exists()
         if getattr(self._live, "meta_run_tree", None) is not None:
             return self._live
         if self._own is None:
-            self._own = Run(self.hash, repo=str(self.root), **QUIET)
+            try:
+                self._own = Run(self.hash, repo=str(self.root), **QUIET)
+            except MissingRunError:  # Aim lists the runs twice a second, and this one exists
+                time.sleep(0.6)
+                self._own = Run(self.hash, repo=str(self.root), **QUIET)
         return self._own
 
     def _show_image(self, name: str) -> None:

@@ -54,8 +54,8 @@ class AimStore(KeptStore):
 
         live = Run(repo=Repo.from_path(str(self.root), init=True), **QUIET)
         live.name = name
-        FolderStore(self.path / live.hash).open(KEPT, name)
-        run = AimRun(self.root, live.hash, live)
+        run = AimRun(self.root, live.hash, own=live)
+        FolderStore(self.path / run.hash).open(KEPT, name)
         run.set_tags(tags or {})
         return run
 

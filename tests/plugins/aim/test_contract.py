@@ -24,7 +24,7 @@ def reindex(root):
 
 
 class Aim:
-    capabilities = Capabilities(where=None, listing=50)
+    capabilities = Capabilities(where=None, listing=20)
 
     @pytest.fixture
     def store(self, tmp_path):
