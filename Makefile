@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Most of what is installed is never imported, so only what is gets compiled, when it is.
+PIP := $(BIN)/python -m pip install --quiet --no-compile
 # A CPU build of torch where the index has one, before anything else asks for torch.
 TORCH ?= torch==2.13.0
 # The lowest versions: which Python, which parts of the smoke test, what else to install. The lowest torch brings gigabytes
@@ -11,11 +13,12 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-papers test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
+.PHONY: help demo test test-faults test-papers test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
+	@echo "make test-faults    kill jobs, break servers and disks, log from several processes at once; run by .ci/run"
 	@echo "make test-papers    test the reproduction of the papers, a distribution of its own in examples/"
 	@echo "make test-engines    test Spark and Ray, and trackers that are too heavy for make test; needs Java 17"
 	@echo "make test-frameworks    test the recipes of docs/recipes.md: Hugging Face, Keras, Optuna, Hydra ..."
@@ -34,13 +37,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	$(PIP) --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet '$(TORCH)' || $(BIN)/python -m pip install --quiet torch
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	$(BIN)/python -m pip install --quiet --editable examples/third_party_backend --editable examples/third_party_metric \
+	$(PIP) '$(TORCH)' || $(PIP) torch
+	$(PIP) --editable '.[test]' --editable examples/third_party_backend --editable examples/third_party_metric \
 	    --editable examples/third_party_form --editable examples/papers
 	@touch $@
 
@@ -49,33 +51,36 @@ demo: $(VENV)/.demo
 
 # Three workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
 # even where the environment says otherwise: hundreds of tests start a process.
-test test-papers test-engines test-frameworks simulate docs: export OMP_NUM_THREADS = 1
-test test-papers test-engines test-frameworks simulate docs: export PYTHONDONTWRITEBYTECODE =
+test test-faults test-papers test-engines test-frameworks simulate docs: export OMP_NUM_THREADS = 1
+test test-faults test-papers test-engines test-frameworks simulate docs: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+test-faults: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m faults tests
 
 test-papers: $(VENV)/.test
 	$(BIN)/python -m pytest --quiet examples/papers
 
 test-engines: $(VENV)/.test
 	@java -version 2>/dev/null || { echo "Spark needs Java: apt-get install -y openjdk-17-jre-headless"; exit 1; }
-	$(BIN)/python -m pip install --quiet --editable '.[engines]'
+	$(PIP) --editable '.[engines]'
 	$(BIN)/python -m pytest -m engines tests
 
 test-frameworks: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable '.[frameworks]'
+	$(PIP) --editable '.[frameworks]'
 	$(BIN)/python -m pytest -m frameworks tests
 
 simulate: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m simulation tests
 ifndef SHORT
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(PIP) --editable '.[bench]'
 	$(BIN)/python benchmarks/intervals.py
 endif
 
 test-lowest: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet 'uv>=0.5'
+	$(PIP) 'uv>=0.5'
 	$(BIN)/uv venv --quiet --clear --python $(LOWEST_PYTHON) $(LOWEST)
 	$(BIN)/uv pip compile --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --only-binary :all: pyproject.toml \
 	    --extra mlflow --extra wandb --extra tensorboard --extra dask --extra files --extra demo -o $(LOWEST)/versions.txt
@@ -93,7 +98,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 
 $(VENV)/.docs: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(PIP) --editable '.[docs]'
 	@touch $@
 
 docs: $(VENV)/.docs
@@ -106,15 +111,15 @@ pages: $(VENV)/.test
 	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(PIP) --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
 
 bench-full: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(PIP) --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py --full
 
 faults: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(PIP) --editable '.[bench]'
 	$(BIN)/python benchmarks/faults.py
 	$(BIN)/python benchmarks/restarts.py
 	$(BIN)/python benchmarks/soak.py

@@ -23,6 +23,8 @@ from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.spool import entries, read_entry
 from uq_tracking_mlflow.run import MLflowRun
 
+pytestmark = pytest.mark.faults
+
 START = Health._start
 DEADLINE = 0.5
 SLACK = 1.0

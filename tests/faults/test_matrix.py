@@ -10,6 +10,8 @@ import pytest
 from tests.faults.matrix import Fault, killed, moved, run_fault
 from tests.faults.stores import MLflowHttp, directory_store
 
+pytestmark = pytest.mark.faults
+
 AT_ONCE = 0.05
 """Seconds for which a step that is kept blocks, less the time in which it had no processor."""
 DRAWN = 1.5

@@ -89,6 +89,7 @@ def test_lightning_logs_it_over_an_epoch():
     )
 
 
+@pytest.mark.faults
 def test_two_processes_score_their_union_and_keep_their_own_count(tmp_path):
     script = Path(__file__).with_name("two_metrics.py")
     subprocess.run([sys.executable, script, tmp_path], check=True, timeout=300)

@@ -59,12 +59,14 @@ report.noise, report.verdict
 )
 
 
+@pytest.mark.faults
 def test_many_labels_of_many_groups_and_many_classes_fit_in_memory():
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 150_000  # kB, some of which are scipy
 
 
+@pytest.mark.faults
 def test_the_most_bins_fit_in_memory():
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

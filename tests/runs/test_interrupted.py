@@ -11,6 +11,8 @@ from uq_tracking.tracking.content import logged_scores, scores_digest
 from uq_tracking.tracking.folder import FolderRun
 from uq_tracking.tracking.names import SCORES_TAG
 
+pytestmark = pytest.mark.faults
+
 ASKED = {"alpha": 0.8, "n_bins": 7}
 
 

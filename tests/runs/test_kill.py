@@ -11,6 +11,8 @@ from tests.runs.killed import Rescorings
 from tests.runs.places import predictions
 from uq_tracking.tracking.content import logged_scores
 
+pytestmark = pytest.mark.faults
+
 RUNS = 8
 
 

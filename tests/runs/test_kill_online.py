@@ -17,6 +17,8 @@ from tests.wandb_server.fixtures import child_processes
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.names import RESCORED_TAG
 
+pytestmark = pytest.mark.faults
+
 RUNS = 2
 MOMENTS = {
     "the report is on its way": lambda request: request.operation.startswith("PUT /storage/artifact"),

@@ -12,6 +12,8 @@ from tests.runs.places import predictions
 from uq_tracking.tracking.content import logged_scores, scores_digest
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG
 
+pytestmark = pytest.mark.faults
+
 ASKED = {"alpha": 0.8, "n_bins": 7}
 
 

@@ -17,6 +17,8 @@ from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.resolve import open_store
 
+pytestmark = pytest.mark.faults
+
 
 def entities(place):
     """Runs of an MLflow place by method, as MLflow's own client reads them, and the experiment."""

@@ -14,6 +14,8 @@ from uq_tracking.streams import device
 
 from .made import predictions
 
+pytestmark = pytest.mark.faults
+
 PROGRAM = """
 import json, os, sys
 import numpy as np

@@ -19,6 +19,8 @@ from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.spool import entries
 
+pytestmark = pytest.mark.faults
+
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 
 

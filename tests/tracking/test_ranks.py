@@ -74,6 +74,7 @@ def methods(folder) -> list[str]:
     return sorted(run.tags["uq.method"] for run in FolderStore(folder).runs())
 
 
+@pytest.mark.faults
 def test_two_processes_log_once(tmp_path):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
