@@ -3,7 +3,8 @@
     python benchmarks/engines.py 1e8
 
 Writes parquet files of 2^20 rows (target, mean, std, group) to a folder, and removes them. Every engine runs in a
-process of its own, with two workers; memory is the most that it and its children hold, in all.
+process of its own, with two workers; memory is the most that it and its children hold, in all. Prints the table of
+docs/evidence.md, and stops if an engine counted other samples.
 """
 
 from __future__ import annotations
@@ -27,26 +28,36 @@ import uq_tracking as uq
 
 BLOCK = 1 << 20
 COLUMNS = {"y_true": "y", "y_pred": "mu", "y_std": "sigma", "groups": "scene"}
-ENGINES = ("one", "two", "dask", "spark")
+NAMES = {
+    "one": "one process",
+    "two": "two processes (`concurrent.futures`)",
+    "dask": "dask, two processes",
+    "spark": "Spark, `local[2]`",
+}
 
 
 def write(folder: Path, rows: int) -> None:
-    """Write the table; groups are 64 scenes."""
+    """Write the table, in two processes; groups are 64 scenes."""
+    sizes = [min(BLOCK, rows - start) for start in range(0, rows, BLOCK)]
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(write_one, [folder] * len(sizes), range(len(sizes)), sizes))
+
+
+def write_one(folder: Path, number: int, size: int) -> None:
+    """Write one file of the table."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    rng = np.random.default_rng(0)
-    for number, start in enumerate(range(0, rows, BLOCK)):
-        size = min(BLOCK, rows - start)
-        std = rng.standard_gamma(2, size) + 0.01
-        mean = rng.standard_normal(size)
-        columns = {
-            "y": mean + std * rng.standard_normal(size),
-            "mu": mean,
-            "sigma": std,
-            "scene": rng.integers(0, 64, size),
-        }
-        parquet.write_table(pa.table(columns), folder / f"{number:05}.parquet", compression="none")
+    rng = np.random.default_rng(number)
+    std = rng.standard_gamma(2, size) + 0.01
+    mean = rng.standard_normal(size)
+    columns = {
+        "y": mean + std * rng.standard_normal(size),
+        "mu": mean,
+        "sigma": std,
+        "scene": rng.integers(0, 64, size),
+    }
+    parquet.write_table(pa.table(columns), folder / f"{number:05}.parquet", compression="none")
 
 
 def count(files: list[Path]) -> uq.Accumulator:
@@ -119,14 +130,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("rows", type=float, nargs="?", default=1e7)
-    parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
+    parser.add_argument("--engines", nargs="+", default=list(NAMES), choices=NAMES)
     parser.add_argument("--run", nargs=2, metavar=("ENGINE", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
         run(options.run[0], Path(options.run[1]))
         return
     rows, first = int(options.rows), {}
-    print(f"{'engine':>8} {'seconds':>9} {'ns a row':>9} {'MB':>7} {'largest difference of a score':>30}")
+    print("| | seconds | ns a row | beside one process | MB | bytes a row | largest difference of a score |")
+    print("|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as name:
         write(Path(name), rows)
         for engine in options.engines:
@@ -136,9 +148,11 @@ def main() -> None:
             first = first or found
             assert (found["n"], found["digest"]) == (rows, first["digest"]), "other samples"
             far = max(abs(found["scores"][key] - value) for key, value in first["scores"].items())
-            each, memory = found["seconds"] / rows * 1e9, found["bytes"] / 1e6
+            seconds, memory = found["seconds"], found["bytes"]
             print(
-                f"{engine:>8} {found['seconds']:>9.1f} {each:>9.0f} {memory:>7.0f} {far:>30.1e}", flush=True
+                f"| {NAMES[engine]} | {seconds:.0f} | {seconds / rows * 1e9:.0f} | {seconds / first['seconds']:.1f} "
+                f"| {memory / 1e6:.0f} | {memory / rows:.1f} | {far:.0e} |",
+                flush=True,
             )
 
 
