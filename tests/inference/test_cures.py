@@ -39,7 +39,8 @@ def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
             mean, std = uq.recalibrate(report, method).apply(mean, std)
             after = uq.evaluate(target, mean, std)
             assert after.scores["ence"] < 0.4 * report.scores["ence"]
-            assert f"Recalibration with {method} removes this (ENCE" in report.verdict.text
+            assert f"Recalibrate with {method}: ENCE " in report.verdict.text
+            assert "no error found (cross-fitted)" in report.verdict.text
 
 
 def test_none_is_named_where_the_mean_is_wrong():
@@ -117,7 +118,8 @@ def test_what_removes_an_error_of_probabilities_removes_it_on_fresh_samples(meth
     labels, probs = make(rng, 3000)
     report = uq.evaluate(labels.astype(int), probs=probs)
     assert report.verdict.cure == method
-    assert f"Recalibration with {method} removes this (" in report.verdict.text
+    assert f"Recalibrate with {method}: " in report.verdict.text
+    assert "no error found (cross-fitted)" in report.verdict.text
     fitted = uq.recalibrate(uq.Predictions.from_probs(labels.astype(int), probs), method)
     labels, probs = make(rng, 3000)
     before = uq.evaluate(labels.astype(int), probs=probs).scores[score]
@@ -141,4 +143,5 @@ def test_most_of_an_error_is_no_more_than_that():
     labels, probs = drawn(rng, 10_000)
     smoothed = 0.8 * probs + 0.05
     text = uq.evaluate(labels, probs=smoothed).verdict.text
-    assert "Recalibration with temperature removes most of this (ECE 0.07" in text
+    assert "Recalibrate with temperature: ECE 0.07" in text
+    assert "some error left (cross-fitted)" in text

@@ -444,7 +444,7 @@ def event_of_sites(rng):
 
 @scenario(
     "the odds of the event are stated 3 times too high at one of four sites", (*PLACES, *HIGH, *OVER, *SHAPE),
-    bias=None, says=("stratum 'coast' the event is stated",), never=("removes",),
+    bias=None, says=("stratum 'coast' the event is stated",), never=("Recalibrate",),
 )  # fmt: skip
 def event_at_one_site(rng):
     by, truth = sites(rng, 2000), stated(rng, 2000)
@@ -453,7 +453,7 @@ def event_at_one_site(rng):
 
 @scenario(
     "the odds of the event are stated twice too high in one half, twice too low in the other",
-    (*PLACES, *OVER, *SHAPE, *HIGH, *LOW), bias=None, says=("stratum '", "is off too"), never=("removes",),
+    (*PLACES, *OVER, *SHAPE, *HIGH, *LOW), bias=None, says=("stratum '", "is off too"), never=("Recalibrate",),
 )  # fmt: skip
 def event_of_halves(rng):
     by, truth = rng.integers(0, 2, 2000), stated(rng, 2000)
@@ -468,7 +468,7 @@ def five_classes_of_sites(rng):
 
 @scenario(
     "logits 1.8 times too large at one of four sites", (*PLACES, *OVER, *CLASSES), bias=None,
-    says=("stratum 'coast' it makes", "times as many errors"), never=("removes",),
+    says=("stratum 'coast' it makes", "times as many errors"), never=("Recalibrate",),
 )  # fmt: skip
 def five_classes_at_one_site(rng):
     by, logits = sites(rng, 2000), 1.5 * rng.normal(size=(2000, 5))

@@ -573,11 +573,11 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
 
 
 def of_cure(cure: Cure) -> str:
-    """Say what removes the error, or most of it."""
+    """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     before, after = (format_number(each, 2) for each in (cure.before, cure.after))
-    does = "removes this" if cure.removes else "removes most of this"
+    left = "no error found" if cure.removes else "some error left"
     score = cure.score if "_" in cure.score else cure.score.upper()
-    return f"Recalibration with {cure.method} {does} ({score} {before} to {after}, cross-fitted)."
+    return f"Recalibrate with {cure.method}: {score} {before} to {after}, {left} (cross-fitted)."
 
 
 def of_dependence(found: Dependence, n: int) -> str:
