@@ -557,7 +557,8 @@ def drift_of_scale(rng):
 
 @scenario(
     "predictions drift from 0.4 std too low to 0.4 std too high, the order given", PLACES, USEFUL, bias=None,
-    says=("Drift along the order of the samples: predictions are", "will not hold"), never=("Recalibrate",), slow=True,
+    says=("Drift along the order of the samples: predictions are", "will not hold"), never=("Recalibrate",),
+    slow=True,
 )  # fmt: skip
 def drift_of_bias(rng):
     z, s, mu, time = in_time(rng)
