@@ -460,6 +460,56 @@ def event_of_halves(rng):
     return events(rng, odds(truth, np.where(by, 2, 0.5)), truth, by=by)
 
 
+@scenario(
+    "probabilities are those of the other class at one of four sites", (*PLACES, *OVER, *SHAPE), bias=None,
+    says=("stratum 'coast' the event is rarer the higher its probability",), never=("Recalibrate",),
+)  # fmt: skip
+def event_reversed_at_one_site(rng):
+    by, p = sites(rng, 2000), stated(rng, 2000)
+    return events(rng, p, np.where(by == "coast", 1 - p, p), by=by)
+
+
+@scenario(
+    "log odds 2.5 times too large at one of four sites", (*PLACES, *OVER, *SHAPE), bias=None,
+    says=("stratum 'coast' probabilities are too extreme",), never=("Recalibrate",),
+)  # fmt: skip
+def event_too_extreme_at_one_site(rng):
+    by, logit = sites(rng, 4000), 1.5 * rng.normal(size=4000)
+    return events(
+        rng, special.expit(logit), special.expit(np.where(by == "coast", 0.4 * logit, logit)), by=by
+    )
+
+
+@scenario(
+    "rows in the order of time: the event becomes more frequent, its probability does not", PLACES, bias=None,
+    says=("drift along the order of the samples", "will not hold"), never=("Recalibrate",),
+)  # fmt: skip
+def event_drifts(rng):
+    p = rng.uniform(0.2, 0.6, 2000)
+    return events(rng, p, p + np.linspace(-0.15, 0.15, 2000))
+
+
+@scenario(
+    "rows in the order of time: rate and probability rise alike",
+    (*FINE, *UNKNOWN),
+    bias=None,
+    never=("rift",),
+)
+def event_rises_as_stated(rng):
+    p = rng.uniform(0.1, 0.3, 2000) + np.linspace(0, 0.5, 2000)
+    return events(rng, p, p)
+
+
+@scenario(
+    "5 classes, rows in the order of time: logits become too large", (*PLACES, *OVER, *CLASSES), bias=None,
+    says=("rift along the order of the samples: errors are stated at", "will not hold"), never=("Recalibrate",),
+)  # fmt: skip
+def five_classes_drift(rng):
+    logits = 1.5 * rng.normal(size=(3000, 5))
+    probs = special.softmax(logits * np.linspace(0.6, 1.8, 3000)[:, None], axis=1)
+    return (drawn(rng, special.softmax(logits, axis=1), probs)[0][0],), {"probs": probs}
+
+
 @scenario("calibrated, 5 classes at four sites", (*FINE, *UNKNOWN), bias=None, never=("stratum",))
 def five_classes_of_sites(rng):
     labels, options = labelled(rng, 1500, 5)

@@ -14,9 +14,9 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference.doctor import halves_of
-from uq_tracking.inference.events import Event
-from uq_tracking.inference.limits import contrast_parts
-from uq_tracking.inference.places import FEWEST_GROUPS, PER_PART, mean_limits
+from uq_tracking.inference.events import SLIGHT_GAP, Event
+from uq_tracking.inference.limits import TINY, contrast_parts
+from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, trend_of
 from uq_tracking.inference.samples import Dependence, chosen, find_dependence
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
@@ -45,7 +45,8 @@ class OffStratum:
     ----------
     name : str
     event : Event
-        How often the event is stated and occurs there; of more than two classes, how often errors do.
+        How often the event is stated and occurs there; of more than two classes, how often errors do. With a slope,
+        which is that of a straight line, the event is not stated too often or too rarely there, but too extremely.
     others, alike : int
         Number of other labels of its set that are off too, and of those that show no difference.
     """
@@ -54,6 +55,13 @@ class OffStratum:
     event: Event
     others: int
     alike: int
+
+    @property
+    def distance(self) -> tuple[bool, bool, float]:
+        """How bad it is: a reversed order of probabilities, then a rate that is wrong, then a slope."""
+        event = self.event
+        gap = abs(event.stated - event.observed) if event.slope is None else abs(1 - event.slope)
+        return event.sorts == "reversed", event.slope is None, gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,22 +153,23 @@ class ClassSamples:
         )
 
     def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
-        """Find the label of ``by=`` whose rate is wrong by most; None if none is, or if nothing tells.
+        """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.
 
-        A label is off if its gap between what is stated and what occurs differs from that of all samples, at this
-        level for all labels together, if limits of its own exclude no gap, and if the gap matters. Labels that are
-        drawn from the outcome say nothing: among samples in which the event occurs it is always stated too rarely.
+        A label is off if its gap between what is stated and what occurs, or the slope of that gap, differs from that
+        of all samples, at this level for all labels together, if limits of its own exclude no gap, and if it matters.
+        Labels that are drawn from the outcome say nothing: among samples in which the event occurs it is always
+        stated too rarely.
         """
         group = self.units(dependence)
         if self.by is None or (group is not None and int(group.max()) + 1 < FEWEST_GROUPS):
             return None
         names, joint = self.by
-        stated, occurs = self.event if "predicted" in self.rows else (1 - each for each in self.event)
+        stated, occurs = self._stated()
         weight, sets = self.data.weights, [(own, place[joint]) for own, place in sets_of(names)]
         tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
         if tested < 2:
             return None
-        gap, level, found = occurs - stated, level / tested, []
+        gap, level, found = occurs - stated, level / tested / 2, []
         for own, label in sets:
             order = np.argsort(label, kind="stable")
             starts = np.searchsorted(label[order], np.arange(len(own)))
@@ -169,26 +178,60 @@ class ClassSamples:
                 decides(starts, each) for each in outcomes
             ):
                 continue
-            tests = contrast_parts(
-                gap[order],
-                starts,
-                ratio=False,
-                weight=None if weight is None else weight[order],
-                group=None if group is None else group[order],
-            )
-            few = (np.bincount(label) < PER_PART) | ((tests.freedom < 2) & (group is not None))
-            off = []
-            for place in np.flatnonzero(~few & (tests.p < level)).tolist():
-                here = label == place
-                mass, units = (None if column is None else column[here] for column in (weight, group))
-                mean, low, high = mean_limits(gap[here], mass, units, 1 - level)
-                rate = float(np.average(stated[here], weights=mass))
-                event = Event(rate, rate + mean, max(rate + low, 0.0), min(rate + high, 1.0))
-                if event.limits_agree and not event.is_level_slight:
-                    off.append((str(own[place]), event))
+            held = np.bincount(label, weight)
+            lean = stated - (np.bincount(label, stated if weight is None else weight * stated) / held)[label]
+            off: dict[int, Event] = {}
+            few = np.bincount(label) < PER_PART
+            for score in (gap, lean * gap):
+                tests = contrast_parts(
+                    score[order],
+                    starts,
+                    ratio=False,
+                    weight=None if weight is None else weight[order],
+                    group=None if group is None else group[order],
+                )
+                few = few | ((tests.freedom < 2) & (group is not None))
+                for place in np.flatnonzero(~few & (tests.p < level)).tolist():
+                    here = label == place
+                    mass, units = (None if column is None else column[here] for column in (weight, group))
+                    limits = mean_limits(score[here], mass, units, 1 - level)
+                    rate = float(np.average(stated[here], weights=mass))
+                    spread = float(np.average(np.square(lean[here]), weights=mass))
+                    event = _event(rate, limits) if score is gap else _line(rate, limits, spread)
+                    if event is not None:
+                        off.setdefault(place, event)
             alike = len(own) - int(few.sum()) - len(off)
-            found += [OffStratum(*each, len(off) - 1, alike) for each in off]
-        return max(found, key=lambda each: abs(each.event.stated - each.event.observed), default=None)
+            found += [OffStratum(str(own[place]), each, len(off) - 1, alike) for place, each in off.items()]
+        return max(found, key=lambda each: each.distance, default=None)
+
+    def drift(self, dependence: Dependence | None, level: float) -> tuple[float, ...] | None:
+        """Return how often the event is stated and occurs in the first and the last fifth, if the gap drifts.
+
+        The trend is that of the gaps of blocks: what neighbors have in common hardly passes from one to the next.
+        """
+        if dependence is None or dependence.kind != "blocks" or dependence.group is None:
+            return None
+        block, weight = np.unique(dependence.group, return_inverse=True)[1], self.data.weights
+        stated, occurs = self._stated()
+        mass = np.bincount(block, weight).astype(float)
+        if len(mass) < FEWEST_GROUPS:
+            return None
+        gap = occurs - stated
+        at = (np.cumsum(mass) - mass / 2) / mass.sum()
+        found = trend_of(at, np.bincount(block, gap if weight is None else weight * gap) / mass)
+        if found.p >= level or abs(found.slope) < SLIGHT_GAP:
+            return None
+        ends = (at[block] < 1 / PARTS, at[block] > 1 - 1 / PARTS)
+        rates = (
+            np.average(each[here], weights=None if weight is None else weight[here])
+            for here in ends
+            for each in (stated, occurs)
+        )
+        return tuple(map(float, rates))
+
+    def _stated(self) -> tuple[FloatArray, FloatArray]:
+        """Return how often the event is stated and occurs; of more than two classes, that the top label is wrong."""
+        return self.event if "predicted" in self.rows else (1 - self.event[0], 1 - self.event[1])
 
     def units(self, dependence: Dependence | None) -> IntArray | None:
         """Return the number of each sample's group, given or found."""
@@ -210,6 +253,19 @@ class ClassSamples:
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
         return counted(statistics.layout, changed(self.data, groups=group))
+
+
+def _event(stated: float, gap: tuple[float, float, float]) -> Event | None:
+    """Return an event with its limits, if these exclude what is stated and the gap matters."""
+    event = Event(stated, stated + gap[0], max(stated + gap[1], 0.0), min(stated + gap[2], 1.0))
+    return event if event.limits_agree and not event.is_level_slight else None
+
+
+def _line(stated: float, lean: tuple[float, float, float], spread: float) -> Event | None:
+    """Return an event with the slope of its rate over the probability, if limits exclude 1 and the slope matters."""
+    slope, low, high = (1 + each / max(spread, TINY) for each in lean)
+    event = Event(stated, stated, 0.0, 1.0, slope, low, high)
+    return event if not low <= 1 <= high and not event.is_slope_slight else None
 
 
 def decides(starts: IntArray, outcome: Any) -> bool:

@@ -107,9 +107,14 @@ class ClassTests(Tests):
 
     @property
     def _share(self) -> float:
-        """Number of reports that are judged together, and more where labels take a part of the level."""
-        labelled = self.samples is not None and self.samples.by is not None
-        return self.among / (1 - LEVEL_OF_LABELS / JOINT) if labelled else self.among
+        """Number of reports that are judged together, and more where labels or an order take a part of the level."""
+        return self.among / (1 - LEVEL_OF_LABELS / JOINT) if self._beside else self.among
+
+    @property
+    def _beside(self) -> int:
+        """Number of statements beside those on all samples: on labels, and on the order of the samples."""
+        in_order = self.dependence is not None and self.dependence.kind == "blocks"
+        return 0 if self.samples is None else (self.samples.by is not None) + in_order
 
     @override
     def conclude(
@@ -123,17 +128,23 @@ class ClassTests(Tests):
         grade: Grade = "unclear",
         **found: Any,
     ) -> Verdict:
-        """Name the label of ``by=`` that is off by more than all samples are; no recalibration of all cures it."""
-        level, off = LEVEL_OF_LABELS / self.among, None
+        """Name the label of ``by=`` that is off by more than all samples, and a drift; neither has a cure."""
+        level, of_errors = (
+            LEVEL_OF_LABELS / self.among / max(self._beside, 1),
+            not two_classes(self.statistics),
+        )
+        clauses = []
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
-        if off is not None:
-            cure, clause = None, words.of_off_stratum(off, of_errors=not two_classes(self.statistics))
+            rates = self.samples.drift(self.dependence, level)
+            clauses += [] if off is None else [words.of_off_stratum(off, of_errors=of_errors)]
+            clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
+        if clauses:
+            cure = None
             if calibration in (*words.NO_ERROR, words.UNTOLD):
-                calibration, grade = "miscalibrated in places", "off"
-                said = f"Miscalibrated in places: i{clause[1:]}"
-            else:
-                said = f"{said} {clause}"
+                calibration, grade, said = "miscalibrated in places", "off", ""
+                clauses[0] = f"Miscalibrated in places: {clauses[0][0].lower()}{clauses[0][1:]}"
+            said = " ".join(filter(None, [said, *clauses]))
         return super().conclude(calibration, said, ranking, rest, cure=cure, grade=grade, **found)
 
     def _of_classes(self) -> Verdict:

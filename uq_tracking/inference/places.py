@@ -459,7 +459,7 @@ def find_drift(
     if not np.isfinite(spread).all():
         return Places()
     at = (np.cumsum(mass) - mass / 2) / mass.sum()
-    of_bias, of_size, of_spread = (_trend(at, values) for values in (bias, size, spread))
+    of_bias, of_size, of_spread = (trend_of(at, values) for values in (bias, size, spread))
     inside = np.minimum(PARTS * at, PARTS - 1).astype(np.int64) == np.arange(PARTS)[:, None]
     share = (inside * mass).sum(axis=1) / mass.sum()
     end = np.cumsum(share)
@@ -471,7 +471,7 @@ def find_drift(
     columns = (share, 100 * (end - share), 100 * end, *factors, own, own - half_bias, own + half_bias)
     parts = tuple(Part(*row.tolist()) for row in np.stack([*columns, in_part @ -mean_of(error)], axis=1))
     patterns = []
-    tests: tuple[tuple[Quantity, _Trend, _Trend], ...] = (
+    tests: tuple[tuple[Quantity, Trend, Trend], ...] = (
         ("bias", of_bias, of_bias),
         ("scale", of_size, of_spread),
     )
@@ -490,7 +490,7 @@ def find_drift(
 
 
 @dataclass(frozen=True)
-class _Trend:
+class Trend:
     """A straight line through the means of blocks, its slope with standard error and p, and what remains."""
 
     slope: float
@@ -499,7 +499,7 @@ class _Trend:
     noise: float
 
 
-def _trend(at: FloatArray, values: FloatArray) -> _Trend:
+def trend_of(at: FloatArray, values: FloatArray) -> Trend:
     """Fit a straight line to the means of blocks."""
     centred, freedom = at - at.mean(), len(at) - 2
     square = float(centred @ centred)
@@ -507,7 +507,7 @@ def _trend(at: FloatArray, values: FloatArray) -> _Trend:
     rest = values - values.mean() - slope * centred
     noise = math.sqrt(max(float(rest @ rest) / freedom, SMALLEST))
     error = noise / math.sqrt(square)
-    return _Trend(slope, error, 2 * float(special.stdtr(freedom, -abs(slope) / error)), noise)
+    return Trend(slope, error, 2 * float(special.stdtr(freedom, -abs(slope) / error)), noise)
 
 
 def _word(part: Part, one_sided: bool, other_size: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.formatting import format_factors, format_number
@@ -27,6 +27,7 @@ RARE = 0.2
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
+NOT_FOR_LONG = "A recalibration fitted to these samples will not hold if this goes on."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 UNORDERED = (
     "neighboring errors are alike, but stored statistics keep no samples in their order; log with groups="
@@ -113,7 +114,7 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         else:
             parts.append(_of_pattern(each, places.parts[each.on], unit))
     if any(each.on == "order" for each in places.found()):
-        parts.append("A recalibration fitted to these samples will not hold if this goes on.")
+        parts.append(NOT_FOR_LONG)
     if calibration == "miscalibrated in shape" and found.shape is not None:
         family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
@@ -441,7 +442,15 @@ def short_event(calibration: str, event: Event) -> str:
 def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``."""
     event = off.event
-    if of_errors:
+    slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
+    if slopes and event.sorts == "reversed":
+        what, its = ("errors are", "their") if of_errors else ("the event is", "its")
+        said = f"{what} rarer the higher {its} probability"
+    elif slopes:
+        value, low, high = (format_number(each, 2) for each in slopes)
+        how = "extreme" if slopes[0] < 1 else "timid"
+        said = f"probabilities are too {how}: where they rise by 1, what occurs rises by {value} ({low} to {high})"
+    elif of_errors:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
         value, low, high = format_factors(*ends)
         often = f"{value} times as many errors as" if ends[0] > 1 else f"only {value} times the errors that"
@@ -451,6 +460,16 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     others = f"; {off.others} other{'s are' if off.others > 1 else ' is'} off too" if off.others else ""
     alike = f"; no difference is found among the other {off.alike}" if off.alike > 1 else ""
     return f"In stratum '{off.name}' {said}{others}{alike}."
+
+
+def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
+    """Compare how often the event is stated and occurs in the first samples of an order and in the last."""
+    was, occurs, becomes, now = map(percent, rates)
+    what, verb = ("errors are", "occur") if of_errors else ("the event is", "occurs")
+    return (
+        f"Drift along the order of the samples: {what} stated at {was} and {verb} in {occurs} of the first 20 %; "
+        f"at {becomes} and in {now} of the last. {NOT_FOR_LONG}"
+    )
 
 
 def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
