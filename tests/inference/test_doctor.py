@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy import special
 
 import uq_tracking as uq
 from uq_tracking.inference.doctor import examine
@@ -113,6 +114,23 @@ def test_stds_that_were_computed_from_the_errors_are_recognized():
     assert found.name == "std from errors"
     assert "0.5 times their std" in found.text
     assert not uq.evaluate(y, mean, np.exp(0.3 * rng.normal(size=300))).suspicions
+
+
+def test_classes_that_were_passed_as_a_regression_are_recognized():
+    rng = np.random.default_rng(0)
+    p = special.expit(2 * rng.normal(size=500))
+    happened = (rng.random(500) < p).astype(int)
+    for std in (np.sqrt(p * (1 - p)), np.full(500, 0.2)):
+        text = uq.evaluate(happened, p, std).verdict.text
+        assert text.startswith("First check the input: The truth is 0 or 1")
+        assert text.endswith("Score them as classes: uq.log(y_true, probs=y_pred).")
+    probs = rng.dirichlet(np.full(5, 0.3), 500)
+    labels = (probs.cumsum(axis=1) > rng.random((500, 1))).argmax(axis=1)
+    (found,) = uq.evaluate(labels, probs.argmax(axis=1), probs.max(axis=1)).suspicions
+    assert found.name == "classes"
+    counts = rng.poisson(3.0, 500)
+    for mean in (3 + 0.1 * rng.normal(size=500), np.round(counts + rng.normal(size=500))):
+        assert not uq.evaluate(counts, mean, np.full(500, 1.7)).suspicions
 
 
 def test_truth_that_was_filled_with_predictions_is_recognized():

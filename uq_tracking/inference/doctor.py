@@ -47,6 +47,8 @@ TINY = 1e-3
 """Standard deviations below this share of their median are next to 0."""
 CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
 """Values that often stand for a missing one."""
+EQUAL_LABELS = 0.3
+"""Share of equal truths and predictions from which whole numbers may be labels."""
 ALIKE = 0.02
 """Standard deviations with a coefficient of variation below this count as all alike."""
 
@@ -60,7 +62,7 @@ class Suspicion:
     name : str
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``tiny std``, ``unit``,
         ``standardized``, ``offset``, ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std``,
-        ``spread of means``, ``crossing quantiles`` or ``order of classes``.
+        ``spread of means``, ``crossing quantiles``, ``classes`` or ``order of classes``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -104,6 +106,8 @@ def examine(
         chosen = np.sort(np.random.default_rng(0).choice(len(error), MOST, replace=False, shuffle=False))
         target, mean, std, error = (values[chosen] for values in (target, mean, std, error))
     target, mean, std, error = (values.astype(np.float64) for values in (target, mean, std, error))
+    if (classes := _classes(target, mean, std)) is not None:
+        return (classes,)
     found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error)]
     if np.all(std > 0):
         if gaussian and spread_of_means is not None:
@@ -112,6 +116,20 @@ def examine(
             found.append(_std_from_errors(error, std) or _of_std(error, std, float(target.std())))
         found += [_tiny_stds(error, std), _missing_code(target, error / std), _near_constant(std)]
     return tuple(each for each in found if each is not None)
+
+
+def _classes(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion | None:
+    """Recognize classes, with probabilities or confidences, that were passed as a regression."""
+    whole = [bool(np.all(values == np.floor(values)) and values.min() >= 0) for values in (target, mean)]
+    if len(target) < FEWEST or not whole[0] or np.ptp(target) == 0:
+        return None
+    if not whole[1] and target.max() == 1 and mean.min() >= 0 and mean.max() <= 1:
+        text, probs = "The truth is 0 or 1, and predictions lie between: probabilities of an event?", "y_pred"
+    elif whole[1] and std.max() <= 1 and np.ptp(mean) > 0 and np.mean(target == mean) >= EQUAL_LABELS:
+        text, probs = "Truth and predictions are whole numbers, stds at most 1: labels and confidences?", "p"
+    else:
+        return None
+    return Suspicion("classes", text, f"Score them as classes: uq.log(y_true, probs={probs}).")
 
 
 def _gap(error: FloatArray, std: FloatArray) -> float:

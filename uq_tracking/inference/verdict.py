@@ -246,13 +246,11 @@ class Tests(ABC):
         """Make the verdict of what was found: ``said`` of the calibration, and the ``rest`` of the sentences."""
         alike = self.dependence if self.dependence is not None and self.dependence.alike else None
         n = int(self.statistics.counts["n"])
-        parts = [
-            *(f"First check the input: {each}" for each in suspicions if each.is_mistake),
-            said,
-            "" if cure is None else words.of_cure(cure),
-            *rest,
-            "" if alike is None or 2 * alike.worth > n else words.of_dependence(alike, n),
-        ]
+        mistakes = [str(each) for each in suspicions if each.is_mistake]
+        parts = [f"First check the input: {' Also: '.join(mistakes)}" if mistakes else ""]
+        if not any(each.name == "classes" for each in suspicions):  # whose numbers would mean nothing
+            parts += [said, "" if cure is None else words.of_cure(cure), *rest]
+            parts += ["" if alike is None or 2 * alike.worth > n else words.of_dependence(alike, n)]
         return Verdict(
             calibration=calibration,
             ranking=ranking,
