@@ -33,6 +33,7 @@ Raised by a file each: the backends of DVCLive and Aim are asked for their runs,
 Raised by five functions: what is said of samples that are alike, and how they are grouped, is shared with classes.
 Raised by three functions: tiles have a level of their own, and copies of rows are looked for.
 Raised by six functions: standard deviations next to 0 are looked for, and the skewness of few errors.
+Raised by one function: classes that were passed as a regression are looked for.
 """
 
 
