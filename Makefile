@@ -2,8 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Most of what is installed is never imported, so only what is gets compiled, when it is.
-PIP := $(BIN)/python -m pip install --quiet --no-compile
+PIP := $(BIN)/python -m pip install --quiet
 # A CPU build of torch where the index has one, before anything else asks for torch.
 TORCH ?= torch==2.13.0
 # The lowest versions: which Python, which parts of the smoke test, what else to install. The lowest torch brings gigabytes
