@@ -603,7 +603,7 @@ def test_power():
         (tie,) = judged(made)
         found.append(tie.verdict == "worse" and tie.reference == "m0")
         gap = [made[k].report for k in (0, 1)]
-        errors = [report.samples.mean - report.samples.target for report in gap]
+        errors = [report.samples.rows["mean"] - report.samples.rows["target"] for report in gap]
         losses = [crps_normal(error, np.ones(n)) for error in errors]
         by_t.append(stats.ttest_rel(losses[1], losses[0]).pvalue < 0.05)
     assert np.mean(found) >= 0.9 * np.mean(by_t) - 0.03, (np.mean(found), np.mean(by_t))

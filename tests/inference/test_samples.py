@@ -69,7 +69,7 @@ def test_large_streams_are_judged_on_what_is_kept(maps):
     report = streamed(*maps, batch=4).compute()
     verdict = report.verdict
     assert halvings_for(maps[0].size) == 1
-    assert len(report.samples.std) == maps[0].size // 2
+    assert len(report.samples.rows["std"]) == maps[0].size // 2
     assert verdict.calibration == "overconfident"
     assert verdict.worth < 5000
     assert "is tested on 61,440 of the 122,880 samples, evenly spread." in verdict.caveats[-1]

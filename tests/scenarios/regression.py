@@ -620,7 +620,12 @@ def variances(rng):
     return mu + s * rng.normal(size=2000), mu, np.square(s)
 
 
-@scenario("stds in another unit, a hundredth of the right one", OVER, USEFUL, says=("another unit",))
+@scenario(
+    "stds in another unit, a hundredth of the right one",
+    OVER,
+    USEFUL,
+    says=("another unit", "multiply it by 100"),
+)
 def std_in_another_unit(rng):
     y, mu, s = calibrated(rng, 2000)
     return y, mu, s / 100
@@ -837,7 +842,7 @@ def counts(rng):
 
 
 @scenario(
-    "truth cut at 0, predictions not", PLACES, bias=True, says=("Predictions vary too much", "too low"),
+    "truth cut at 0, predictions not", PLACES, bias=True, says=("Predictions are one-sided in places", "too low"),
     never=("Recalibrate",),
 )  # fmt: skip
 def cut_at_zero(rng):
@@ -893,7 +898,12 @@ def filled_truth(rng):
     return np.where(rng.random(1000) < 0.3, mu, y), mu, s
 
 
-@scenario("half of the stds in another unit", (*OVER, *PLACES), says=("vary too much",))
+@scenario(
+    "half of the stds in another unit",
+    (*OVER, *PLACES),
+    says=("multiply them by 100",),
+    never=("Recalibrate",),
+)
 def two_units(rng):
     y, mu, s = calibrated(rng, 2000)
     return y, mu, np.where(rng.random(2000) < 0.5, s, s / 100)
@@ -911,6 +921,43 @@ def unknown_covariate(rng):
 @scenario("uniform errors of the right size", SHAPE, USEFUL)
 def uniform_errors(rng):
     return calibrated(rng, 2000, lambda n: np.sqrt(3) * rng.uniform(-1, 1, n))
+
+
+@scenario(
+    "one std in ten in another unit", ANY, says=("Are these in another unit? Then multiply them by 1,000",),
+    never=("Recalibrate",),
+)  # fmt: skip
+def unit_of_some(rng):
+    y, mu, s = calibrated(rng, 2000)
+    return y, mu, np.where(rng.random(2000) < 0.1, s / 1000, s)
+
+
+@scenario(
+    "one std in ten a hundred times too large", ANY, says=("Then divide them by 100",), never=("Recalibrate",)
+)
+def large_unit_of_some(rng):
+    y, mu, s = calibrated(rng, 2000)
+    return y, mu, np.where(rng.random(2000) < 0.1, 100 * s, s)
+
+
+@scenario(
+    "temperatures in float16, so rounded to 0.25", (*FINE, *SHAPE), USEFUL, never=("First check", "exactly 0")
+)  # fmt: skip
+def half_precision(rng):
+    s, mu = spread_stds(rng, 2000, 0.3), 288 + 10 * rng.normal(size=2000)
+    return tuple(values.astype(np.float16) for values in (mu + s * rng.normal(size=2000), mu, s))
+
+
+@scenario(
+    "predictions a std too low where they are high: a step",
+    (*PLACES, *OVER),
+    bias=None,
+    says=("too low",),
+    never=("Predictions vary", "Recalibrate"),
+)
+def step(rng):
+    y, mu, s = calibrated(rng, 3000)
+    return y + np.where(mu > 2, s, 0), mu, s
 
 
 # ---- other forms ----

@@ -31,12 +31,12 @@ from uq_tracking.inference.limits import (
     too_few_of,
 )
 from uq_tracking.inference.places import LEVEL_OF_LABELS, Grade
-from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.verdict import (
     LEVEL,
     TEST_LEVEL,
     Calibration,
     Estimate,
+    Order,
     Ranking,
     Tests,
     Verdict,

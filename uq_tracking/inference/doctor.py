@@ -43,6 +43,8 @@ FACTORS = (100.0, 1000.0, 255.0, 180 / math.pi)
 """Ratios of units that are often mixed up."""
 FACTOR_OF_SPREAD = 5.0
 """Factor beyond which it is compared with the spread of the targets."""
+APART, SAME_UNIT = 0.35, 0.2
+"""Least gap between logs of stds in two units, over their spread; log of how far their ratio may be from a unit."""
 TINY = 1e-3
 """Standard deviations below this share of their median are next to 0."""
 CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
@@ -60,9 +62,10 @@ class Suspicion:
     Attributes
     ----------
     name : str
-        ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``tiny std``, ``unit``,
-        ``standardized``, ``offset``, ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std``,
-        ``spread of means``, ``crossing quantiles``, ``classes`` or ``order of classes``.
+        ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
+        ``unit``, ``standardized``, ``offset``, ``shuffled``, ``missing code``, ``corrupt target``,
+        ``near-constant std``, ``spread of means``, ``crossing quantiles``, ``classes`` or
+        ``order of classes``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -110,11 +113,12 @@ def examine(
         return (classes,)
     found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error)]
     if np.all(std > 0):
+        of_some = _unit_of_some(error, std) or _tiny_stds(error, std)
         if gaussian and spread_of_means is not None:
             found.append(_spread_of_means(error, std, spread_of_means))
-        elif gaussian:
+        elif gaussian and (of_some is None or of_some.name != "unit of some"):
             found.append(_std_from_errors(error, std) or _of_std(error, std, float(target.std())))
-        found += [_tiny_stds(error, std), _missing_code(target, error / std), _near_constant(std)]
+        found += [of_some, _missing_code(target, error / std), _near_constant(std)]
     return tuple(each for each in found if each is not None)
 
 
@@ -209,16 +213,41 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
     text = f"The stds are {format_number(times)} times too {side} but otherwise fit."
     for unit in (*FACTORS, *(1 / unit for unit in FACTORS)):
         if abs(math.log(factor / unit)) <= 0.12:
-            named = format_number(max(unit, 1 / unit))
+            change = f"{'multiply' if unit > 1 else 'divide'} it by {format_number(max(unit, 1 / unit))}"
             variance = abs(math.log(root_mean_square(error / np.sqrt(std)))) <= 0.12
             also = " Or does it hold variances (Predictions.from_variance)?" if variance else ""
-            fix = f"Is y_std in another unit than y_true (factor {named})?{also}"
+            fix = f"Is y_std in another unit than y_true? Then {change}.{also}"
             return Suspicion("unit of std", text, fix)
     if times > FACTOR_OF_SPREAD and of_target > 0 and abs(math.log(factor / of_target)) <= 0.12:
         of_truth = f"y_true has a standard deviation of {format_number(of_target)}"
         fix = f"Is y_std that of standardized targets? {of_truth}: multiply by it."
         return Suspicion("unit of std", text, fix)
     return None
+
+
+def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
+    """Recognize a part of the standard deviations, apart from the others, that is in another unit."""
+    log, edge = np.sort(np.log(std)), len(std) // 100 + 9
+    gaps = np.diff(log)[edge:-edge]
+    place = edge + int(gaps.argmax()) if len(gaps) else 0
+    if len(error) < FEWEST_STDS or gaps.max() <= APART * max(
+        log[: place + 1].std(), log[place + 1 :].std(), 0.1
+    ):
+        return None
+    low = np.log(std) < (log[place] + log[place + 1]) / 2
+    z = np.maximum(np.abs(error) / std / QUANTILES[0], 1e-300)
+    sizes = [(math.log(float(np.median(z[part]))), part.mean()) for part in (low, ~low)]
+    (right, _), (wrong, share) = sorted(sizes, key=lambda size: abs(size[0]))
+    unit = min(FACTORS, key=lambda unit: abs(abs(wrong - right) - math.log(unit)))
+    if abs(right) > math.log(2) or abs(abs(wrong - right) - math.log(unit)) > SAME_UNIT:
+        return None
+    side, cure = ("small", "multiply") if wrong > right else ("large", "divide")
+    return Suspicion(
+        "unit of some",
+        f"{format_number(100 * share, 2)} % of the stds are {format_number(math.exp(abs(wrong)), 2)} times too "
+        f"{side}; the others fit (factor {math.exp(right):.2f}).",
+        f"Are these in another unit? Then {cure} them by {format_number(unit)}.",
+    )
 
 
 def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
@@ -259,12 +288,13 @@ def _filled_truth(target: FloatArray, error: FloatArray) -> Suspicion | None:
     count = int(np.count_nonzero(there))
     if len(error) < FEWEST or count < max(10, 0.01 * len(error)) or count == len(error):
         return None
-    if len(np.unique(target[there])) < 0.5 * count:
+    sizes = np.abs(error[~there]).astype(np.float32)
+    rounded = 2 * np.unique(sizes, return_counts=True)[1].max() > count  # another size is about as frequent
+    if rounded or len(np.unique(target[there])) < 0.5 * count:
         return None
-    share = count / len(error)
     return Suspicion(
         "filled truth",
-        f"{format_number(100 * share, 2)} % of the errors are exactly 0.",
+        f"{format_number(100 * count / len(error), 2)} % of the errors are exactly 0.",
         "If the truth was filled with predictions there, or the model has seen it, mask these samples: "
         "mask=(y_true == y_pred).",
     )
@@ -374,12 +404,10 @@ def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
     ordered = np.sort(std)
     if ordered.std() < ALIKE * ordered.mean() or len(std) < FEWEST:
         return None
-    last = np.searchsorted(ordered, ordered * (1 + width), side="right")
-    held = last - np.arange(len(ordered))
-    place = int(np.argmax(held))
-    share = held[place] / len(ordered)
+    held = np.searchsorted(ordered, ordered * (1 + width), side="right") - np.arange(len(ordered))
+    share = float(held.max()) / len(ordered)
     if share >= 0.9:
-        value = float(ordered[place] * (1 + width / 2))
+        value = float(ordered[held.argmax()] * (1 + width / 2))
         return Suspicion(
             "near-constant std",
             f"{format_number(100 * share, 2)} % of the stds lie within 1 % of {format_number(value)}: the ranking "

@@ -19,9 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from uq_tracking.inference.doctor import Suspicion
 from uq_tracking.inference.places import LEVEL, SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
-from uq_tracking.inference.samples import Dependence
 from uq_tracking.inference.verdict import Calibration, Estimate
 
 SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL = 0.98, 0.99, 0.95
@@ -115,9 +113,6 @@ class Findings:
         The same, of standardized errors.
     below_median : Share or None
         Share of the targets below the predicted median, of quantiles.
-    dependence : Dependence or None
-        None where groups were given, or independence was decided.
-    suspicions : tuple of Suspicion
     """
 
     scale: Estimate | None
@@ -132,8 +127,6 @@ class Findings:
     bias: Estimate | None
     bias_in_std: Estimate | None
     below_median: Share | None
-    dependence: Dependence | None
-    suspicions: tuple[Suspicion, ...]
     size_is_known: bool = False
     """Whether large factors are excluded otherwise, however wide the limits of the scale."""
     shape_level: float = SHAPE_LEVEL

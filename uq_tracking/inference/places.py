@@ -290,17 +290,16 @@ def find_places(
     own = {samples.on: _parts(samples, 1 - level / number) for samples in ordered}
     also: dict[tuple[Quantity, Covariate], float] = {}
     size = None
-    one_sided = any(each.quantity == "bias" and each.least_p(number) < level for each in tested)
-    one_sided = one_sided or abs(float(np.mean(error / std))) > ONE_SIDED
     significant = {(each.quantity, each.on) for each in tested if each.least_p(number) < level}
+
+    def test_again(samples: _Samples, quantity: Quantity, values: FloatArray) -> None:
+        also[quantity, samples.on] = samples.tests(quantity, values, in_parts=in_parts).least_p(number)
+
     for samples in ordered:
         if ("bias", samples.on) in significant:
-            also["bias", samples.on] = samples.tests("bias", samples.shifted(), in_parts=in_parts).least_p(
-                number
-            )
-    significant = {each for each in significant if each[0] == "scale"}
+            test_again(samples, "bias", samples.shifted())
     of_mean = next((each for each in ordered if each.on == "mean"), None)
-    if of_mean is not None and (one_sided or significant):
+    if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
         rest = np.empty(len(error))
         rest[of_mean.order.place] = of_mean.without_lines(of_mean.error)
         of_z = (of_mean.without_lines(z) for z in (of_mean.error / of_mean.std, of_mean.shifted()))
@@ -311,8 +310,7 @@ def find_places(
         size = (_finite(math.sqrt(least[0])), _finite(math.sqrt(least[1])), _finite(math.sqrt(least[2])))
         for samples in ordered:
             if ("scale", samples.on) in significant:
-                z = np.abs(rest[samples.order.place] / samples.std)
-                also["scale", samples.on] = samples.tests("scale", z, in_parts=in_parts).least_p(number)
+                test_again(samples, "scale", np.abs(rest[samples.order.place] / samples.std))
     patterns = [
         _pattern(each, number, level, own[each.on], also.get((each.quantity, each.on), 0.0))
         for each in tested

@@ -47,13 +47,13 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.ranking import Order
 from uq_tracking.inference.samples import FEWEST_TILES_OF_MORE as FEWEST_TILES
 from uq_tracking.inference.samples import Dependence
 from uq_tracking.inference.verdict import (
     TEST_LEVEL,
     Calibration,
     Estimate,
+    Order,
     Ranking,
     Tests,
     Verdict,
@@ -128,7 +128,7 @@ class RegressionTests(Tests):
             return replace(no_verdict(reason), suspicions=suspicions)
         self.caveats.extend([*self._of_units(), *self.of_data()])
         level = self.at(TEST_LEVEL)
-        found, inside = self.findings(suspicions), inside_widest(self.statistics, level)
+        found, inside = self.findings(), inside_widest(self.statistics, level)
         shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
         grade = found.grade()
@@ -156,7 +156,7 @@ class RegressionTests(Tests):
             ranking,
             (of_ranking, of_bias),
             suspicions=suspicions,
-            cure=self._cure(calibration, found),
+            cure=None if any(each.is_mistake for each in suspicions) else self._cure(calibration, found),
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
@@ -166,7 +166,7 @@ class RegressionTests(Tests):
             sorts_only=sorts_only,
         )
 
-    def findings(self, suspicions: tuple[Suspicion, ...]) -> Findings:
+    def findings(self) -> Findings:
         """Test scale, places, shape and bias."""
         scale, dominated, untested = self._scale()
         scale = scale and replace(scale, level=self.at(SCALE_LEVEL))
@@ -184,22 +184,20 @@ class RegressionTests(Tests):
         shares, within, bulk, tail = self._shares(scale)
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         return Findings(
-            scale,
-            untested,
-            dominated,
-            shares,
-            within,
-            bulk,
-            tail,
-            None if few_tiles else self._places(),
-            shape,
-            self._bias() if one_sided else None,
-            in_std if one_sided else None,
-            median,
-            self.dependence,
-            suspicions,
-            self._scores_are_known(scale),
-            self.at(SHAPE_LEVEL),
+            scale=scale,
+            untested=untested,
+            dominated=dominated,
+            shares=shares,
+            within_scale=within,
+            bulk=bulk,
+            tail=tail,
+            places=None if few_tiles else self._places(),
+            shape=shape,
+            bias=self._bias() if one_sided else None,
+            bias_in_std=in_std if one_sided else None,
+            below_median=median,
+            size_is_known=self._scores_are_known(scale),
+            shape_level=self.at(SHAPE_LEVEL),
         )
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
@@ -207,7 +205,7 @@ class RegressionTests(Tests):
         samples, places = self.samples, found.places
         if samples is None or places is None or calibration not in CURABLE:
             return None
-        if self.settings.family != "gaussian" or any(each.is_mistake for each in found.suspicions):
+        if self.settings.family != "gaussian":
             return None
         if any(each.quantity == "bias" or each.on not in ("std", "mean") for each in places.found()):
             return None
@@ -377,16 +375,13 @@ class RegressionTests(Tests):
         size = math.sqrt(z.variance() + z.mean * z.mean) if known else math.nan
         beyond = size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
         reason = words.of_too_alike(dependence, size, beyond=beyond)
-        text = " ".join(
-            [*(f"First check the input: {each}" for each in suspicions if each.is_mistake), reason]
-        )
-        found = no_verdict("")
+        word: Calibration = "overconfident" if beyond else "not enough data"
         return replace(
-            found,
-            calibration="overconfident" if beyond else "not enough data",
+            no_verdict(""),
+            calibration=word,
             enough_data=beyond,
             grade="off" if beyond else "unclear",
-            text=text,
+            text=(suspicions and words.of_mistakes(suspicions, word, reason)) or reason,
             suspicions=suspicions,
             worth=dependence.worth,
         )

@@ -381,26 +381,6 @@ class Samples:
             data.ordered,
         )
 
-    @property
-    def target(self) -> FloatArray:
-        """Truth."""
-        return np.asarray(self.rows["target"])
-
-    @property
-    def mean(self) -> FloatArray:
-        """Prediction."""
-        return np.asarray(self.rows["mean"])
-
-    @property
-    def std(self) -> FloatArray:
-        """Stated standard deviation."""
-        return np.asarray(self.rows["std"])
-
-    @property
-    def weight(self) -> FloatArray | None:
-        """Weight of each sample, or None."""
-        return self.rows.get("weight")
-
     def units(self, dependence: Dependence | None) -> IntArray | None:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
@@ -412,19 +392,17 @@ class Samples:
         """
         if self.group is not None or self.independent:
             return None
-        error = self.target.astype(np.float64) - self.mean
-        z = error / self.std if np.all(self.std > 0) else error
+        target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
+        error = target.astype(np.float64) - mean
+        z = error / std if np.all(std > 0) else error
         if within is not None:
             count = np.bincount(within)
             z = z - (np.bincount(within, z) / count)[within]
             z = z / np.sqrt(np.maximum(np.bincount(within, np.square(z)) / count, 1e-300))[within]
-        also = (self.target, self.mean, self.std)
+        also = (target, mean, std)
         found = find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case)
-        return (
-            found
-            if found.kind not in ("independent", "sorted")
-            else find_copies((self.std, self.target, self.mean)) or found
-        )
+        is_alone = found.kind in ("independent", "sorted")
+        return (is_alone and find_copies((std, target, mean))) or found
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics with these groups; those of the samples alone, where they are not all."""

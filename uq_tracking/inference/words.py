@@ -13,7 +13,7 @@ from uq_tracking.settings import Settings
 if TYPE_CHECKING:
     from uq_tracking.inference.class_samples import OffStratum
     from uq_tracking.inference.classes import Found, OffClass
-    from uq_tracking.inference.doctor import Cure
+    from uq_tracking.inference.doctor import Cure, Suspicion
     from uq_tracking.inference.events import Event, Tested
     from uq_tracking.inference.findings import Findings, Share
     from uq_tracking.inference.regression import Few, Inside
@@ -48,6 +48,15 @@ def of_weights(statistics: Any) -> str:
     if effective == n:
         return ""
     return f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
+
+
+def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) -> str:
+    """Say which mistakes are likely, and little else: numbers of a wrong input mislead; "" if there are none."""
+    mistakes = " Also: ".join(str(each) for each in suspicions if each.is_mistake)
+    if calibration != "overconfident in few samples":  # that one leaves the others as they are
+        settle = f'Settle this first: as passed, the verdict is "{calibration}".'
+        said = "" if any(each.name == "classes" for each in suspicions) else settle
+    return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
 
 
 def is_little(recovered: float | None) -> bool:
@@ -108,9 +117,9 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
     places = found.places or Places()
     for each in places.found():
         if each.on == "label":
-            parts.append(_of_strata(each, places.strata, unit))
+            parts.append(_of_strata(each, places.strata))
         elif each.on == "order":
-            parts.append(_of_drift(each, places.parts[each.on], unit))
+            parts.append(_of_drift(each, places.parts[each.on]))
         else:
             parts.append(_of_pattern(each, places.parts[each.on], unit))
     if any(each.on == "order" for each in places.found()):
@@ -135,8 +144,8 @@ def of_bias(found: Findings, settings: Settings) -> str:
         side = "high" if share.value > 0.5 else "low"
         low, high = percent(share.low), percent(share.high)
         return (
-            f"{percent(share.value)} ({low} to {high}) of the true values lie below the predicted median: "
-            f"predictions are too {side}."
+            f"Predictions are too {side}: {percent(share.value)} of the true values lie below the predicted median, "
+            f"not half ({low} to {high})."
         )
     bias, in_std = found.bias, found.bias_in_std
     if bias is None or bias.low <= 0 <= bias.high or found.bias_grade == "fine":
@@ -146,8 +155,8 @@ def of_bias(found: Findings, settings: Settings) -> str:
     ends = sorted((sign * bias.low, sign * bias.high))
     value, *limits = (format_number(part, compact=True) for part in (sign * bias.value, *ends))
     agrees = in_std is not None and (in_std.low > 0 if sign > 0 else in_std.high < 0)
-    stds = f", {_stds(in_std.value)}" if in_std is not None and agrees else ""
-    return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}{stds})."
+    stds = f", or {_stds(in_std.value)}" if in_std is not None and agrees else ""
+    return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}){stds}."
 
 
 def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Settings) -> str:
@@ -211,14 +220,17 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == "biased":
         word = "Slightly biased" if found.bias_grade == "slight" else "Biased"
         return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
+    if calibration == "miscalibrated in places":
+        word = "Slightly miscalibrated" if found.grade() == "slight" else "Miscalibrated"
+        return f"{word} in places: over all, {best}."
     return f"Over all, {best}."
 
 
-def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
+def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
     """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
     part = strata[pattern.named[0]]
     if pattern.quantity == "bias":
-        text = f"In stratum '{part.name}' predictions are {_bias_of(part, unit)}"
+        text = f"In stratum '{part.name}' predictions are {_bias_of(part)}"
     elif part.factor_low <= 1 <= part.factor_high:
         size = _times_stated(*part.factors)
         text = f"Stratum '{part.name}' is unlike the others: its errors are {size}"
@@ -226,19 +238,20 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], unit: str) -> str:
         text = f"In stratum '{part.name}' standard deviations are {_times_too(*part.factors)}"
     others = len(pattern.named) - 1
     alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
-    also = f"; {others} other{'s differ' if others > 1 else ' differs'} too" if others else ""
+    also = f"; {others} others differ too" if others else ""
+    also = f"; '{strata[pattern.named[1]].name}' differs too" if others == 1 else also
     return text + also + (f"; no difference is found among the other {alike}." if alike > 1 else ".")
 
 
-def _of_drift(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
+def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
     """Compare the first samples of an order with the last."""
     first, last = parts[0], parts[-1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
     if pattern.quantity == "bias":
         return (
-            f"{what}: predictions are {_bias_of(first, unit)}, in the first {shares[0]}, and {_bias_of(last, unit)}, "
-            f"in the last {shares[1]}."
+            f"{what}: predictions are {_bias_of(first)} in the first {shares[0]}, and {_bias_of(last)} in the last "
+            f"{shares[1]}."
         )
     was, becomes = (
         "{} ({} to {})".format(*format_factors(*part.factors)) + f" times{stated} {share}"
@@ -256,7 +269,7 @@ def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
     if pattern.quantity == "scale" and pattern.on == "std" and pattern.slope:
         what = f"Stated standard deviations {'vary' if pattern.slope < 0 else 'differ'} {slightly}too "
         what += "much" if pattern.slope < 0 else "little"
-    elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope:
+    elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(places) > 1:
         what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
     elif pattern.quantity == "scale":
         what = f"Stated standard deviations are {slightly}wrong in places"
@@ -278,7 +291,7 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -
         which = f"the {share} from {low} to {high}{unit}"
     if pattern.quantity == "bias":
         among = "" if pattern.on == "mean" else "where standard deviations are "
-        return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part, unit)}"
+        return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part)}"
     where = f"where {COVARIATES[pattern.on]} are {which}"
     if part.factor_low <= 1 <= part.factor_high:
         return f"{where}, errors are {_times_stated(*part.factors)}"
@@ -299,13 +312,11 @@ def _times_too(value: float, low: float, high: float, side: str = "") -> str:
     return "{} times too {side} ({} to {})".format(*format_factors(value, low, high), side=side)
 
 
-def _bias_of(part: Part, unit: str) -> str:
-    sign = 1 if part.bias > 0 else -1
-    low, high = sorted((sign * part.bias_low, sign * part.bias_high))
-    size, *limits = (format_number(each, 2) for each in (abs(part.error), low, high))
-    value = _stds(part.bias)
-    side = "low" if part.bias > 0 else "high"
-    return f"{size}{unit} too {side}, {value} ({' to '.join(limits)})"
+def _bias_of(part: Part) -> str:
+    side, sign = ("low", 1) if part.bias > 0 else ("high", -1)
+    limits = sorted((sign * part.bias_low, sign * part.bias_high))
+    within = " to ".join(format_number(each, 2) for each in limits)
+    return f"{_stds(part.bias)} too {side} ({within})"
 
 
 def _stds(number: float) -> str:

@@ -15,8 +15,7 @@ from scipy import special
 
 from uq_tracking.formatting import format_factors
 from uq_tracking.inference.limits import Estimated
-from uq_tracking.inference.ranking import Order
-from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibration, Tests, Verdict, no_verdict
+from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibration, Order, Tests, Verdict, no_verdict
 from uq_tracking.inference.words import of_ranking
 from uq_tracking.metrics.ranking import Sparsification, sparsification
 from uq_tracking.metrics.registry import Undefined
