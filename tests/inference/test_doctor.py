@@ -107,6 +107,18 @@ def test_a_report_shows_its_suspicions_first_and_survives_json():
     assert again.verdict == report.verdict
 
 
+def test_a_spread_of_means_is_recognized_in_a_hundred_samples_and_seldom_in_calibrated_draws():
+    found = Counter()
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        draws, noise = rng.normal(size=(30, 100)), rng.normal(size=(2, 100))
+        for name, error in (("draws", noise[0]), ("means", noise[0] + 2 * noise[1])):
+            said = examine(error, draws.mean(0), draws.std(0, ddof=1), spread_of_means=30)
+            found[name] += any(each.name == "spread of means" for each in said)
+    assert found["means"] >= 198
+    assert found["draws"] <= 2
+
+
 def test_stds_that_were_computed_from_the_errors_are_recognized():
     rng = np.random.default_rng(20)
     y, mean = rng.normal(size=300), np.zeros(300)

@@ -419,7 +419,7 @@ def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
 
 def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
     factor = root_mean_square(error / std)
-    if factor <= 1.2 or len(error) < FEWEST_STDS:
+    if len(error) < FEWEST or factor <= 1 + 0.2 * math.sqrt(max(FEWEST_STDS / len(error), 1.0)):
         return None
     square, variance = np.square(error), np.square(std)
     low, high = 0.0, float(square.max())
