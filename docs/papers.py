@@ -83,14 +83,16 @@ def claims(sections: list[Section]) -> Iterator[str]:
     for section in sections:
         found = Counter(finding.verdict for finding in section.findings)
         yield f"| {section.paper} |" + "".join(f" {found[verdict]} |" for verdict in VERDICTS)
-    yield "\n| claim | seeds | why |\n|---|---|---|"
     for verdict, words in VERDICTS.items():
+        reasons = verdict in (DEPENDS, FAILS, UNJUDGED)
+        yield f"\n| {words} | seeds |" + " why |" * reasons + "\n|---|---|" + "---|" * reasons
         for section in sections:
             chosen = [finding for finding in section.findings if finding.verdict == verdict]
             if chosen:
-                yield f"| **{words}: {section.paper}** | | |"
+                yield f"| **{section.paper}** | |" + " |" * reasons
             for finding in chosen:
-                yield f"| {escaped(finding.claim)} | {tried(finding)} | {escaped(why(finding))} |"
+                because = f" {escaped(why(finding))} |" * reasons
+                yield f"| {escaped(finding.claim)} | {tried(finding)} |{because}"
     yield ""
 
 
