@@ -85,7 +85,7 @@ def claims(sections: list[Section]) -> Iterator[str]:
         yield f"| {section.paper} |" + "".join(f" {found[verdict]} |" for verdict in VERDICTS)
     for verdict, words in VERDICTS.items():
         reasons = verdict in (DEPENDS, FAILS, UNJUDGED)
-        yield f"\n| {words} | seeds |" + " why |" * reasons + "\n|---|---|" + "---|" * reasons
+        yield f"\n| {words.capitalize()} | seeds |" + " why |" * reasons + "\n|---|---|" + "---|" * reasons
         for section in sections:
             chosen = [finding for finding in section.findings if finding.verdict == verdict]
             if chosen:
