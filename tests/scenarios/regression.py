@@ -620,6 +620,12 @@ def variances(rng):
     return mu + s * rng.normal(size=2000), mu, np.square(s)
 
 
+@scenario("variances in place of stds, some above 1 and some below", ANY, USEFUL, says=("from_variance",))
+def variances_about_one(rng):
+    s, mu = rng.uniform(0.2, 2, 2000), 3 * rng.normal(size=2000)
+    return mu + s * rng.normal(size=2000), mu, s**2
+
+
 @scenario(
     "stds in another unit, a hundredth of the right one",
     OVER,

@@ -172,31 +172,28 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
         ("log-std", "logs of stds", "exp(y_std)", std, "pass np.exp(y_std)"),
     ):
         own = slope_of(size, log_std)
-        if (
-            not wrong
-            or own is None
-            or slope is None
-            or min(spread, own.spread) < 0.1
-            or np.ptp(log_std) > 100
-        ):
+        if own is None or slope is None or min(spread, own.spread) < 0.1 or np.ptp(log_std) > 100:
             continue
         other = np.exp(log_std)
         fits, fitted = root_mean_square(error / other), _nll(error, other)
         if not fits or abs(math.log(fits)) > 0.1:
             continue
+        clear = of_best - fitted >= 0.2  # one factor for all stds does clearly worse
         strict = (
-            abs(own.value - 1) <= min(0.15, 3 * own.error)
+            (wrong or clear)
+            and abs(own.value - 1) <= min(0.15, 3 * own.error)
             and own.error <= 0.1
             and abs(slope.value - 1) >= max(0.3, 4 * slope.error)
             and _gap(error, other * fits) <= 0.025 + 1 / math.sqrt(len(error))
             and nll - fitted >= 0.1
         )
-        # A variance also shows where errors are not normal: one factor for all stds does clearly worse.
+        # A variance also shows where errors are not normal.
         plain = (
             name == "variance"
+            and wrong
             and abs(math.log(factor)) > math.log(2)
             and abs(own.value - 1) <= 0.35
-            and of_best - fitted >= 0.2
+            and clear
         )
         if strict or plain:
             return Suspicion(
