@@ -17,7 +17,7 @@ from PIL import Image
 from uq_tracking.formatting import typographic
 from uq_tracking_papers.page import PAPERS, VERDICTS, Entry, counts, grid
 from uq_tracking_papers.run import read
-from uq_tracking_papers.study import ABSENT, DEPENDS, FAILS, UNJUDGED, Finding, Item, Section
+from uq_tracking_papers.study import ABSENT, DEPENDS, FAILS, HOLDS, UNJUDGED, VARIES, Finding, Item, Section
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "images" / "papers"
@@ -56,6 +56,19 @@ terrain; digits rotated by 10 or 20 degrees. Parentheses hold the range over see
 """
 
 
+SEEN = "seen"
+COLUMNS = {
+    HOLDS: ("claim", "seeds"),
+    DEPENDS: ("claim", "seeds", "choice"),
+    FAILS: ("claim", "seeds", SEEN),
+    UNJUDGED: ("claim", "why"),
+    VARIES: ("claim", "seeds", SEEN),
+}
+"""What the page tells of the claims of a class."""
+FEW = 7
+"""Most quantities of a table that stand side by side; of more, each has a row."""
+
+
 def papers(folder: Path) -> str:
     """The page."""
     PICTURES.mkdir(parents=True, exist_ok=True)
@@ -83,16 +96,19 @@ def claims(sections: list[Section]) -> Iterator[str]:
     for section in sections:
         found = Counter(finding.verdict for finding in section.findings)
         yield f"| {section.paper} |" + "".join(f" {found[verdict]} |" for verdict in VERDICTS)
+    tried_here = [one.verdict for section in sections for one in section.findings if one.verdict != UNJUDGED]
+    yield f"\nTwo halves of the seeds agree about {sum(one != VARIES for one in tried_here)} of {len(tried_here)} claims."
     for verdict, words in VERDICTS.items():
-        reasons = verdict in (DEPENDS, FAILS, UNJUDGED)
-        yield f"\n| {words.capitalize()} | seeds |" + " why |" * reasons + "\n|---|---|" + "---|" * reasons
+        columns = COLUMNS[verdict]
+        yield f"\n### {words[0].upper() + words[1:]}\n"
+        yield f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
         for section in sections:
             chosen = [finding for finding in section.findings if finding.verdict == verdict]
             if chosen:
-                yield f"| **{section.paper}** | |" + " |" * reasons
+                yield f"| **{section.paper}** |{' |' * (len(columns) - 1)}"
             for finding in chosen:
-                because = f" {escaped(why(finding))} |" * reasons
-                yield f"| {escaped(finding.claim)} | {tried(finding)} |{because}"
+                cells = {"claim": escaped(finding.claim), "seeds": tried(finding)}
+                yield f"| {' | '.join(cells.get(column) or escaped(why(finding)) for column in columns)} |"
     yield ""
 
 
@@ -104,10 +120,8 @@ def tried(finding: Finding) -> str:
 
 
 def why(finding: Finding) -> str:
-    """The choice that a claim depends on, or the evidence against it, with short names of the variants."""
-    text = {DEPENDS: finding.choice, FAILS: finding.evidence, UNJUDGED: finding.evidence}.get(
-        finding.verdict, ""
-    )
+    """The choice that a claim depends on, or what was seen, with short names of the variants."""
+    text = finding.choice if finding.verdict == DEPENDS else finding.evidence
     for name, short in SHORT.items():
         text = text.replace(name, short)
     return text
@@ -145,11 +159,16 @@ def item(folder: Path, section: Section, one: Item) -> Iterator[str]:
     yield f"### {one.name[0].upper() + one.name[1:]}\n"
     table = grid(one, section.rows) if one.name.startswith("table") else None
     if table is not None:
-        yield "| |" + "".join(f" {quantity} |" for quantity in table.quantities)
-        yield "|---|" + "--:|" * len(table.quantities)
-        for method in table.methods:
-            entries = (table.entries[method][quantity] for quantity in table.quantities)
-            yield f"| {escaped(method)} |" + "".join(f" {cell(entry)} |" for entry in entries)
+        rows, columns = table.methods, table.quantities
+        turned = len(columns) > FEW
+        if turned:
+            rows, columns = columns, rows
+        yield "| |" + "".join(f" {escaped(column)} |" for column in columns)
+        yield "|---|" + "--:|" * len(columns)
+        for row in rows:
+            pairs = ((column, row) if turned else (row, column) for column in columns)
+            entries = (table.entries[method][quantity] for method, quantity in pairs)
+            yield f"| {escaped(row)} |" + "".join(f" {cell(entry)} |" for entry in entries)
         yield ""
     for drawing in section.drawings:
         if drawing.item == one.name:

@@ -4,6 +4,7 @@ import json
 import sys
 import types
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,3 +236,25 @@ def test_the_command_says_what_holds_and_where_the_page_is(made_up, tmp_path):
     ]
     assert (tmp_path / "index.html").as_uri() in done.stdout
     assert "error: no paper is called 'mercy'" in CliRunner().invoke(app, ["reproduce", "mercy"]).output
+
+
+def test_the_documentation_says_of_a_class_what_it_needs_and_turns_wide_tables(
+    made_up, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "docs"))
+    import papers
+
+    reproduce("made-up", output=tmp_path, size="test")
+    (section,) = read(tmp_path)
+    text = "\n".join(papers.claims([section]))
+    assert "Two halves of the seeds agree about 3 of 3 claims." in text
+    assert (
+        "### Holds\n\n| claim | seeds |\n|---|---|\n| **made-up** | |\n| one is less than two | 20 of 20 |"
+        in text
+    )
+    assert "| two is less than one | 0 of 20 | 2 > 1 |" in text.replace("\\", "")
+    assert "| pigs can fly | there are none here |" in text
+    wide = Item("table 1", "")
+    section.rows[:] = [Row("table 1", name, f"q{n}", 1.0) for name in ("A", "B") for n in range(8)]
+    lines = "\n".join(papers.item(tmp_path, section, wide)).splitlines()
+    assert lines[2:5] == ["| | A | B |", "|---|--:|--:|", "| q0 | 1.000 | 1.000 |"]

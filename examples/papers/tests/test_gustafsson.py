@@ -40,6 +40,11 @@ def test_an_ensemble_comes_closer_to_the_authors_hmc_as_members_join(section):
         assert sixteen.ours < one.ours
 
 
+def test_stagnation_of_mc_dropout_is_a_claim_of_its_own(section):
+    (found,) = [one for one in section.findings if "MC-dropout stagnates" in one.claim]
+    assert set(found.variants) == {"rotated by 10 degrees", "rotated by 20 degrees"}
+
+
 def test_rows_hold_both_ends_of_each_curve(section):
     rows = rows_of(section, "figure 6")
     single, sixteen = (rows["Ensembling", f"terrain: RMSE [m], M = {count}"] for count in (1, 16))

@@ -33,6 +33,13 @@ def test_a_finding_holds(section, part):
     assert found.verdict == "holds", found.evidence
 
 
+def test_a_method_is_one_factor_and_how_far_the_two_lie_apart_is_a_number(section):
+    (check,) = section.diagnostics
+    assert check.holds
+    assert "exactly that before" in check.statement
+    assert "the two factors differ by" in check.evidence
+
+
 def test_table_1_has_four_outputs_and_three_stages(section):
     rows = [row for row in section.rows if row.item == "table 1"]
     assert len({row.method for row in rows}) == 4

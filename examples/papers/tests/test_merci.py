@@ -1,8 +1,11 @@
 """MeRCI's and n-MeRCI's experiments at the smallest size: two seeds, small ensembles, a coarse terrain."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from uq_tracking_papers.moukari import MAPPED, maps
 from uq_tracking_papers.run import reproduce
 
 
@@ -47,6 +50,21 @@ def test_bounds_are_what_merci_says_they_are(sections):
     for item in ("table 1", "table 3"):
         oracle, constant = (value(section, item, name, "merci") for name in ("Oracle", "Constant"))
         assert 0 < oracle < constant
+    found = finding(section, "lower MeRCI than the oracle")
+    assert found.share == 1, found.evidence
+    assert "alpha 0.74" in found.evidence
+
+
+def test_other_maps_are_shown_as_they_differ_from_the_best():
+    truth = np.linspace(0, 1, 48).reshape(6, 8)
+    scene = SimpleNamespace(target=truth, image=np.empty(0))
+    std = {method: [0.1 * (1 + place) * (0.1 + truth)] for place, method in enumerate(MAPPED)}
+    found = SimpleNamespace(scene=scene, target=lambda seed: truth, base=[truth * 0.8], std=std)
+    figure = maps(found, 0, (slice(None), slice(None)), apart=True)
+    shown = [ax.images[0] for ax in figure.axes if ax.get_title()]
+    assert [image.get_cmap().name for image in shown[3:]] == ["inferno"] + ["RdBu_r"] * 5
+    for image in shown[4:]:  # scaled to cover the errors, multiples of one another are the same map
+        np.testing.assert_allclose(image.get_array(), 0, atol=1e-12)
 
 
 def test_every_item_of_both_papers_is_listed(sections):

@@ -45,6 +45,12 @@ def test_a_gaussian_ensemble_fails_on_two_modes_but_not_in_ause(study):
     assert study.found[ENSEMBLE]["nll"] == pytest.approx(0.79, abs=0.15)  # of the moments of the truth: 0.77
 
 
+def test_by_auses_alone_what_the_truth_predicts_decides_whether_an_energy_based_model_is_near_it(study):
+    shares = finding(study, "all metrics place energy-based regression near the truth").variants
+    assert list(shares) == ["a mode predicts", "the mean predicts"]
+    assert shares["the mean predicts"] == 0
+
+
 def test_the_true_mixture_reaches_its_nll_and_a_calibration_error_near_0(study):
     truth = study.found[TRUTH]
     assert truth["nll"] == pytest.approx(nll_moments(multimodal)[0], abs=4 * 0.71 / np.sqrt(2000))

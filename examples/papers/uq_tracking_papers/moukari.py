@@ -493,11 +493,17 @@ def counted(places: Mapping[str, npt.NDArray[np.intp]], names: Sequence[str] = M
 
 
 def maps(
-    found: Estimates, seed: int, window: Window, key: str = "merci", wrong: float | FloatArray = 0.0
+    found: Estimates,
+    seed: int,
+    window: Window,
+    key: str = "merci",
+    wrong: float | FloatArray = 0.0,
+    apart: bool = False,
 ) -> Figure:
     """Image, prediction and error, and below the six rescaled uncertainties by a score, from the best to the worst.
 
-    What is added to the truth of a patch, if anything, is shown in place of the prediction.
+    What is added to the truth of a patch, if anything, is shown in place of the prediction. The others are shown as
+    they differ from the best, if told so.
     """
     scene = found.scene
     truth = scene.target[window] + wrong
@@ -527,5 +533,10 @@ def maps(
     picture(figure, axes[2], "ERROR [m]", error, 0, top, "inferno", bar=True)
     ordered = sorted(shown, key=itemgetter(0))
     for place, (ax, (_, label, values)) in enumerate(zip(axes[3:], ordered, strict=True)):
-        picture(figure, ax, label, values, 0, top, "inferno", bar=place % 3 == 2)
+        if apart and place:
+            picture(
+                figure, ax, label, values - ordered[0][-1], -top / 2, top / 2, "RdBu_r", bar=place % 3 == 2
+            )
+        else:
+            picture(figure, ax, label, values, 0, top, "inferno", bar=apart or place % 3 == 2)
     return figure
