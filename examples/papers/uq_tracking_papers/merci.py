@@ -510,8 +510,8 @@ def figure_4(study: Study, found: Estimates) -> None:
     study.figure(
         maps(found, 0, WHOLE, apart=True),
         "How the others differ from the best map (left, on ERROR's scale; slate: truth unknown): red where they are "
-        "less sure, blue where surer. Five are nearly alike; Learned Error is unsure all over the objects. rho: rank "
-        "correlation with ERROR.",
+        "less sure, blue where surer. Monte Carlo Dropout is less sure along edges, Learned Error also inside "
+        "objects and on the ground; the rest differ by noise. rho: rank correlation with ERROR.",
     )
 
 

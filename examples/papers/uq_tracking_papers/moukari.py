@@ -534,9 +534,9 @@ def maps(
     ordered = sorted(shown, key=itemgetter(0))
     for place, (ax, (_, label, values)) in enumerate(zip(axes[3:], ordered, strict=True)):
         if apart and place:
-            picture(
-                figure, ax, label, values - ordered[0][-1], -top / 2, top / 2, "RdBu_r", bar=place % 3 == 2
-            )
+            less = values - ordered[0][-1]
+            title = f"{label}\nless the best map"
+            picture(figure, ax, title, less, -top / 2, top / 2, "RdBu_r", bar=place % 3 == 2)
         else:
             picture(figure, ax, label, values, 0, top, "inferno", bar=apart or place % 3 == 2)
     return figure
