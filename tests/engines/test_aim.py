@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import uq_tracking as uq
 from tests.plugins.aim.test_contract import reindex
@@ -55,6 +56,13 @@ def test_a_training_loop_with_a_run(live, tmp_path, is_closed):
     table = next(metric for metric in shown.metrics() if metric.name == "uq/nll").dataframe()
     assert table["step"].tolist() == [0, 1, 2]
     assert np.allclose(table["value"], report.scores["nll"], rtol=1e-9)
+
+
+def test_a_map_is_shown_once(live, monkeypatch):
+    tracked = []
+    monkeypatch.setattr(live, "track", lambda value, name, step: tracked.append(name))
+    AimBackend().adopt(live).log_map("uq_map/0", Figure())
+    assert tracked == ["uq_map/0"]
 
 
 def test_a_run_is_adopted_and_other_things_are_not(live, tmp_path):

@@ -4,7 +4,7 @@ The first of four ways that the runs allow:
 
 * **over runs**: both methods have three or more runs (seeds, folds). Welch's interval of the difference of means; it
   is about the methods on this test set. Also used with two runs if groups are not known.
-* **paired groups**: the runs stored statistics of the same groups (images, scenes) of the same data; sets of groups
+* **paired groups**: the reports hold scores without sets of the same groups (images, scenes) of the same data; sets
   are left out for both together, so what is hard for both cancels. It is about these runs on such data.
 * **paired blocks**: the runs stored sums of losses over the same blocks of consecutive samples, and no groups were
   given. The variance of the difference is that of its slow movements along the blocks, so that dependence between
@@ -126,7 +126,7 @@ class Pairs:
 
     groups: Mapping[str, Sequence[ScoredRun]]
     left: Mapping[str, LeftOut]
-    """Scores without each of the same sets of groups, by the label of each run that stored its groups' statistics."""
+    """Scores without each of the same sets of groups, by the label of each run whose report holds them."""
     blocks: Mapping[str, Blocks]
     """Sums of losses over the same blocks of samples, by the label of each run that stored them."""
     level: float

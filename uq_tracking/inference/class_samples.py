@@ -181,7 +181,8 @@ class ClassSamples:
             held = np.bincount(label, weight)
             lean = stated - (np.bincount(label, stated if weight is None else weight * stated) / held)[label]
             off: dict[int, Event] = {}
-            few = np.bincount(label) < PER_PART
+            many = np.bincount(label) >= PER_PART
+            judged = np.zeros(len(own), dtype=bool)
             for score in (gap, lean * gap):
                 tests = contrast_parts(
                     score[order],
@@ -190,8 +191,9 @@ class ClassSamples:
                     weight=None if weight is None else weight[order],
                     group=None if group is None else group[order],
                 )
-                few = few | ((tests.freedom < 2) & (group is not None))
-                for place in np.flatnonzero(~few & (tests.p < level)).tolist():
+                known = many if group is None else many & (tests.freedom >= 2)
+                judged |= known
+                for place in np.flatnonzero(known & (tests.p < level)).tolist():
                     here = label == place
                     mass, units = (None if column is None else column[here] for column in (weight, group))
                     limits = mean_limits(score[here], mass, units, 1 - level)
@@ -200,7 +202,7 @@ class ClassSamples:
                     event = _event(rate, limits) if score is gap else _line(rate, limits, spread)
                     if event is not None:
                         off.setdefault(place, event)
-            alike = len(own) - int(few.sum()) - len(off)
+            alike = int(judged.sum()) - len(off)
             found += [OffStratum(str(own[place]), each, len(off) - 1, alike) for place, each in off.items()]
         return max(found, key=lambda each: each.distance, default=None)
 

@@ -129,11 +129,8 @@ class ClassTests(Tests):
         **found: Any,
     ) -> Verdict:
         """Name the label of ``by=`` that is off by more than all samples, and a drift; neither has a cure."""
-        level, of_errors = (
-            LEVEL_OF_LABELS / self.among / max(self._beside, 1),
-            not two_classes(self.statistics),
-        )
-        clauses = []
+        level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
+        of_errors, clauses = not two_classes(self.statistics), []
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
             rates = self.samples.drift(self.dependence, level)

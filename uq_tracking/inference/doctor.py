@@ -4,8 +4,8 @@ Mistakes are recognized by the numbers. A suspicion never changes a score and ne
 honest models, however badly calibrated, as the simulations in their tests show. At most one suspicion about the
 standard deviations, and one about truth against prediction, are voiced.
 
-A cure is a recalibration that removes what is wrong with standard deviations: said only where a cross-fit confirms
-it.
+A cure is a recalibration of standard deviations, or of the shape, after which a cross-fit finds no error, or clearly
+less.
 """
 
 from __future__ import annotations

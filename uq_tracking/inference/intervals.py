@@ -115,7 +115,8 @@ class LeftOut:
     def from_dict(cls, values: Mapping[str, Any]) -> LeftOut:
         """Inverse of ``to_dict``; TypeError or ValueError for anything else."""
         without = {key: np.asarray(each, dtype=np.float64) for key, each in values["without"].items()}
-        known = {**values, "without": {}, "freedom": values["freedom"] or math.inf}
+        freedom = math.inf if values["freedom"] is None else values["freedom"]
+        known = {**values, "without": {}, "freedom": freedom}
         made = replace(record(cls, known), without=without)
         sets = min(made.pools, SETS)
         if sets < 2 or any(each.shape != (sets,) or key not in made.whole for key, each in without.items()):

@@ -80,7 +80,6 @@ FEWEST_SAMPLES = 20
 FEWEST_RANKED = 100
 """The same for the test of ranking: with 60 samples it calls 12 % of uninformative stds useful or harmful."""
 
-
 _STEPS = np.diff(FRACTIONS)
 TRAPEZOID = np.concatenate([[0.0], _STEPS]) / 2 + np.concatenate([_STEPS, [0.0]]) / 2
 """Weights of the fractions in an area."""
@@ -157,7 +156,7 @@ class Verdict:
     off_class : OffClass or None
         Of more than two classes, the one whose probability is wrong by most.
     cure : str or None
-        Recalibration that removes what is wrong, where a cross-fit confirms it.
+        Recalibration that mends what is wrong, or most of it, in a cross-fit.
     """
 
     calibration: Calibration
