@@ -455,8 +455,8 @@ class Reports(Mapping[str, Report]):
     0.75
     >>> print(boxes)
     No error found in 0 of 2; too few data in 2.
-    x: Not enough data to judge: 2 samples are too few; a test needs 20.
-    y: Not enough data to judge: 2 samples are too few; a test needs 20.
+    x: Not enough data to tell: 2 samples are too few; a test needs 20.
+    y: Not enough data to tell: 2 samples are too few; a test needs 20.
     <BLANKLINE>
     output       x       y
     ----------------------

@@ -200,7 +200,7 @@ def test_methods_without_a_verdict_say_why(reports):
     mixed = uq.compare({"few": few, "many": reports["informed"]}).to_html()
     for page in (alone, mixed):
         assert '<section id="verdicts">' in page
-        assert "few</b>: Not enough data to judge: 5 samples are too few" in page
+        assert "few</b>: Not enough data to tell: 5 samples are too few" in page
     assert "Not judged" not in uq.compare({"many": reports["informed"]}).to_html()
 
 

@@ -92,7 +92,11 @@ def test_the_level_of_equal_probabilities_is_exact(events, n, p):
 
 
 SAID = {
-    "too low": (odds(1.6), 3000, "Too low: the event is stated at 0.49 on average, but occurs in 0.56"),
+    "too low": (
+        odds(1.6),
+        3000,
+        "Probabilities too low: the event is stated at 0.49 on average, but occurs in 0.56",
+    ),
     "overconfident": (
         odds(1.0, 0.75),
         3000,
@@ -101,7 +105,7 @@ SAID = {
     "underconfident": (
         odds(1.0, 1.35),
         3000,
-        "Underconfident: probabilities are too timid (calibration slope 1.",
+        "Underconfident: probabilities are not extreme enough (calibration slope 1.",
     ),
     "consistent with calibrated": (odds(1.0), 3000, "Consistent with calibrated: "),
     "calibrated": (odds(1.0), 400_000, "Calibrated: "),
@@ -158,7 +162,10 @@ def test_near_certain_errors_are_told_before_tests_are_refused():
     y = np.arange(300) % 10 == 0
     verdict = uq.evaluate(y.astype(int), probs=np.full(300, 0.001)).verdict
     assert verdict.text.startswith("Overconfident: 100.0 times as many errors as its probabilities imply.")
-    assert "Slope and shape are not tested: too few informative samples" in " ".join(verdict.caveats)
+    assert (
+        "Slope and shape are not tested: samples are too few, or probabilities too close to 0 and 1"
+        in " ".join(verdict.caveats)
+    )
 
 
 def test_probabilities_that_run_backwards_are_reversed():

@@ -148,7 +148,7 @@ def test_a_series_too_short_for_how_long_its_errors_stay_alike_has_no_interval()
     zero, one, time = np.zeros(100), np.ones(100), np.arange(100)
     alike = uq.evaluate(np.sin(time / 30), zero, one, order=time)
     reason = "a series worth 0.5 independent samples is too few for"
-    assert alike.verdict.text == f"Not enough data to judge: {reason} a test; pass a longer one."
+    assert alike.verdict.text == f"Not enough data to tell: {reason} a test; pass a longer one."
     reasons = set(alike.provenance["intervals"]["undefined"].values())
     assert reasons == {f"{reason} an interval; pass a longer one"}
 

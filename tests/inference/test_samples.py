@@ -95,7 +95,7 @@ def test_few_large_maps_are_not_judged_in_a_stream(maps):
     y = mu + s * field(rng, 3, 160, 3)
     verdict = streamed(y, mu, s, batch=1).compute().verdict
     assert verdict.calibration == "not enough data"
-    assert "3 maps are too few to know how alike neighboring errors are" in verdict.text
+    assert "3 maps are too few to know how correlated neighboring errors are" in verdict.text
     assert FEWEST_CASES == 12
     assert uq.evaluate(y, mu, s).verdict.calibration == "consistent with calibrated"
 
@@ -120,7 +120,7 @@ def test_groups_of_a_stream_are_those_of_its_places():
 
 def test_a_pool_of_runs_whose_errors_are_alike_is_not_judged(maps):
     parts = [uq.evaluate(*(each[part] for each in maps)) for part in (slice(15), slice(15, 30))]
-    assert uq.pool(parts).verdict.text == f"Not enough data to judge: {UNORDERED}."
+    assert uq.pool(parts).verdict.text == f"Not enough data to tell: {UNORDERED}."
 
 
 def test_a_rescored_run_keeps_its_verdict_while_its_settings_hold(maps, tmp_path):
@@ -133,7 +133,7 @@ def test_a_rescored_run_keeps_its_verdict_while_its_settings_hold(maps, tmp_path
     assert before.worth is not None
     uq.rescore(where, family="laplace")
     after = uq.Report.from_json(report.read_text()).verdict
-    assert after.text == f"Not enough data to judge: {UNORDERED}."
+    assert after.text == f"Not enough data to tell: {UNORDERED}."
 
 
 def test_a_device_keeps_no_samples_and_says_so():
@@ -145,4 +145,4 @@ def test_a_device_keeps_no_samples_and_says_so():
         stream.update(y, torch.zeros_like(y), torch.ones_like(y))
     verdict = stream.compute().verdict
     assert verdict.places is None
-    assert any("whether neighboring errors are alike, is not tested" in each for each in verdict.caveats)
+    assert any("whether neighboring errors are correlated, is not tested" in each for each in verdict.caveats)

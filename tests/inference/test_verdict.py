@@ -1,5 +1,6 @@
 """The verdict: how often it is wrong, how often it sees what is there, and what it must not depend on."""
 
+import html
 from dataclasses import replace
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_ranking_useful_constant_and_worse():
     useful = uq.evaluate(truth, mean, std).verdict
     assert useful.ranking == "useful"
     assert 0.4 < useful.recovered < 0.8
-    assert "It knows where it errs" in useful.text
+    assert "Its uncertainty ranks errors" in useful.text
     assert uq.evaluate(truth, mean, np.ones(1000)).verdict.ranking == "no better than constant"
     assert uq.evaluate(truth, mean, 1 / std).verdict.ranking == "worse than constant"
 
@@ -146,7 +147,7 @@ def test_the_ranking_of_few_samples_is_not_tested():
     for n, ranking in ((99, "not enough data"), (100, "useful")):
         verdict = report(rng, n, metrics=FEW).verdict
         assert verdict.ranking == ranking
-        assert ("It knows" in verdict.text) == (ranking == "useful")
+        assert ("uncertainty ranks errors:" in verdict.text) == (ranking == "useful")
         assert ("The ranking is not tested" in " ".join(verdict.caveats)) == (n == 99)
 
 
@@ -287,14 +288,16 @@ def test_uncertainties_that_sort_errors_and_hardly_differ_are_told(spread, told)
     verdict = uq.evaluate(errors, np.zeros(500), std).verdict
     assert verdict.ranking == "useful"
     assert verdict.sorts_only is told
-    assert ("standard deviations vary by only" in verdict.text) is told
+    assert ("but they vary by only" in verdict.text) is told
 
 
 def test_the_verdict_comes_first_in_print():
     one = report(np.random.default_rng(15), 1500, 1.5)
     assert " ".join(str(one).split()).startswith(one.verdict.text)
     assert one.verdict.text.startswith("Overconfident: stated standard deviations are 1.5")
-    assert one.verdict.text in one._repr_html_().replace("</b>", "")  # only its first sentence is bold
+    assert one.verdict.text in html.unescape(one._repr_html_()).replace(
+        "</b>", ""
+    )  # only its first sentence is bold
 
 
 @pytest.mark.parametrize(("power", "word"), [(1.5, "overconfident"), (0.7, "underconfident")])
@@ -367,7 +370,7 @@ def test_heavy_tails_alone_are_no_few_samples():
 
 def test_errors_that_are_all_zero_are_not_judged():
     verdict = uq.evaluate(np.zeros(100), np.zeros(100), np.ones(100), metrics=FEW).verdict
-    assert verdict.text == "Not enough data to judge: every error is 0."
+    assert verdict.text == "Not enough data to tell: every error is 0."
 
 
 def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
@@ -381,12 +384,12 @@ def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
     assert told == [False, True]
 
 
-@pytest.mark.parametrize(("share", "word"), [(0.19, "little of "), (0.21, "")])
+@pytest.mark.parametrize(("share", "word"), [(0.19, ", but weakly"), (0.21, "")])
 def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     rng = np.random.default_rng(6)
     found = replace(uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]).verdict, recovered=share)
     text = words.of_ranking(found.ranking, share)
-    assert f"It knows {word}where it errs" in text
+    assert f"Its uncertainty ranks errors{word}:" in text
     assert found.knows_little == bool(word)
 
 

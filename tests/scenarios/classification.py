@@ -129,13 +129,13 @@ def event_of_ten(rng):
 # ---- an event, miscalibrated ----
 
 
-@scenario("true odds twice the stated ones", LOW, bias=None, says=("Too low: ",))
+@scenario("true odds twice the stated ones", LOW, bias=None, says=("Probabilities too low: ",))
 def event_too_low(rng):
     p = stated(rng, 1500)
     return events(rng, p, odds(p, 2))
 
 
-@scenario("true odds half of the stated ones", HIGH, bias=None, says=("Too high: ",))
+@scenario("true odds half of the stated ones", HIGH, bias=None, says=("Probabilities too high: ",))
 def event_too_high(rng):
     p = stated(rng, 1500)
     return events(rng, p, odds(p, 0.5))
@@ -163,7 +163,13 @@ def event_extreme(rng):
     return events(rng, p, odds(p, 1, 1 / 1.5))
 
 
-@scenario("logits 1.5 times too small", UNDER, bias=None, says=("too timid",), never=("Too high", "Too low"))
+@scenario(
+    "logits 1.5 times too small",
+    UNDER,
+    bias=None,
+    says=("not extreme enough",),
+    never=("Too high", "Too low"),
+)
 def event_timid(rng):
     p = stated(rng, 1500)
     return events(rng, p, odds(p, 1, 1.5))

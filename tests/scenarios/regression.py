@@ -164,7 +164,7 @@ def calibrated_constant(rng):
     return mu + 0.7 * rng.normal(size=1000), mu, np.full(1000, 0.7)
 
 
-@scenario("1.5 times too small", OVER, USEFUL, says=("Recalibrate with std_scaling", "no error found"))
+@scenario("1.5 times too small", OVER, USEFUL, says=("Recalibrate with std_scaling", "no error is found"))
 def too_small(rng):
     y, mu, s = calibrated(rng, 1000)
     return y, mu, s / 1.5
@@ -176,7 +176,7 @@ def too_small_50(rng):
     return y, mu, s / 1.5
 
 
-@scenario("2 times too large", UNDER, USEFUL, says=("Recalibrate with std_scaling", "no error found"))
+@scenario("2 times too large", UNDER, USEFUL, says=("Recalibrate with std_scaling", "no error is found"))
 def too_large(rng):
     y, mu, s = calibrated(rng, 1000)
     return y, mu, 2 * s
@@ -206,7 +206,7 @@ def heavy_tails(rng):
     "errors of a skewed law, right size",
     SHAPE,
     USEFUL,
-    says=("Recalibrate with cdf_isotonic: pit_ks", "no error found"),
+    says=("Recalibrate with cdf_isotonic: pit_ks", "no error is found"),
 )
 def skewed_errors(rng):
     return calibrated(rng, 1000, lambda n: rng.exponential(size=n) - 1)
@@ -848,7 +848,7 @@ def counts(rng):
 
 
 @scenario(
-    "truth cut at 0, predictions not", PLACES, bias=True, says=("Predictions are one-sided in places", "too low"),
+    "truth cut at 0, predictions not", PLACES, bias=True, says=("Predictions are biased in places", "too low"),
     never=("Recalibrate",),
 )  # fmt: skip
 def cut_at_zero(rng):
@@ -907,7 +907,7 @@ def filled_truth(rng):
 @scenario(
     "half of the stds in another unit",
     (*OVER, *PLACES),
-    says=("multiply them by 100",),
+    says=("multiply it by 100",),
     never=("Recalibrate",),
 )
 def two_units(rng):
@@ -930,7 +930,7 @@ def uniform_errors(rng):
 
 
 @scenario(
-    "one std in ten in another unit", ANY, says=("Are these in another unit? Then multiply them by 1,000",),
+    "one std in ten in another unit", ANY, says=("Is that part in another unit? Then multiply it by 1,000",),
     never=("Recalibrate",),
 )  # fmt: skip
 def unit_of_some(rng):
@@ -939,7 +939,7 @@ def unit_of_some(rng):
 
 
 @scenario(
-    "one std in ten a hundred times too large", ANY, says=("Then divide them by 100",), never=("Recalibrate",)
+    "one std in ten a hundred times too large", ANY, says=("Then divide it by 100",), never=("Recalibrate",)
 )
 def large_unit_of_some(rng):
     y, mu, s = calibrated(rng, 2000)

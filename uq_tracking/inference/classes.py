@@ -51,7 +51,7 @@ class OffClass:
     what : {"level", "slope", "shape"}
         What is wrong with it.
     is_extreme : bool
-        Of a slope, whether probabilities are too extreme rather than too timid.
+        Of a slope, whether probabilities are too extreme (else not extreme enough).
     """
 
     name: str
@@ -111,7 +111,7 @@ class Found:
 
     @property
     def is_extreme(self) -> bool | None:
-        """Whether probabilities are too extreme as a whole, or too timid (False); None if neither."""
+        """Whether probabilities are too extreme as a whole, or not extreme enough (False); None if neither."""
         signs = {
             "sharpness": self.sharpness, "top level": self.top.level, "top slope": self.top.slope
         }  # fmt: skip

@@ -102,7 +102,6 @@ class ClassTests(Tests):
             return replace(no_verdict(""), text=text, worth=self.dependence.worth)
         if reason := self.too_little():
             return no_verdict(reason)
-        self.caveats.extend(self._of_units())
         return self._of_event() if two_classes(self.statistics) else self._of_classes()
 
     @property
@@ -209,7 +208,7 @@ class ClassTests(Tests):
                 return Cure(method.method, before, after, score)
             if best is None or after < GAIN * best.after:
                 best = Cure(method.method, before, after, score, removes=False)
-        return best
+        return best or Cure()
 
     def losses(self) -> tuple[float, float]:
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""

@@ -243,7 +243,7 @@ def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "unit of some",
         f"{format_number(100 * share, 2)} % of the stds are {format_number(math.exp(abs(wrong)), 2)} times too "
         f"{side}; the others fit (factor {math.exp(right):.2f}).",
-        f"Are these in another unit? Then {cure} them by {format_number(unit)}.",
+        f"Is that part in another unit? Then {cure} it by {format_number(unit)}.",
     )
 
 
@@ -269,13 +269,14 @@ def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
     size = np.abs(error / std)
     middle = float(np.median(size))
     share = float(np.mean(np.abs(size - middle) <= ALIKE * middle))
+    times = "equal to" if abs(middle - 1) <= ALIKE else f"{format_number(middle, 2)} times"
     if len(error) < FEWEST or share < 0.9 or std.std() < ALIKE * std.mean():
         return None
     return Suspicion(
         "std from errors",
-        f"{format_number(100 * share, 2)} % of the errors are {format_number(middle, 2)} times their std, within "
+        f"{format_number(100 * share, 2)} % of the errors are {times} their std, within "
         f"{format_number(100 * ALIKE)} %: the stds seem to be computed from the errors themselves.",
-        "Pass what was known before the truth was.",
+        "Pass the stds that were known before the truth was.",
     )
 
 
@@ -339,7 +340,7 @@ def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: Floa
         return Suspicion(
             "shuffled",
             f"Predictions do not correlate with the truth ({correlation:.2f}): rmse "
-            f"{format_number(math.sqrt(square))} is that of random pairs, {format_number(random)}.",
+            f"{format_number(math.sqrt(square))} is that of shuffled pairs, {format_number(random)}.",
             "Are both in the same order?",
         )
     return None
@@ -356,7 +357,7 @@ def _corrupt_target(error: FloatArray) -> Suspicion | None:
     rest = math.sqrt(max(square - first**2, 0.0) / (len(error) - 1))
     return Suspicion(
         "corrupt target",
-        f"One error ({format_number(first)}) is {format_number(first / second)} times the next.",
+        f"One error ({format_number(first)}) is {format_number(first / second)} times as large as the next.",
         f"Is that target corrupt? Without it rmse is {format_number(rest)}.",
     )
 
@@ -424,14 +425,15 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
         middle = (low + high) / 2
         low, high = (middle, high) if np.mean(square / (variance + middle)) > 1 else (low, middle)
     added = math.sqrt((low + high) / 2)
+    nll = [format_number(_nll(error, each)) for each in (np.sqrt(variance + added**2), std * factor)]
     text = (
-        f"The std is the spread of {members} members' means only, without the noise of the data. Adding a noise of "
-        f"{format_number(added)} fits (nll {format_number(_nll(error, np.sqrt(variance + added**2)))}, against "
-        f"{format_number(_nll(error, std * factor))} with a factor of {format_number(factor)})."
+        f"The std is the spread of {members} members' means only, without the noise of the data. "
+        f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {nll[0]}) than {format_number(factor)} times the "
+        f"std (nll {nll[1]})."
     )
     if members > 3:
         chance = math.sqrt((members + 1) / (members - 3))
-        text += f" The spread of {members} alone is noisy: even draws from the truth would give {chance:.2f}."
+        text += f" So few members alone make that factor {chance:.2f}, even if they are draws from the truth."
     return Suspicion(
         "spread of means",
         text,
@@ -449,11 +451,14 @@ GAIN = 0.5
 
 @dataclass(frozen=True)
 class Cure:
-    """A recalibration that leaves no error, and a score before and after it, both of samples it did not see."""
+    """A recalibration that helps, and a score before and after it, both of samples it did not see.
 
-    method: str
-    before: float
-    after: float
+    Its method is None if none that was tried helps.
+    """
+
+    method: str | None = None
+    before: float = math.nan
+    after: float = math.nan
     score: str = "ence"
     removes: bool = True
     """Whether no error is left that is more than chance; else there is less of it."""
@@ -504,11 +509,11 @@ def find_cure(
         cured = {**kept, "std": made}
         if np.all(made > 0) and _is_right(cured, unit):
             after = _ence(cured, settings)
-            return Cure(method.method, before, after) if after <= GAIN * before else None
-    return None
+            return Cure(method.method, before, after) if after <= GAIN * before else Cure()
+    return Cure()
 
 
-def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Settings) -> Cure | None:
+def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Settings) -> Cure:
     """Return the table of quantiles if it halves the largest gap, in each half by what was fitted to the other."""
     z, before, after = (rows["target"] - rows["mean"]) / rows["std"], 0.0, 0.0
     for half in (side == 0, side == 1):
@@ -517,7 +522,8 @@ def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Set
         before += _largest_gap(special.ndtr(z[half])) / 2
         after += _largest_gap(np.interp(z[half], made.z, made.levels)) / 2
     removes = after <= TWO_SAMPLES * math.sqrt(4 / len(side))
-    return Cure(CdfIsotonic.method, before, after, "pit_ks", removes) if after <= GAIN * before else None
+    helps = after <= GAIN * before
+    return Cure(CdfIsotonic.method, before, after, "pit_ks", removes) if helps else Cure()
 
 
 def _largest_gap(pit: FloatArray) -> float:

@@ -1,7 +1,7 @@
 r"""Tests of the probability of an event: its level, given that its slope, and given both its shape.
 
 Each statement is given the earlier fits (Cox 1958; Miller et al. 1991): without that, a pure shift of all odds looks
-like probabilities that are too timid. Each of the three is tested at :math:`1 - .95^{1/3}`.
+like probabilities that are not extreme enough. Each of the three is tested at :math:`1 - .95^{1/3}`.
 
 * **Level**: the number of events against the binomial with the mean and variance of a sum of Bernoulli variables (Ehm
   1991), on the side, events or not, that is expected to be rarer. It is exact for equal probabilities and few events.
@@ -365,8 +365,8 @@ class EventTests:
         informative = float(v.sum()) * self.share if self.by_group else float(v.sum()) * self.units()
         if informative < FEWEST_INFORMATIVE:
             return (
-                f"too few informative samples: so few, or probabilities this close to 0 and 1, imply only "
-                f"{informative:.1f} events that could go either way; it needs {FEWEST_INFORMATIVE:.0f}"
+                "samples are too few, or probabilities too close to 0 and 1 "
+                f"({informative:.1f} uncertain outcomes; at least {FEWEST_INFORMATIVE:.0f} are needed)"
             )
         if self.few:
             return "too few events, or others, or in too few groups"

@@ -126,7 +126,7 @@ class RegressionTests(Tests):
         no_error = not self.statistics.orders["abs_error"].sum("abs_error")
         if reason := self.too_little() or "every error is 0" * no_error:
             return replace(no_verdict(reason), suspicions=suspicions)
-        self.caveats.extend([*self._of_units(), *self.of_data()])
+        self.caveats.extend(self.of_data())
         level = self.at(TEST_LEVEL)
         found, inside = self.findings(), inside_widest(self.statistics, level)
         shape_p = None if found.shape is None else found.shape.p
@@ -154,7 +154,7 @@ class RegressionTests(Tests):
             calibration,
             sentence or f"Calibration is not judged: {found.untested}.",
             ranking,
-            (of_ranking, of_bias),
+            (of_ranking, of_bias, self._of_predictions(calibration, found)),
             suspicions=suspicions,
             cure=None if any(each.is_mistake for each in suspicions) else self._cure(calibration, found),
             grade=grade,
@@ -177,7 +177,7 @@ class RegressionTests(Tests):
         few_tiles = is_cut and tiles < FEWEST_TILES
         if few_tiles and not zero:
             self.caveats.append(
-                f"Shape and places are not tested: that needs {FEWEST_TILES} tiles, not {tiles}."
+                f"Shape and local errors are not tested: there are {tiles} tiles, and {FEWEST_TILES} are needed."
             )
         shape = None if few_tiles or zero else self._shape()
         median = next(iter(self._below(median=True)), None)
@@ -199,6 +199,12 @@ class RegressionTests(Tests):
             size_is_known=self._scores_are_known(scale),
             shape_level=self.at(SHAPE_LEVEL),
         )
+
+    def _of_predictions(self, calibration: Calibration, found: Findings) -> str:
+        """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
+        places = () if found.places is None else found.places.found()
+        biased = any(each.quantity == "bias" for each in places) or words.of_bias(found, self.settings)
+        return "Correct the predictions first." if biased and calibration in CURABLE else ""
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -397,21 +403,21 @@ class RegressionTests(Tests):
         vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < ALIKE else ""
         if ranking in ("worse than constant", "no better than constant") and vary:
             equal = dispersion < EQUAL
-            return words.EQUAL_STDS if equal else f"Its standard deviations hardly vary ({vary}).", False
+            return words.EQUAL_STDS if equal else f"Its standard deviations vary by only {vary}.", False
         but = ""
         if vary:
-            but = f", but standard deviations vary by only {vary}."
+            but = f", but they vary by only {vary}."
         elif width >= 1:
             but = ", but intervals scaled by them are no shorter than constant ones."
         elif any(each.name == "near-constant std" for each in suspicions):
-            but = ", but nearly all standard deviations are the same."
+            but = ", but nearly all of them are the same."
         few = recovered is not None and recovered <= 0
         if ranking != "useful" or not (but or few):
             return words.of_ranking(ranking, recovered), False
         correlation = self._score(spearman)
         value = "" if math.isnan(correlation) else f" (Spearman {correlation:.2f})"
         of_few = ". Of the largest errors, though, a few decide the RMSE-based curve."
-        return f"Larger standard deviations go with larger errors{value}{but or of_few}", bool(but)
+        return f"Standard deviations rank errors{value}{but or of_few}", bool(but)
 
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on what is not tested."""
@@ -428,14 +434,16 @@ class RegressionTests(Tests):
         if CROSSED < crossed <= EXCHANGED:
             caveats.append(f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted.")
         if self.samples is None and not is_distribution(self.statistics):
-            alike = "" if groups.count(self.statistics) else ", and whether neighboring errors are alike,"
+            alike = (
+                "" if groups.count(self.statistics) else ", and whether neighboring errors are correlated,"
+            )
             caveats.append(
                 f"Where standard deviations are wrong{alike} is not tested: these statistics do not keep samples in "
                 "their order."
             )
         if self.samples is not None and self.samples.total is not None:
             caveats.append(
-                "Where standard deviations are wrong, and whether neighboring errors are alike, is tested on "
+                "Where standard deviations are wrong, and whether neighboring errors are correlated, is tested on "
                 f"{len(self.samples.rows['std']):,} of the {self.samples.total:,} samples, evenly spread."
             )
         return caveats

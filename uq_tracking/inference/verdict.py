@@ -1,6 +1,6 @@
 r"""The verdict: what a report says about its model, every word the outcome of a test.
 
-Where a few samples or groups carry most of the spread of a scale, too small a scale is no evidence: large errors are
+Where a few samples or groups dominate the errors of a scale, too small a scale is no evidence: large errors are
 missing from most samples of such data. Then only overconfidence can be concluded from the scale.
 
 `Tests` holds what all tasks have in common; `regression` and `classification` hold their own tests. Tests find,
@@ -193,7 +193,7 @@ class Verdict:
 
     @property
     def knows_little(self) -> bool:
-        """Whether the uncertainty ranks errors, but recovers little of what an oracle would."""
+        """Whether the uncertainty ranks errors, but recovers little of an oracle's gain."""
         return self.ranking == "useful" and words.is_little(self.recovered)
 
     def to_dict(self) -> dict[str, Any]:
@@ -294,7 +294,11 @@ class Tests(ABC):
             ranking=ranking,
             enough_data=calibration != "not enough data",
             text=mistakes or " ".join(part for part in parts if part),
-            caveats=(*(each.text for each in suspicions if not each.is_mistake), *self.caveats),
+            caveats=(
+                *(each.text for each in suspicions if not each.is_mistake),
+                *self.caveats,
+                *self._of_units(),
+            ),
             suspicions=suspicions,
             worth=None if alike is None else alike.worth,
             cure=None if cure is None else cure.method,
@@ -329,8 +333,8 @@ class Tests(ABC):
         if dominated:
             units = "samples" if groups.count(self.statistics) is None else "groups"
             self.caveats.append(
-                f"A few {units} carry most of the spread (heavy tails): intervals may be too narrow, and rare large "
-                "errors may be missing from these data."
+                f"A few {units} dominate the errors (heavy tails): the ranges above may be too narrow, and rare "
+                "large errors may be missing from these data."
             )
         return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
 
@@ -346,7 +350,7 @@ class Tests(ABC):
             return "no better than constant", recovered
         try:
             if groups.count(self.statistics) is None and self.statistics.n < FEWEST_RANKED:
-                raise Undefined(f"that needs {FEWEST_RANKED} independent samples")
+                raise Undefined(f"at least {FEWEST_RANKED} independent samples are needed")
             if few := self.too_few_errors():
                 raise Undefined(few)
             if self.order.power == 2 and groups.count(self.statistics) is None:
@@ -373,7 +377,7 @@ class Tests(ABC):
 
 def no_verdict(reason: str) -> Verdict:
     """Say that no test is possible, and why."""
-    text = f"Not enough data to judge: {reason}."
+    text = f"Not enough data to tell: {reason}."
     return Verdict("not enough data", None, None, "not enough data", None, None, False, text)
 
 
@@ -402,7 +406,8 @@ def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influenc
         worth = size_freedom(error[:, 0]) + 1
         if worth < FEWEST_CARRYING:
             raise Undefined(
-                f"few groups hold most of the errors, worth {worth:.1f} equal ones; it needs {FEWEST_CARRYING}"
+                f"few groups hold most of the errors, worth {worth:.1f} equal ones; at least {FEWEST_CARRYING} are "
+                "needed"
             )
         contributions = _contributions(count, error, mean, kept, step)
         return Influence.of(contributions, None, groups.freedom(statistics))

@@ -30,7 +30,7 @@ LITTLE = 0.2
 NOT_FOR_LONG = "A recalibration fitted to these samples will not hold if this goes on."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 UNORDERED = (
-    "neighboring errors are alike, but stored statistics keep no samples in their order; log with groups="
+    "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _SHORT = {
@@ -47,14 +47,14 @@ def of_weights(statistics: Any) -> str:
     n, effective = statistics.counts["n"], statistics.n_effective
     if effective == n:
         return ""
-    return f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
+    return f" By their weights, the {n:,} samples are worth {effective:,.0f} equally weighted ones."
 
 
 def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) -> str:
     """Say which mistakes are likely, and little else: numbers of a wrong input mislead; "" if there are none."""
     mistakes = " Also: ".join(str(each) for each in suspicions if each.is_mistake)
     if calibration != "overconfident in few samples":  # that one leaves the others as they are
-        settle = f'Settle this first: as passed, the verdict is "{calibration}".'
+        settle = f'Settle this first: at face value, the verdict is "{calibration}".'
         said = "" if any(each.name == "classes" for each in suspicions) else settle
     return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
 
@@ -121,9 +121,12 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         elif each.on == "order":
             parts.append(_of_drift(each, places.parts[each.on]))
         else:
-            parts.append(_of_pattern(each, places.parts[each.on], unit))
+            parts.append(_of_pattern(each, places.parts[each.on], unit, calibration))
     if any(each.on == "order" for each in places.found()):
         parts.append(NOT_FOR_LONG)
+    if calibration == "miscalibrated in places" and found.scale is not None:
+        overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
+        parts.append(f"Overall, errors are {overall}.")
     if calibration == "miscalibrated in shape" and found.shape is not None:
         family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
@@ -186,13 +189,13 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == "too wide for most, too narrow for a few":
         return (
             f"Too wide for most, too narrow for a few: 68 % of the errors lie within {bulk} stated standard "
-            f"deviations, but a few are so large that over all, errors are {value} times the stated size. Look at "
+            f"deviations, but a few are so large that errors are {value} times the stated size. Look at "
             "those few."
         )
     if calibration == "overconfident, most in the tails":
         return (
             f"Overconfident: stated standard deviations are {bulk} times too small for most errors, {value} times "
-            "over all, since tails are heavy."
+            "overall, since tails are heavy."
         )
     along = {each.on for each in places.patterns}
     tested = [name for on, name in COVARIATES.items() if on in along]
@@ -213,17 +216,17 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         }
         nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
         error = "no error found" if found.is_clean() else "no error found that matters"
-        return f"Consistent with calibrated: {error}{' over all' * bool(nowhere)}{nowhere}; {best}."
+        return f"Consistent with calibrated: {error}{' overall' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
         no_error = "" if of_the_bias else "no error is found, but "
-        return f"Too few data to tell: {no_error}errors could be {low} to {high} times the stated size."
+        return f"Not enough data to tell: {no_error}errors could be {low} to {high} times the stated size."
     if calibration == "biased":
         word = "Slightly biased" if found.bias_grade == "slight" else "Biased"
         return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
     if calibration == "miscalibrated in places":
         word = "Slightly miscalibrated" if found.grade() == "slight" else "Miscalibrated"
-        return f"{word} in places: over all, {best}."
-    return f"Over all, {best}."
+        return f"{word} in places."
+    return f"Overall, {best}."
 
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
@@ -263,7 +266,7 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
     return f"{what}: errors {'grow' if pattern.slope > 0 else 'shrink'} from {was} to {becomes}."
 
 
-def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
+def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str, calibration: str) -> str:
     places = pattern.named or (0, len(parts) - 1)
     slightly = "slightly " if pattern.grade == "slight" else ""
     if pattern.quantity == "scale" and pattern.on == "std" and pattern.slope:
@@ -271,10 +274,12 @@ def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str) -> str:
         what += "much" if pattern.slope < 0 else "little"
     elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(places) > 1:
         what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
+    elif pattern.quantity == "scale" and calibration in ("overconfident", "underconfident"):
+        what = "One factor will not do"
     elif pattern.quantity == "scale":
         what = f"Stated standard deviations are {slightly}wrong in places"
     else:
-        what = f"Predictions are {slightly}one-sided in places"
+        what = f"Predictions are {slightly}biased in places"
     return f"{what}: {'; '.join(_of_part(pattern, parts, place, unit) for place in places)}."
 
 
@@ -336,7 +341,7 @@ def of_interval(
             side = "high" if worst.value > worst.level else "low"
             which = f"the {percent(worst.level)} quantile is too {side}: {percent(worst.value)} lie below it"
         return f"Miscalibrated in shape: {held}, but {which} (p {_p(shape_p)} for all quantiles together)."
-    word = calibration.capitalize() if calibration != UNTOLD else "Too few data to tell"
+    word = calibration.capitalize() if calibration != UNTOLD else "Not enough data to tell"
     if inside.misses and inside.grade == "slight":
         word = f"Slightly {calibration}"
     median = found.below_median
@@ -379,7 +384,7 @@ def _means(event: Event) -> str:
 
 def of_level(event: Event) -> str:
     """Say that the event is stated too often or too rarely."""
-    word = "Too high" if event.stated > event.observed else "Too low"
+    word = "Probabilities too high" if event.stated > event.observed else "Probabilities too low"
     word = f"Slightly {word.lower()}" if event.is_level_slight else word
     if min(event.stated, event.observed) >= RARE:
         return f"{word}: the event {_means(event)}."
@@ -395,9 +400,9 @@ def of_level(event: Event) -> str:
 
 
 def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
-    """Say that probabilities are too extreme or too timid, or unrelated to the event."""
+    """Say that probabilities are too extreme or not extreme enough, or unrelated to the event."""
     slope, low, high = event.slope, event.slope_low, event.slope_high
-    word, what = ("Overconfident", "too extreme") if extreme else ("Underconfident", "too timid")
+    word, what = ("Overconfident" if extreme else "Underconfident"), _how(extreme)
     word = f"Slightly {word.lower()}" if event.is_slope_slight else word
     if slope is not None and low is not None and high is not None:
         limits = f", {low:.2f} to {high:.2f}; 1 is right"
@@ -446,7 +451,7 @@ def short_event(calibration: str, event: Event) -> str:
         said[calibration] = f"{_times(1 / ratio)}x too low" if rare and ratio > 0 else f"{-gap:.2f} too low"
     if event.slope is not None and event.slope_high is not None:
         said["overconfident"] = event.sorts or f"too extreme (slope {event.slope:.2f})"
-        said["underconfident"] = f"too timid (slope {event.slope:.2f})"
+        said["underconfident"] = f"not extreme enough (slope {event.slope:.2f})"
     return said.get(calibration, calibration)
 
 
@@ -459,8 +464,8 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
         said = f"{what} rarer the higher {its} probability"
     elif slopes:
         value, low, high = (format_number(each, 2) for each in slopes)
-        how = "extreme" if slopes[0] < 1 else "timid"
-        said = f"probabilities are too {how}: where they rise by 1, what occurs rises by {value} ({low} to {high})"
+        rises = f"where they rise by 1, the rate rises by {value} ({low} to {high})"
+        said = f"probabilities are {_how(slopes[0] < 1)}: {rises}"
     elif of_errors:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
         value, low, high = format_factors(*ends)
@@ -502,8 +507,8 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
         best = ""
         if scale is not None:
             factors = format_factors(scale.value, scale.low, scale.high)
-            best = " ({} times the errors implied, {} to {})".format(*factors)
-        return f"Consistent with calibrated: no error found in the confidence{best}{any_class}."
+            best = "; errors are {} times as many as implied ({} to {})".format(*factors)
+        return f"Consistent with calibrated: no error found in the confidence{any_class}{best}."
     off = found.level or found.slope
     if calibration == "miscalibrated in shape":
         lead = (
@@ -519,12 +524,12 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
         extreme = found.is_extreme
         if extreme is None:
             return named
-        return f"{named} Its probabilities are also too {'extreme' if extreme else 'timid'} as a whole."
+        return f"{named} Its probabilities are also {_how(extreme)} as a whole."
     return lead if off is None else f"{lead} Class {_of_class(off)}"
 
 
 def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
-    """Say that probabilities are too extreme, or too timid, as a whole."""
+    """Say that probabilities are too extreme, or not extreme enough, as a whole."""
     is_extreme = calibration == "overconfident"
     ratio = math.inf if scale is None or scale.value <= 0 else scale.value
     word = f"Slightly {calibration}" if max(ratio, 1 / ratio) < SLIGHT else calibration.capitalize()
@@ -533,7 +538,7 @@ def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tu
         if is_extreme:
             return f"{word}: {value} times as many errors as its probabilities imply ({low} to {high})."
         return f"{word}: only {value} times the errors that its probabilities imply ({low} to {high})."
-    how = f"too {'extreme' if is_extreme else 'timid'}"
+    how = _how(is_extreme)
     if "sharpness" in found.strength and math.isfinite(losses[0]):
         gap = abs(losses[0] - losses[1])
         digits = min(max(2, 1 - math.floor(math.log10(gap))), 6) if gap else 2
@@ -550,7 +555,7 @@ def _of_class(off: OffClass) -> str:
     event = off.event
     if off.what == "slope":
         slope = "" if event.slope is None else f" (calibration slope {event.slope:.2f}; 1 is right)"
-        are = f"too {'extreme' if off.is_extreme else 'timid'}" if event.sorts is None else event.sorts
+        are = _how(off.is_extreme) if event.sorts is None else event.sorts
         how = f"has probabilities that are {are}{slope}"
     elif off.what == "shape":
         how = "has probabilities that are too high at some levels and too low at others"
@@ -579,10 +584,10 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
             held = "there are too many groups and classes to keep"
         return [*said, f"Sharpness and classes are not tested: {held}."]
     if found.sharpness is None:
-        said.append("Sharpness is not tested: too few errors could occur.")
+        said.append("The sharpness of all classes is not tested: probabilities imply too few errors.")
     if statistics.groups is not None:
         said.append(
-            "Of each class only the level is tested: slope and shape need samples that are independent."
+            "Of each class, only the mean probability is tested: slope and shape need independent samples."
         )
     return said
 
@@ -590,24 +595,26 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
 def of_ranking(ranking: str, recovered: float | None) -> str:
     """Say whether the uncertainty knows where errors are; "" if that is not judged."""
     share = (
-        ""
-        if recovered is None
-        else f": sparsification recovers {100 * recovered:.0f} % of what an oracle would"
+        "" if recovered is None else f": sparsification recovers {100 * recovered:.0f} % of an oracle's gain"
     )
     words = {
-        "useful": f"It knows {'little of ' if is_little(recovered) else ''}where it errs{share}.",
-        "no better than constant": "No sign that its uncertainty ranks errors better than a constant would.",
-        "worse than constant": "Its uncertainty ranks errors worse than a constant would.",
+        "useful": f"Its uncertainty ranks errors{', but weakly' if is_little(recovered) else ''}{share}.",
+        "no better than constant": "No sign that its uncertainty ranks errors better than chance.",
+        "worse than constant": "Its uncertainty ranks errors worse than chance: a constant would do better.",
     }
     return words.get(ranking, "")
 
 
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
-    before, after = (format_number(each, 2) for each in (cure.before, cure.after))
-    left = "no error found" if cure.removes else "some error left"
+    if cure.method is None:
+        return "No recalibration tried mends it (cross-fitted)."
+    before, after = (
+        "less than 0.001" if each < 0.001 else format_number(each, 2) for each in (cure.before, cure.after)
+    )
+    left = "and no error is found" if cure.removes else "but some error is left"
     score = cure.score if "_" in cure.score else cure.score.upper()
-    return f"Recalibrate with {cure.method}: {score} {before} to {after}, {left} (cross-fitted)."
+    return f"Recalibrate with {cure.method}: {score} falls from {before} to {after}, {left} (cross-fitted)."
 
 
 def of_dependence(found: Dependence, n: int) -> str:
@@ -615,7 +622,7 @@ def of_dependence(found: Dependence, n: int) -> str:
     if found.kind == "copies":
         return f"Rows are exact copies of others: {n:,} samples are {int(found.worth):,} different ones."
     worth = _about(found.worth)
-    return f"Neighboring errors are alike: {n:,} samples carry as much information as about {worth} independent ones."
+    return f"Neighboring errors are correlated: {n:,} samples tell as much as about {worth} independent ones."
 
 
 def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
@@ -626,17 +633,17 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
     worth = _about(found.worth)
     if found.kind == "few maps":
         return (
-            f"Not enough data to judge: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
-            "alike neighboring errors are, since not every pixel is kept. Pass 12 maps, or groups=, a label for each "
-            "region whose errors are alike."
+            f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
+            "correlated neighboring errors are, since not every pixel is kept. Pass 12 maps, or groups=, a label for "
+            "each region whose errors are correlated."
         )
     reason = (
-        f"neighboring errors are alike; the series is worth about {worth} independent samples. Pass a longer one"
+        f"neighboring errors are correlated; the series is worth about {worth} independent samples. Pass a longer one"
         if found.reach is None
-        else f"errors of neighboring pixels are alike over {found.reach} pixels; the maps hold about {worth} "
+        else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
     )
-    return f"Not enough data to judge: {reason}." + (f" Over all, {times}." if math.isfinite(size) else "")
+    return f"Not enough data to tell: {reason}." + (f" Overall, {times}." if math.isfinite(size) else "")
 
 
 def of_units(found: Dependence, statistics: Any) -> list[str]:
@@ -645,8 +652,8 @@ def of_units(found: Dependence, statistics: Any) -> list[str]:
     caveats = [of_dependence(found, n)] if found.alike and 2 * found.worth > n else []
     if found.kind == "tiles":
         caveats.append(
-            "Tiles of one map stand for independent samples: true for these maps only; errors shared by a whole map "
-            "are not seen."
+            "Tiles of maps stand for independent samples, so this holds for these maps only, and errors that a whole "
+            "map shares are not seen."
         )
     elif found.group is None:
         caveats.append(
@@ -672,6 +679,11 @@ def percent(share: float) -> str:
     if 0 < share < 1e-5:
         return "less than 0.001 %"
     return "over 99.9 %" if text == "100" and share < 1 else f"{text} %"
+
+
+def _how(is_extreme: bool | None) -> str:
+    """Say on which side probabilities are wrong."""
+    return "too extreme" if is_extreme else "not extreme enough"
 
 
 def _p(p: float | None) -> str:

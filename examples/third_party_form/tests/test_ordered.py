@@ -84,7 +84,7 @@ def test_the_verdict_says_what_is_wrong(model, word, said):
     verdict = evaluated(**model).verdict
     assert verdict.calibration == word
     assert said in verdict.text
-    assert "It knows where it errs" in verdict.text
+    assert "Its uncertainty ranks errors" in verdict.text
 
 
 def test_a_calibrated_model_is_seldom_called_anything_else():

@@ -96,7 +96,6 @@ class OrderedTests(Tests):
         reason = self.too_little()
         if reason:
             return no_verdict(reason)
-        self.caveats.extend(self._of_units())
         scale, _, untested = self._scale()
         wrong = self.thresholds()
         calibration: Calibration = "consistent with calibrated"

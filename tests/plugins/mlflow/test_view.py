@@ -44,7 +44,7 @@ class TestRun:
             uq.log(TRUTH, MEAN, [0.3] * 4, split="val", **QUICK)
         text = client.get_run(run.info.run_id).data.tags["mlflow.note.content"]
         assert text.startswith("My own words.\n\n[//]: # (uq_tracking)\n\n")
-        assert text.count("Not enough data to judge") == 2
+        assert text.count("Not enough data to tell") == 2
         assert text.count("| rmse |") == 2
         assert f"{report.scores['rmse']:.4g}" in text
         assert text.count("**val:**") == 1
