@@ -14,6 +14,8 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
+files_of = $(shell grep --recursive --files-with-matches --include='test_*.py' 'mark.$(1)' tests examples/third_party_form)
+
 .PHONY: help demo test test-faults test-papers test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
@@ -59,8 +61,9 @@ test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
+# Only the files that hold such tests: the others would be imported in vain.
 test-faults: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m faults tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m faults $(call files_of,faults)
 
 test-papers: $(VENV)/.test
 	$(BIN)/python -m pytest --quiet examples/papers
@@ -75,7 +78,7 @@ test-frameworks: $(VENV)/.test
 	$(BIN)/python -m pytest -m frameworks tests
 
 simulate: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m simulation tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m simulation $(call files_of,simulation)
 ifndef SHORT
 	$(INSTALL) --editable '.[bench]'
 	$(BIN)/python benchmarks/intervals.py

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 import uq_tracking as uq
 from uq_tracking import plugins
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import itertools
 
 from conventions import AGREEMENT, PAGE

@@ -26,24 +26,20 @@ OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 INDEX = {
     "what-is-uncertainty": "epistemic, epistemic uncertainty, aleatoric, aleatoric uncertainty, total uncertainty",
     "what-is-calibration": "calibration, calibrated, coverage",
-    "ranking-errors": "sparsification, ranking, MeRCI, n-MeRCI, n_merci, AUSE, ause_rmse, aurg_rmse, sparsification error, "
-    "what does AUSE mean, is lower AUSE better, area under the sparsification error",
+    "ranking-errors": "sparsification, ranking, MeRCI, n-MeRCI, n_merci, AUSE, AURG, ause_rmse, aurg_rmse, good AUSE, ranking metric",
     "sharpness": "sharpness, proper score, scoring rule, CRPS, NLL, log likelihood",
-    "pixels": "pixels, correlated, correlated pixels, independence, groups, pixels not independent, pixels are not independent, "
-    "spatial correlation, correlated samples, iid",
-    "dense": "log-variance, log variance, variance, depth, optical flow, dense regression, heteroscedastic, "
-    "mean and log-variance, mean and log variance",
-    "segmentation": "dice, segmentation, IoU, patients, organ, organs, overconfident organ, too sure, which organ, "
-    "organ overconfident, which organ overconfident, which organ is overconfident, class too sure, worst class, per class",
+    "pixels": "pixels, correlated, independence, independent pixels, spatial correlation, iid",
+    "dense": "log-variance, log variance, variance, depth, optical flow, dense regression, heteroscedastic",
+    "segmentation": "dice, segmentation, IoU, patients, organ, worst class, per class, class sure",
     "tabular": "credible interval, quantile, quantiles, quantile regression, tabular, prediction interval",
     "time-series": "time series, forecast, lead time, autocorrelation",
     "posteriors": "ensemble, deep ensemble, MC dropout, dropout, posterior, Bayesian, Gaussian process, Laplace, draws",
     "classification": "classification, LLM, confidence, softmax, logits, Brier score, ece_top, mce",
-    "classification#Scores": "ECE, expected calibration error, which ECE, torchmetrics ECE, ECE torchmetrics, "
-    "torchmetrics calibration error, ECE bins",
+    "classification#Scores": "ECE, expected calibration error, torchmetrics calibration error",
+    "conventions": "different number, another library, ENCE library, convention",
     "classification#Recalibration": "temperature, temperature scaling, Platt scaling",
-    "recalibration": "recalibration, conformal, conformal prediction, std scaling, std too small, std is too small, "
-    "standard deviation too small, fix std, deployment, deploy, correct std, scale factor, recalibrate in production",
+    "recalibration": "recalibration, recalibrate, conformal, std scaling, std small, fix std, deployment, correct std, scale factor, "
+    "std_isotonic",
     "distributions": "sample weights, mixture, density, multiple outputs",
     "distributions#Missing values and several outputs": "missing values, NaN, mask",
     "distributions#Weights": "weights",
@@ -51,15 +47,15 @@ INDEX = {
     "underconfident, too small, too narrow, too wide, bootstrap",
     "intervals#Drift": "drift",
     "intervals#Noise floors": "noise floor, p-value, good ECE, noise",
-    "comparison": "compare, compare models, which model is better, better model, two models, significant, significance, baseline, "
-    "best model, best calibrated, best calibrated model, which model is best calibrated, compare runs, compare models mlflow, "
-    "compare mlflow, compare experiment, rank models",
+    "comparison": "compare, better model, better method, best model, best method, significant, significance, luck, baseline, "
+    "best calibrated, rank models",
+    "comparison#What a tie means": "tie, equal methods, seeds",
     "comparison#Fail CI when coverage drops": "CI, fail CI, fail-if, gate",
-    "rescoring": "predictions.npz, stored predictions, pandas, rescore, alpha, old runs, rescore alpha, alpha 0.9, alpha=.9, "
-    "alpha=0.9, rescore old runs, rescore runs, change alpha, recompute scores",
+    "rescoring": "predictions.npz, stored predictions, pandas, rescore, alpha, old runs, recompute, older version, another version, "
+    "upgrade",
     "rescoring#Pooling": "pooling",
-    "scale": "Spark, dask, Ray, GPU, streaming, distributed, large data, big data, how large, memory, out of memory, 10^8, "
-    "million samples, billion samples, 100 million, largest data set, too large for memory, data size",
+    "scale": "Spark, dask, Ray, GPU, streaming, distributed, large data, big data, memory, 10^8, "
+    "million, billion, data size",
     "recipes": "recipe, script",
     "recipes#LightGBM quantiles": "LightGBM, LightGBM quantiles, quantiles LightGBM, LightGBM quantile regression",
     "recipes#XGBoost quantiles": "XGBoost",

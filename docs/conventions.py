@@ -36,7 +36,7 @@ assert found.follows[0].facts["unit"] == "nats"
 Each row was run over the golden data of `conformance/`: {sets} small data sets with ties, edges, certain forecasts, rare events, weights,
 draws and quantiles, and the exact value of {readings} readings of {scores} scores. They are JSON and CSV in `conformance/golden`;
 `python conformance/generate.py` writes them again, without any code of the package, `python conformance/peers.py` runs the libraries, and
-`docs/generate.py conventions` writes this page. [Our numbers beside theirs](#agreement-with-other-libraries) stand at the end.
+`docs/generate.py conventions` writes this page. [Largest differences](#agreement-with-other-libraries) stand at the end.
 
 Versions: {versions}.
 
@@ -110,4 +110,5 @@ def conventions() -> str:
         )
         page += "\n"
     _, heading, agreement = PAGE.read_text(encoding="utf-8").partition(AGREEMENT)
+    page = page.replace("docs/metrics.md", "[every metric](metrics.md)")
     return page.rstrip() + "\n\n" + heading + agreement

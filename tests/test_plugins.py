@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+import sys
 import types
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -353,3 +354,21 @@ def test_an_entry_point_that_cannot_be_loaded_is_skipped_by_name(pinned, monkeyp
     pinned("broken")
     with pytest.warns(TrackingWarning, match="plugin 'broken' was skipped: ModuleNotFoundError"):
         assert set(plugins.backends()) == {"dir"}
+
+
+def test_a_module_of_this_process_is_registered_by_its_name(register, monkeypatch):
+    _ = register  # a manager of its own
+    notebook = types.ModuleType("notebook")
+    monkeypatch.setitem(sys.modules, "notebook", notebook)
+    for value in (1.0, 2.0):  # a cell that runs again replaces what it declared
+
+        @metric(
+            family="accuracy", direction="lower", unit="target", formula="c", source="ours", bounds=(0, 9)
+        )
+        def of_notebook(statistics, settings, value=value):
+            """A constant."""
+            return value
+
+        notebook.of_notebook = of_notebook
+        plugins.register("notebook")
+        assert uq.evaluate([1.0, 2.0], [1.0, 1.0], [1.0, 1.0]).scores["of_notebook"] == value

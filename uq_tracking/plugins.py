@@ -234,6 +234,17 @@ def forget() -> None:
         lookup.cache_clear()
 
 
+def register(name: str) -> None:
+    """Use the plugin in a module of this process, such as ``"__main__"`` in a notebook, as if an entry point named it.
+
+    A module that is registered again replaces itself.
+    """
+    if manager().has_plugin(name):
+        manager().unregister(name=name)
+    manager().register(import_module(name), name)
+    forget()
+
+
 def reload() -> None:
     """Forget the plugins found so far, so that the next use looks for installed ones again."""
     manager.cache_clear()

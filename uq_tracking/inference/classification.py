@@ -184,7 +184,7 @@ class ClassTests(Tests):
     def _cure(self, calibration: Calibration, score: str) -> Cure | None:
         """Return the simplest recalibration that removes what is wrong, or the one that removes most of it.
 
-        Each at least halves the score that tells how much is wrong, of samples that it was not fitted to.
+        None if that is unclear: no error is found after one, but the score hardly falls. Each at least halves the score that tells how much is wrong, of samples that it was not fitted to.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in (*words.NO_ERROR, words.UNTOLD):
@@ -193,7 +193,7 @@ class ClassTests(Tests):
         if fit is None:
             return None
         (metric,) = select("classification", [score])
-        before, best = fit.score(fit.data, metric, statistics.layout, self.settings), None
+        before, best, unclear = fit.score(fit.data, metric, statistics.layout, self.settings), Cure(), False
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -202,13 +202,15 @@ class ClassTests(Tests):
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 continue
+            clears = found in (*words.NO_ERROR, words.UNTOLD)
             if after > GAIN * before:
+                unclear |= clears
                 continue
-            if found in (*words.NO_ERROR, words.UNTOLD):
+            if clears:
                 return Cure(method.method, before, after, score)
-            if best is None or after < GAIN * best.after:
+            if best.method is None or after < GAIN * best.after:
                 best = Cure(method.method, before, after, score, removes=False)
-        return best or Cure()
+        return None if unclear and best.method is None else best
 
     def losses(self) -> tuple[float, float]:
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""

@@ -509,11 +509,11 @@ def find_cure(
         cured = {**kept, "std": made}
         if np.all(made > 0) and _is_right(cured, unit):
             after = _ence(cured, settings)
-            return Cure(method.method, before, after) if after <= GAIN * before else Cure()
+            return Cure(method.method, before, after) if after <= GAIN * before else None
     return Cure()
 
 
-def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Settings) -> Cure:
+def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Settings) -> Cure | None:
     """Return the table of quantiles if it halves the largest gap, in each half by what was fitted to the other."""
     z, before, after = (rows["target"] - rows["mean"]) / rows["std"], 0.0, 0.0
     for half in (side == 0, side == 1):
@@ -522,8 +522,9 @@ def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Set
         before += _largest_gap(special.ndtr(z[half])) / 2
         after += _largest_gap(np.interp(z[half], made.z, made.levels)) / 2
     removes = after <= TWO_SAMPLES * math.sqrt(4 / len(side))
-    helps = after <= GAIN * before
-    return Cure(CdfIsotonic.method, before, after, "pit_ks", removes) if helps else Cure()
+    if after <= GAIN * before:
+        return Cure(CdfIsotonic.method, before, after, "pit_ks", removes)
+    return None if removes else Cure()
 
 
 def _largest_gap(pit: FloatArray) -> float:
