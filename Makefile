@@ -16,12 +16,13 @@ LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
 files_of = $(shell grep --recursive --files-with-matches --include='test_*.py' 'mark.$(1)' tests examples/third_party_form)
 
-.PHONY: help demo test test-faults test-papers test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
+.PHONY: help demo test test-slow test-faults test-papers test-engines test-frameworks simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
-	@echo "make test-faults    kill jobs, break servers and disks, log from several processes at once; run by .ci/run"
+	@echo "make test-slow    run the tests that take seconds each; run by .ci/run, as the next two are"
+	@echo "make test-faults    kill jobs, break servers and disks, log from several processes at once"
 	@echo "make test-papers    test the reproduction of the papers, a distribution of its own in examples/"
 	@echo "make test-engines    test Spark and Ray, and trackers that are too heavy for make test; needs Java 17"
 	@echo "make test-frameworks    test the recipes of docs/recipes.md: Hugging Face, Keras, Optuna, Hydra ..."
@@ -55,13 +56,17 @@ demo: $(VENV)/.demo
 
 # Three workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
 # even where the environment says otherwise: hundreds of tests start a process.
-test test-faults test-papers test-engines test-frameworks simulate docs: export OMP_NUM_THREADS = 1
-test test-faults test-papers test-engines test-frameworks simulate docs: export PYTHONDONTWRITEBYTECODE =
+test test-slow test-faults test-papers test-engines test-frameworks simulate docs: export OMP_NUM_THREADS = 1
+test test-slow test-faults test-papers test-engines test-frameworks simulate docs: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # Only the files that hold such tests: the others would be imported in vain.
+test-slow: $(VENV)/.test
+	$(BIN)/python tests/browser.py
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(call files_of,slow)
+
 test-faults: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m faults $(call files_of,faults)
 

@@ -11,7 +11,7 @@ var Scorer = {
 };
 
 // A page need not hold every word: those that hold the most come first, after index entries all of whose words are asked for.
-document.addEventListener("DOMContentLoaded", () => {
+if (typeof Search !== "undefined") {
   const whole = Search.performTermsSearch;
   Search.performTermsSearch = (words, excluded) => {
     const found = new Map();
@@ -26,7 +26,7 @@ document.addEventListener("DOMContentLoaded", () => {
     texts.forEach((each) => (each.result[4] += 15 * (each.words - words.size)));
     return [...entriesWithin(words), ...texts.map((each) => each.result)];
   };
-});
+}
 
 function entriesWithin(words) {
   const stemmer = new Stemmer();

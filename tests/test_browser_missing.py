@@ -14,6 +14,7 @@ TEST = "tests/comparison/test_browser.py::test_the_page_never_scrolls_sideways"
 
 
 @pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
+@pytest.mark.slow
 def test_a_missing_browser_is_told_in_one_line(tmp_path: Path, ci: str, status: int) -> None:
     bare = os.environ | {"PATH": str(tmp_path), "PLAYWRIGHT_BROWSERS_PATH": str(tmp_path), "CI": ci}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", TEST]

@@ -62,6 +62,7 @@ def test_it_imports_public_modules_only(path):
     assert ours <= PUBLIC
 
 
+@pytest.mark.slow
 def test_the_example_of_its_readme_runs(tmp_path):
     (script,) = re.findall(
         r"```python\n(.*?)```", (EXAMPLE / "README.md").read_text(encoding="utf-8"), re.DOTALL

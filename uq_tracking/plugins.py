@@ -235,7 +235,7 @@ def forget() -> None:
 
 
 def register(name: str) -> None:
-    """Use the plugin in a module of this process, such as ``"__main__"`` in a notebook, as if an entry point named it.
+    """Use the plugin in a module, such as ``"__main__"`` in a notebook, as if an entry point named it.
 
     A module that is registered again replaces itself.
     """

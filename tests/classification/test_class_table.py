@@ -148,6 +148,7 @@ def test_classes_are_ordered_by_factor_then_by_gap_then_by_iou():
     assert ClassTable(labels, columns).worst_first().tolist() == [1, 2, 3, 0]
 
 
+@pytest.mark.slow
 def test_what_is_calibrated_is_not_called_wrong():
     called = 0
     for seed in range(60):
@@ -216,6 +217,7 @@ class TestIntervals:
             hit += own.classes.loc["1", "dice_low"] == pytest.approx(report.classes["dice_low"].iloc[place])
         assert hit == 4
 
+    @pytest.mark.slow
     def test_they_cover_the_population(self):
         truth = report_of(3000, seed=99).classes
         inside = []

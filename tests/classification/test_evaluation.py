@@ -110,6 +110,7 @@ def many():
 
 
 @pytest.mark.parametrize("method", ["exact", "sketch"])
+@pytest.mark.slow
 def test_float32_scores_as_its_float64_copy(many, method):
     labels, probs = many
     assert probs.dtype == np.float32
@@ -121,6 +122,7 @@ def test_float32_scores_as_its_float64_copy(many, method):
     assert one.statistics.tables["confusion"].count.sum() == len(labels)
 
 
+@pytest.mark.slow
 def test_sums_go_on_where_float32_bins_stop():
     """A float32 count stops at 2**24; torchmetrics then finds this overconfident classifier perfectly calibrated."""
     n = 3 << 23

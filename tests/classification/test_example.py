@@ -5,12 +5,14 @@ from runpy import run_path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import uq_tracking as uq
 
 GALLERY = Path(__file__).parents[2] / "examples" / "gallery"
 
 
+@pytest.mark.slow
 def test_the_organ_that_is_stated_too_often_is_named():
     example = SimpleNamespace(**run_path(str(GALLERY / "organs.py")))
     labels, probs = example.patients()
@@ -25,6 +27,7 @@ def test_the_organ_that_is_stated_too_often_is_named():
     assert verdicts["too sure of everything"].startswith("Overconfident")
 
 
+@pytest.mark.slow
 def test_the_ensemble_knows_better_what_it_does_not_know(tmp_path, monkeypatch):
     example = SimpleNamespace(**run_path(str(GALLERY / "segmentation.py")))
     monkeypatch.chdir(tmp_path)

@@ -125,6 +125,7 @@ class TestResamples:
 
 
 class TestCoverage:
+    @pytest.mark.slow
     def test_intervals_hold_the_truth_as_often_as_they_say(self):
         metrics = find(["accuracy", "brier", "ece", "ause_brier"], "classification")
         truth = compute(

@@ -70,6 +70,7 @@ def test_the_names_of_the_classes_change_nothing(drawn, names):
 
 @given(either, st.integers(1, 11))
 @settings(max_examples=40, deadline=None)
+@pytest.mark.slow
 def test_parts_merge_to_the_whole(drawn, cut):
     labels, probs = arrays(drawn)
     for method in ("exact", "sketch"):

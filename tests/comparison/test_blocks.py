@@ -309,6 +309,7 @@ def test_equal_losses_tie():
 # ---------------------------------------- when, and what is said
 
 
+@pytest.mark.slow
 def test_it_says_which_is_better_and_by_how_much():
     made = several(4000, 4, seed=3)
     names = ("gaussian-process", "learned-error", "bagging", "multi-inits")
@@ -451,6 +452,7 @@ def test_the_spread_of_seeds_says_nothing_of_methods_on_other_targets():
     assert apart.difference("b", "crps").how == "over runs"
 
 
+@pytest.mark.slow
 def test_skill_is_the_share_of_the_baselines_loss_with_an_interval():
     made = several(2000, 3, seed=1, worse=0.2)
     found = uq.compare(made, baseline="m1")

@@ -73,6 +73,7 @@ def lines(page, curve="calibration"):
     return page.locator(f'[data-curve="{curve}"] .run-line').count()
 
 
+@pytest.mark.slow
 def test_a_name_that_is_a_script_is_text(page):
     assert NASTY in names(page)
     assert NASTY in page.locator(".chip").all_inner_texts()
@@ -483,6 +484,7 @@ class TestLongNames:
         yield opened
         opened.close()
 
+    @pytest.mark.slow
     def test_a_score_that_ranks_errors_shows_without_scrolling(self, opened):
         edge = opened.locator("#scores-scroll").evaluate("(box) => box.getBoundingClientRect().right")
         shown = opened.locator('#scores-table th[data-key="ause_rmse"]')

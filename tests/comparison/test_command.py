@@ -120,6 +120,7 @@ def test_a_pipeline_fails_if_a_condition_holds(folder, condition, code, named):
     assert "difference to large" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_pipeline_sees_the_code_of_the_process(folder):
     program = [sys.executable, "-c", "from uq_tracking.cli import app; app()"]
     command = [*program, "compare", f"dir:{folder}", "--fail-if", "coverage_95 <= 1"]

@@ -136,6 +136,7 @@ def test_a_method_without_predictions_is_named(store):
     assert found.warnings == ("No maps of bare: it stored no predictions.",)
 
 
+@pytest.mark.slow
 def test_predictions_that_were_too_large_are_compared_by_the_cases_that_were_drawn(store, caplog):
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(3, 800, 700))
@@ -177,6 +178,7 @@ def test_another_target_or_shape_is_left_out(store):
 
 
 @pytest.mark.parametrize("shape", [(20, 24), (900, 1100)])
+@pytest.mark.slow
 def test_a_target_in_float32_is_that_in_float64(store, shape):
     rng = np.random.default_rng(0)
     truth = rng.normal(size=shape)

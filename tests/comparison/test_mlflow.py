@@ -25,6 +25,7 @@ def experiment(own_sqlite_uri, tmp_path):
     mlflow.set_tracking_uri(before)
 
 
+@pytest.mark.slow
 def test_runs_of_mlflow_are_compared_and_the_page_is_stored_with_them(experiment, tmp_path):
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(2, 16, 18))

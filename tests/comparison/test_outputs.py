@@ -147,6 +147,7 @@ class TestJSON:
         assert again.to_csv() == made.to_csv()
         assert str(again) == str(made)
 
+    @pytest.mark.slow
     def test_reports_in_memory_are_equal_when_read_back(self, comparison, seeds, reports):
         other = uq.compare(seeds, {"unknown": report_of({"acme": 1.0})})
         assert Comparison.from_json(comparison.to_json()) == comparison

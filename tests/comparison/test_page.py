@@ -212,6 +212,7 @@ def one_lucky_sample(seed):
     return truth, truth + error, std
 
 
+@pytest.mark.slow
 def test_one_lucky_sample_is_no_ranking():
     rankings = [uq.evaluate(*one_lucky_sample(seed), metrics=["rmse"]).verdict.ranking for seed in range(200)]
     assert rankings.count("useful") <= 10  # 2.5 %, at two standard errors; 15 with the sample

@@ -179,6 +179,7 @@ def test_copies_of_a_run_are_no_second_run(made):
     assert same.verdict == "indistinguishable"
 
 
+@pytest.mark.slow
 def test_of_equal_methods_all_are_tied_with_the_best(made):
     """Seven methods that differ by chance alone, in one of thirty metrics and data sets."""
     rng, flagged = np.random.default_rng(8), 0

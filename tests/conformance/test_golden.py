@@ -42,6 +42,7 @@ def scores(name: str) -> dict[str, float]:
     return dict(uq.evaluate(y, mean, std, weights=given[3] if name == "normal-weights" else None).scores)
 
 
+@pytest.mark.slow
 def test_the_files_are_what_the_script_writes(beside, monkeypatch, tmp_path):
     import generate
 

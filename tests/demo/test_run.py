@@ -61,6 +61,7 @@ def artifacts(client, run, folder=None):
     return {item.path for item in client.list_artifacts(run.info.run_id, folder)}
 
 
+@pytest.mark.slow
 def test_every_method_is_one_finished_run(runs):
     _, found = runs
     assert [run.info.run_name for run in found] == list(METHODS)
@@ -144,6 +145,7 @@ def test_the_command_can_be_typed_and_the_link_names_the_experiment(logged, runs
     assert link.startswith(f"http://127.0.0.1:{port}/#/experiments/{runs[1][0].info.experiment_id}/runs?")
 
 
+@pytest.mark.slow
 def test_a_second_demo_in_the_same_folder_adds_its_runs_and_the_process_is_left_as_it_was(tmp_path):
     for _ in range(2):
         demo(tmp_path, methods=["multi-epochs"])
@@ -154,6 +156,7 @@ def test_a_second_demo_in_the_same_folder_adds_its_runs_and_the_process_is_left_
     assert len(client.search_runs([experiment.experiment_id])) == 2
 
 
+@pytest.mark.slow
 def test_folders_hold_the_same_numbers_as_mlflow(in_folders, logged):
     folder, reports, text = in_folders
     store, _ = open_store(f"dir:{folder / 'uq_runs'}")
@@ -177,6 +180,7 @@ def test_stored_predictions_are_those_of_the_method(in_folders):
 
 
 @pytest.mark.usefixtures("wandb_stopped")
+@pytest.mark.slow
 def test_wandb_runs_are_offline_and_all_in_the_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     reports, text = demo(tmp_path / "out", backend="wandb", methods=TWO)

@@ -45,6 +45,7 @@ assert len(summary.done) == 2, summary
     return folder, run_script("\n".join(blocks("python")) + check, folder)
 
 
+@pytest.mark.slow
 def test_the_python_blocks_run_in_order(ran):
     folder, printed = ran
     assert "mc-dropout" in printed

@@ -63,6 +63,7 @@ def test_an_unknown_curve_is_named_with_the_closest(compared):
 
 
 @pytest.mark.parametrize("curve", ["overview", "calibration"])
+@pytest.mark.slow
 def test_forty_runs_stay_readable(curve):
     y = np.random.default_rng(0).normal(size=60)
     stds = {f"method {k} " + "x" * 40: 0 * y + 0.5 + k / 40 for k in range(40)}

@@ -178,6 +178,7 @@ def test_color_bars_are_pointed_where_values_lie_beyond():
     assert extends(beyond) == ["max", "both"]
 
 
+@pytest.mark.slow
 def test_huge_maps_are_reduced_by_block_means():
     rng = np.random.default_rng(0)
     target = rng.normal(size=(2050, 3001)).astype(np.float32)

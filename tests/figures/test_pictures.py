@@ -140,6 +140,7 @@ def drawn(case: str) -> list[tuple[str, int | None]]:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
 def test_every_figure_can_be_read(case: str) -> None:
     found = {}
     for name, dpi in drawn(case):

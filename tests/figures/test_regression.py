@@ -257,6 +257,7 @@ def test_one_point_is_visible(name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_every_kind_of_model_is_drawn_without_a_warning_and_legibly(kind):
     report = made.scored(kind, n=1000, unit="m", method="mc-dropout")
     for name in FIGURES:

@@ -50,6 +50,7 @@ def expected(report):
     return all_pixels(report)
 
 
+@pytest.mark.slow
 def test_png_bytes_are_deterministic(report):
     for name in NAMES:
         one, other = (figures.to_png(made.draw(name, report), dpi=60) for _ in range(2))
@@ -76,6 +77,7 @@ def test_pixels_are_rgb_bytes_at_the_wanted_size(report):
 
 
 @pytest.mark.parametrize("theme", ["dark_background", "bmh"])
+@pytest.mark.slow
 def test_the_users_own_settings_do_not_change_a_pixel(report, expected, theme):
     with mpl.rc_context():
         matplotlib.style.use(theme)
@@ -88,12 +90,14 @@ def test_the_users_own_settings_do_not_change_a_pixel(report, expected, theme):
         np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.slow
 def test_settings_of_matplotlib_stay_as_they_were(report):
     before = dict(mpl.rcParams)
     all_pixels(report)
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_threads_draw_what_one_thread_draws(report, expected):
     found = {}
 

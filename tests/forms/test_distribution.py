@@ -91,6 +91,7 @@ def test_frozen_distributions_of_scipy(name):
     assert_allclose(found["crps"], expected, rtol=2e-6)
 
 
+@pytest.mark.slow
 def test_the_closed_forms_are_those_of_scoringrules():
     found = {name: score_distribution(Y, dist).columns["crps"] for name, dist in CONTINUOUS.items()}
     assert_allclose(found["gamma"], scoringrules.crps_gamma(Y, 2.5, 1 / SCALE), rtol=1e-9)

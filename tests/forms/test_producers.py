@@ -103,6 +103,7 @@ def test_quantile_forest():
     assert 0.75 < report.scores["coverage_90"] <= 1
 
 
+@pytest.mark.slow
 def test_ngboost():
     from ngboost import NGBRegressor
 

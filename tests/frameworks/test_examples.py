@@ -34,6 +34,7 @@ def run(tmp_path, monkeypatch):
     mlflow.set_tracking_uri(None)
 
 
+@pytest.mark.slow
 def test_the_lightning_example(run, own_sqlite_uri, capsys):
     uri = own_sqlite_uri
     run(ROOT / "examples/gallery/lightning_callback.py", "--epochs", "2", "--tracking-uri", uri)
@@ -53,6 +54,7 @@ def test_the_sklearn_example(run, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_runs_in_order(run, own_sqlite_uri, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/frameworks.md").read_text(), flags=re.DOTALL)
     assert len(blocks) == 5

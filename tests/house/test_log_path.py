@@ -48,6 +48,7 @@ def path(tmp_path_factory):
     return json.loads(found.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_the_call_was_a_whole_one(path):
     assert {"uq/crps", "uq_curve/reliability"} <= set(path["metrics"])
     assert any(name.endswith("log.py:log") for name in path["functions"])

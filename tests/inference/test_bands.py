@@ -57,6 +57,7 @@ def test_few_groups_change_nothing():
             np.testing.assert_array_equal(before[column], after[column])
 
 
+@pytest.mark.slow
 def test_the_band_covers_the_curve_of_many_images():
     truth = uq.evaluate(*images(n=2000, seed=9)).curves["coverage"].columns["observed"]
     inside = []

@@ -96,6 +96,7 @@ def test_points_of_calibrated_classifiers_lie_inside(groups):
         assert np.mean(shares) == pytest.approx(0.955, abs=error + 0.02), name
 
 
+@pytest.mark.slow
 def test_bins_of_few_samples_have_room_for_chance():
     rng, inside_thin = np.random.default_rng(4), []
     for _ in range(60):
@@ -110,6 +111,7 @@ def test_bins_of_few_samples_have_room_for_chance():
 
 
 @pytest.mark.parametrize("rounding", [0.0, 1.2e-16])
+@pytest.mark.slow
 def test_confidences_on_edges_of_bins_have_the_same_band_from_a_stream(rounding):
     rng, shares = np.random.default_rng(5), []
     for _ in range(20):

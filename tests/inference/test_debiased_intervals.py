@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import uq_tracking as uq
 
@@ -33,6 +34,7 @@ def classification(rng):
     return uq.evaluate(labels, probs=probs, groups=groups)
 
 
+@pytest.mark.slow
 def test_every_score_outside_its_interval_has_a_note():
     rng = np.random.default_rng(0)
     found = [excluded(regression(rng)) for _ in range(40)] + [
@@ -42,6 +44,7 @@ def test_every_score_outside_its_interval_has_a_note():
     assert all(all(one.values()) for one in found)
 
 
+@pytest.mark.slow
 def test_scores_inside_have_no_such_note():
     rng = np.random.default_rng(1)
     for _ in range(5):

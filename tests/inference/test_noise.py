@@ -20,6 +20,7 @@ REGRESSION, CLASSIFICATION = (
 
 
 @pytest.mark.parametrize("n", [120, 1000])
+@pytest.mark.slow
 def test_floors_are_the_scores_of_calibrated_forecasts(n):
     rng = np.random.default_rng(0)
     reports = [report(rng, n, metrics=REGRESSION) for _ in range(150)]
@@ -38,6 +39,7 @@ def test_the_floor_of_ence_is_its_known_size():
     assert floor.mean == pytest.approx(1.81 / np.sqrt(5000), rel=0.05)
 
 
+@pytest.mark.slow
 def test_floors_of_classification():
     rng = np.random.default_rng(2)
     reports = [
@@ -50,6 +52,7 @@ def test_floors_of_classification():
         assert np.mean([one.noise[key].p <= 0.05 for one in reports]) <= 0.11, key
 
 
+@pytest.mark.slow
 def test_dependent_groups_raise_the_floor_and_keep_the_level():
     rng = np.random.default_rng(3)
     reports = [report(rng, 1500, groups=30, metrics=["ence", "auce", "pit_ks"]) for _ in range(30)]

@@ -69,6 +69,7 @@ def test_calibrated_models_are_called_so_in_95_percent(make):
     assert stats.binom.sf(wrong - 1, 400, 0.05) > 1e-3
 
 
+@pytest.mark.slow
 def test_of_40_calibrated_models_as_many_are_called_anything_else():
     found = {make: called_anything_else(make, 40) for make in MAKES}
     assert found == {**dict.fromkeys(MAKES, 2), "1500 samples": 0, "1500 classified": 3}
@@ -87,6 +88,7 @@ def test_errors_1_3_times_as_large_are_found_in_more_than_95_percent(make):
     assert stats.binom.cdf(missed(make, 200), 200, 0.05) < 1e-3
 
 
+@pytest.mark.slow
 def test_of_20_models_with_errors_1_3_times_as_large_as_many_are_missed():
     assert {make: missed(make, 20) for make in MAKES} == {**dict.fromkeys(MAKES, 0), "60 samples": 4}
 
@@ -100,6 +102,7 @@ def test_scale_errors_are_found(factor, least):
     assert np.median([verdict.scale.value for verdict in found]) == pytest.approx(factor, rel=0.02)
 
 
+@pytest.mark.slow
 def test_of_ten_models_each_as_many_scale_errors_are_found():
     found = {factor: verdicts(1, 10, 1500, factor) for factor in (1.05, 1.1, 1.3)}
     assert [share(made, "overconfident") for made in found.values()] == [0.7, 1, 1]
@@ -114,6 +117,7 @@ def test_words_appear_only_with_their_verdict():
             assert (word in verdict.text.lower()) == (verdict.calibration == word)
 
 
+@pytest.mark.slow
 def test_heavy_tails_are_no_underconfidence():
     rng = np.random.default_rng(4)
     found = verdicts(5, 80, 1500, draw=lambda n: rng.standard_t(3, n) / np.sqrt(3))
@@ -122,6 +126,7 @@ def test_heavy_tails_are_no_underconfidence():
     assert any("heavy tails" in " ".join(verdict.caveats) for verdict in found)
 
 
+@pytest.mark.slow
 def test_ranking_of_an_order_without_meaning():
     rng = np.random.default_rng(6)
     found = []
@@ -301,6 +306,7 @@ def test_the_verdict_comes_first_in_print():
 
 
 @pytest.mark.parametrize(("power", "word"), [(1.5, "overconfident"), (0.7, "underconfident")])
+@pytest.mark.slow
 def test_miscalibrated_classifiers_are_found(power, word):
     rng = np.random.default_rng(17)
     found = [

@@ -144,6 +144,7 @@ def test_labels_that_nothing_stored_can_hold_are_refused():
         Predictions(*ones, by=[b"a", b"\xff"])
 
 
+@pytest.mark.slow
 def test_many_sets_of_labels():
     """Of which more combinations are possible than 64 bits can count."""
     sets = {f"set {number}": np.arange(200) % 100 for number in range(12)}

@@ -240,6 +240,7 @@ def _anything(draw):
 
 @settings(max_examples=300, deadline=None)
 @given(_anything(), st.sampled_from(["C", "F"]))
+@pytest.mark.slow
 def test_rules_hold_for_anything(data, order):
     """Against the rules written as plain loops over samples."""
     target, mean, std, mask = (np.asarray(array, order=order) for array in data)

@@ -203,6 +203,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(rows=ROWS, options=OPTIONS)
+@pytest.mark.slow
 def test_any_small_input_agrees_with_the_literal_formulas(rows, options):
     d = datasets.Regression(*np.array(rows, dtype=float).T)
     report = evaluated(d, **options)

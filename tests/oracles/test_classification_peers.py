@@ -105,6 +105,7 @@ def test_calibration_curves_of_the_event():
 
 
 @pytest.mark.parametrize("name", ["binary"])
+@pytest.mark.slow
 def test_discrimination_and_odds_of_the_event(name):
     d = datasets.CLASSIFICATION[name]()
     p = d.probs[:, 1]

@@ -62,6 +62,7 @@ def test_true_uncertainty_passes_both_before_and_after(levi):
         assert scores["ence"] < 0.03
 
 
+@pytest.mark.slow
 def test_the_example_runs_as_a_script(tmp_path):
     done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, cwd=tmp_path, check=True)
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith(("before", "cdf_isotonic"))]

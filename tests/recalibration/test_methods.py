@@ -140,6 +140,7 @@ def test_a_tabulated_distribution_is_consistent():
 
 
 @given(rows)
+@pytest.mark.slow
 def test_isotonic_regression_agrees_with_scikit_learn(samples):
     y, mu, s = arrays(samples)
     if np.ptp(s) == 0 or ((y - mu) ** 2)[s == s.min()].sum() == 0:

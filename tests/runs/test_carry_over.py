@@ -89,6 +89,7 @@ def test_a_definition_that_was_corrected_replaces_the_old_value():
     assert "nll" not in carried_over(gone, new, None).scores
 
 
+@pytest.mark.slow
 def test_intervals_of_scores_that_a_setting_changes_are_made_again(dir_place):
     groups = np.repeat(np.arange(30), 10)
     data = uq.Predictions(*arrays(300), groups=groups)

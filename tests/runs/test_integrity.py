@@ -104,6 +104,7 @@ def test_deep_json_is_refused():
         Report.from_json('{"a":' + "[" * 100_000)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked(tmp_path):
     path = tmp_path / "statistics.npz"
     np.savez_compressed(path, zeros=np.zeros(2**25))

@@ -77,6 +77,7 @@ def coarse(report, pools=20):
     return replace(report, statistics=replace(report.statistics, groups=tables))
 
 
+@pytest.mark.slow
 def test_groups_without_labels_are_those_of_runs_with_the_same_groups_and_of_no_others():
     folds = [coarse(grouped(seed, groups=40)) for seed in (0, 1)]
     with pytest.warns(TrackingWarning, match="too many to be stored with their labels"):

@@ -147,6 +147,7 @@ def test_tables_of_mlflow_are_read(mlflow_sqlite_place):
 
 
 @pytest.mark.parametrize("tracker", ["wandb_offline", "wandb_online"])
+@pytest.mark.slow
 def test_tables_and_artifacts_of_wandb_are_read(tracker, request, tmp_path):
     import wandb
 

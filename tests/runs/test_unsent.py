@@ -146,6 +146,7 @@ def test_a_tracker_that_does_not_work_costs_no_entry(job, monkeypatch):
     assert first.exists()
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_send_everything_once(job, tmp_path):
     stores, runs = job
     shutil.rmtree(runs["sick"].path)

@@ -278,6 +278,7 @@ def test_a_family_is_refused_for_distributions_of_another_form(dir_place, kept):
     assert dir_place.run().report() == before
 
 
+@pytest.mark.slow
 def test_two_rescorings_at_once_add_up(dir_place):
     for seed in range(4):
         dir_place.log(predictions(seed=seed), method=f"m{seed}")

@@ -112,6 +112,7 @@ def test_the_sketch_keeps_its_word(law, n):
 
 
 @pytest.mark.parametrize("law", ["gamma", "heavy"])
+@pytest.mark.slow
 def test_also_for_a_million(law):
     check(data_of(law, 1_000_000))
 

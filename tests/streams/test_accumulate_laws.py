@@ -63,6 +63,7 @@ def cut_samples(draw, pieces=None):
 
 @settings(max_examples=60, deadline=None)
 @given(cut_samples())
+@pytest.mark.slow
 def test_chunks_merged_equal_the_whole(sample):
     data, pieces = sample
     union = uq.Accumulator()

@@ -200,6 +200,7 @@ def cluster(tmp_path_factory):
         yield client
 
 
+@pytest.mark.slow
 def test_two_workers_of_which_one_dies_give_the_same_report(cluster, tmp_path):
     columns = data()
     expected = uq.evaluate(*columns, statistics="sketch")

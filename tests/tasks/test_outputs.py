@@ -162,6 +162,7 @@ def test_outputs_are_judged_together():
     assert str(found).startswith(found.text)
 
 
+@pytest.mark.slow
 def test_strata_are_judged_together():
     false = 0
     for seed in range(20):

@@ -283,6 +283,7 @@ def test_maps_of_arrays_and_of_streams(case, tmp_path):
 
 
 @pytest.mark.pictures
+@pytest.mark.slow
 def test_rescoring_redraws_the_figures(case, tmp_path):
     case.log(*case.arrays, run=tmp_path / "run", maps=False)
     before = (tmp_path / "run" / "uq_reliability.png").read_bytes()

@@ -50,6 +50,7 @@ def test_extremes_are_the_worst_the_median_and_the_best(tmp_path):
     assert list(found.cases) == [2, 3, 1]
 
 
+@pytest.mark.slow
 def test_another_run_shows_the_same_cases_in_the_same_colors(tmp_path):
     first = log(tmp_path, maps="extremes")
     second = log(tmp_path, 3.0, maps=f"dir:{first}")
@@ -95,6 +96,7 @@ def test_images_of_another_shape_are_named_in_one_line(tmp_path):
     )  # a warning would be an error: finer images are usual
 
 
+@pytest.mark.slow
 def test_rescoring_draws_the_stored_cases_again(tmp_path):
     run = log(tmp_path, maps="extremes", predictions=False)
     before = pictures(run)
@@ -104,6 +106,7 @@ def test_rescoring_draws_the_stored_cases_again(tmp_path):
     assert pictures(run) == before
 
 
+@pytest.mark.slow
 def test_nothing_is_stored_twice(tmp_path):
     images = np.random.default_rng(0).random((*Y.shape, 3))
     kept, alone = (log(tmp_path, maps=[1, 3], images=images, predictions=choice) for choice in (True, False))
@@ -123,6 +126,7 @@ def test_nothing_is_stored_twice(tmp_path):
 @pytest.mark.parametrize(
     ("dtype", "shape"), [("f4", (1000, 1000)), ("f8", (1000, 1000)), ("f4", (4, 600, 600))]
 )
+@pytest.mark.slow
 def test_a_call_leaves_at_most_20_mb(tmp_path, shape, dtype, caplog):
     rng = np.random.default_rng(0)
     truth, mean, std = rng.normal(size=(3, *shape)).astype(dtype)

@@ -174,6 +174,7 @@ def test_a_logger_that_has_no_run_here_is_left_to_rank_zero(second_of_two, monke
                 uq.log(*DATA, run=[object()], to="logger")
 
 
+@pytest.mark.slow
 def test_torch_is_not_loaded_to_find_out():
     code = (
         "import sys, uq_tracking as uq; uq.log([1.0, 2.0], [1.1, 2.3], [0.1, 0.2], figures=False);"

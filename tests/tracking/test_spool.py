@@ -84,6 +84,7 @@ def test_entries_are_for_their_user_alone(entry):
     assert stat.S_IMODE(entry.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_an_archive_that_an_interruption_leaves_behind_says_nothing(tmp_path):
     with (tmp_path / "part").open("wb") as file:
         archive = Archive(file, "w")
@@ -214,6 +215,7 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.slow
 def test_forked_workers_keep_a_report_each(in_folder):
     subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=120, capture_output=True)
     store = FolderStore(in_folder / "uq_runs")

@@ -184,7 +184,8 @@ class ClassTests(Tests):
     def _cure(self, calibration: Calibration, score: str) -> Cure | None:
         """Return the simplest recalibration that removes what is wrong, or the one that removes most of it.
 
-        None if that is unclear: no error is found after one, but the score hardly falls. Each at least halves the score that tells how much is wrong, of samples that it was not fitted to.
+        Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. None if
+        that is unclear: no error is found after one, but the score hardly falls.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in (*words.NO_ERROR, words.UNTOLD):

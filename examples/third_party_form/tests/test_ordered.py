@@ -87,6 +87,7 @@ def test_the_verdict_says_what_is_wrong(model, word, said):
     assert "Its uncertainty ranks errors" in verdict.text
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_is_seldom_called_anything_else():
     wrong = {"none": 0, "groups": 0}
     for seed in range(60):
@@ -149,6 +150,7 @@ class TestLogged:
         return tmp_path
 
     @pytest.mark.pictures
+    @pytest.mark.slow
     def test_scores_curve_figure_and_maps_are_in_the_run(self, runs):
         run = next(path for path in runs.iterdir() if path.is_dir())
         found = {path.name for path in run.rglob("*")}

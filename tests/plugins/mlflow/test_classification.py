@@ -8,6 +8,7 @@ import uq_tracking as uq
 from uq_tracking.runs.read import logged_runs
 
 
+@pytest.mark.slow
 def test_a_segmentation_is_logged_to_the_active_run(in_experiment, experiment_name):
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(2, 3, 20, 24)).astype(np.float32)

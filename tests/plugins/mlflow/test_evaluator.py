@@ -125,6 +125,7 @@ def test_a_function_returns_mean_and_std(evaluate, output):
     assert evaluate(FEATURES, model=output).metrics == pytest.approx(SCORES, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_logged_model_is_scored_and_its_metrics_belong_to_it_and_name_the_data(evaluate, request):
     request.addfinalizer(mlflow.clear_active_model)  # logging a model makes it the active one
     with warnings.catch_warnings(record=True), mlflow.start_run():
@@ -162,6 +163,7 @@ def logged_estimator(experiment):
     mlflow.clear_active_model()  # logging a model makes it the active one
 
 
+@pytest.mark.slow
 def test_a_logged_estimator_that_knows_its_std_is_asked_for_it(evaluate, logged_estimator):
     estimator = BayesianRidge().fit(FRAME[["x"]], FRAME["y"])
     uri = logged_estimator(estimator)
@@ -238,6 +240,7 @@ def test_columns_of_the_input_serve_a_model_too(evaluate):
 
 
 @pytest.mark.pictures
+@pytest.mark.slow
 def test_figures_and_reports_are_artifacts_of_the_result(evaluate, tmp_path):
     result = evaluate(predictions="mean", config={"figures": True})
     assert {"uq/report", "uq_calibration", "uq_reliability"} <= set(result.artifacts)
@@ -361,6 +364,7 @@ def test_a_tracker_that_fails_stops_a_strict_evaluation_only(evaluate, monkeypat
     assert result.artifacts == {}
 
 
+@pytest.mark.slow
 def test_mlflow_loads_the_evaluator_when_it_evaluates_and_the_scores_when_asked_for_them():
     code = """
 import sys, mlflow

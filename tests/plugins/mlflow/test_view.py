@@ -86,6 +86,7 @@ class TestRun:
         assert not uq.sync().failed
         assert "uq/rmse" in json.dumps(state_of(shown(run)))
 
+    @pytest.mark.slow
     def test_methods_are_told_apart_by_color_and_a_users_own_stays(self, client, in_experiment):
         def colors():
             found = client.search_runs([in_experiment], order_by=["attributes.start_time ASC"])

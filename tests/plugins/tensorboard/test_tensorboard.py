@@ -82,6 +82,7 @@ def texts_of(folder):
     }
 
 
+@pytest.mark.slow
 def test_runs_are_compared_rescored_and_copied(folder, tmp_path):
     predictions = sample_predictions()
     with SummaryWriter(str(folder / "first")) as writer:

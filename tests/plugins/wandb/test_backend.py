@@ -65,6 +65,7 @@ def test_without_a_run_nothing_is_active_and_none_is_started(
     assert not wandb_offline.exists()
 
 
+@pytest.mark.slow
 def test_the_active_run_is_found_and_stays_one_adapter(backend: WandbBackend, wandb_offline: Path) -> None:
     with wandb.init(project="p") as sdk_run:
         run = backend.active_run()
@@ -121,6 +122,7 @@ def _log_in_worker(run: WandbRun, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["online", "offline"])
+@pytest.mark.slow
 def test_a_forked_worker_logs_into_the_run(
     backend: WandbBackend, request: pytest.FixtureRequest, tmp_path: Path, mode: str
 ) -> None:

@@ -20,6 +20,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_example_and_the_offline_commands(
     wandb_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def opened(request: pytest.FixtureRequest, backend: WandbBackend) -> Opened:
     return lambda run_id: backend.store(str(folder), scheme="wandb-offline")[0], rows
 
 
+@pytest.mark.slow
 def test_one_call_logs_everything(opened: Opened, tmp_path: Path) -> None:
     store_of, rows_of = opened
     predictions = sample_predictions()
@@ -119,6 +120,7 @@ def test_an_address_makes_a_run_and_a_run_address_extends_it(opened: Opened, wan
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.slow
 def test_runs_are_rescored_and_compared(opened: Opened, wandb_home: Path, workers: int) -> None:
     store_of, _ = opened
     offline = os.environ["WANDB_MODE"] == "offline"
@@ -143,6 +145,7 @@ def test_runs_are_rescored_and_compared(opened: Opened, wandb_home: Path, worker
     assert {"a", "b"} == set(comparison.methods)
 
 
+@pytest.mark.slow
 def test_files_are_kept_until_the_server_has_them(
     wandb_online: WandbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

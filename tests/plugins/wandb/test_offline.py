@@ -95,6 +95,7 @@ def test_a_reopened_run_reads_as_one(wandb_offline: Path, curve: Curve, tmp_path
     assert before in [path.read_bytes() for path in wandb_offline.glob("offline-run-*/*.wandb")]
 
 
+@pytest.mark.slow
 def test_synced_fragments_are_the_whole_run(
     wandb_online: WandbServer, curve: Curve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

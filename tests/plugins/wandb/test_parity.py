@@ -51,6 +51,7 @@ def both(experiment: str, wandb_offline: Path) -> tuple[Logged, Logged, uq.Repor
     )
 
 
+@pytest.mark.slow
 def test_both_runs_hold_the_same(both: tuple[Logged, Logged, uq.Report], tmp_path: Path) -> None:
     (mlflow_store, mlflow_id), (wandb_store, wandb_id), report = both
     (of_mlflow,), (of_wandb,) = mlflow_store.runs(), wandb_store.runs()
@@ -96,6 +97,7 @@ def _main_values(path: Path, curve: Curve) -> list[float]:
     return [row[table["columns"].index(curve.main)] for row in table["data"]]
 
 
+@pytest.mark.slow
 def test_one_that_fails_does_not_stop_the_other(
     experiment: str, wandb_offline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ def spec_of(server: WandbServer) -> str:
     return str(view["spec"])
 
 
+@pytest.mark.slow
 def test_the_verdict_is_a_column_of_the_table_of_runs(wandb_online: WandbServer) -> None:
     with wandb.init(project="p") as run:
         report = uq.log(sample_predictions(), maps=False, **QUICK)
@@ -57,6 +58,7 @@ def test_nobody_is_sent_to_an_offline_run(
     assert fragment_of(wandb_offline, run.id).summary["uq/verdict"] == report.verdict.short
 
 
+@pytest.mark.slow
 def test_a_project_has_one_workspace_that_shows_the_headline(wandb_online: WandbServer) -> None:
     for split in (None, "val"):
         with wandb.init(project="p", notes="Mine.") as run:
@@ -77,6 +79,7 @@ def test_a_project_has_one_workspace_that_shows_the_headline(wandb_online: Wandb
     assert "uq_map/val/1" in shown
 
 
+@pytest.mark.slow
 def test_runs_of_a_method_are_a_group_in_its_color(wandb_online: WandbServer) -> None:
     runs = {}
     for number, method in enumerate(("ensemble", "dropout", "ensemble")):

@@ -28,6 +28,7 @@ def stored(server: WandbServer, collection: str) -> dict[str, bytes]:
 
 
 @pytest.mark.pictures
+@pytest.mark.slow
 def test_the_worst_case_comes_first_with_its_map(wandb_online: WandbServer) -> None:
     with wandb.init(project="p") as run:
         uq.log(Y, Y + ERROR, np.ones_like(Y), unit="m", maps="extremes", figures=False, strict=True)
