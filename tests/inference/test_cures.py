@@ -40,7 +40,7 @@ def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
             after = uq.evaluate(target, mean, std)
             assert after.scores["ence"] < 0.4 * report.scores["ence"]
             assert f"Recalibrate with {method}: ENCE " in report.verdict.text
-            assert "no error is found (cross-fitted)" in report.verdict.text
+            assert "with no miscalibration found (cross-fitted)" in report.verdict.text
 
 
 def test_none_is_named_where_the_mean_is_wrong():
@@ -72,7 +72,7 @@ def test_where_none_helps_that_is_said():
     wrong = np.where(mean > 0, 1.6, 1 / 1.6)  # by the prediction, which none of them knows
     verdict = uq.evaluate(mean + error * wrong, mean, std).verdict
     assert verdict.cure is None
-    assert "No recalibration tried mends it (cross-fitted)." in verdict.text
+    assert "No recalibration that was tried fixes it (cross-fitted)." in verdict.text
     assert "Correct the predictions" not in verdict.text
 
 
@@ -135,7 +135,7 @@ def test_what_removes_an_error_of_probabilities_removes_it_on_fresh_samples(meth
     report = uq.evaluate(labels.astype(int), probs=probs)
     assert report.verdict.cure == method
     assert f"Recalibrate with {method}: " in report.verdict.text
-    assert "no error is found (cross-fitted)" in report.verdict.text
+    assert "with no miscalibration found (cross-fitted)" in report.verdict.text
     fitted = uq.recalibrate(uq.Predictions.from_probs(labels.astype(int), probs), method)
     labels, probs = make(rng, 3000)
     before = uq.evaluate(labels.astype(int), probs=probs).scores[score]
@@ -160,4 +160,4 @@ def test_most_of_an_error_is_no_more_than_that():
     smoothed = 0.8 * probs + 0.05
     text = uq.evaluate(labels, probs=smoothed).verdict.text
     assert "Recalibrate with temperature: ECE falls from 0.07" in text
-    assert "but some error is left (cross-fitted)" in text
+    assert "with still some miscalibration found (cross-fitted)" in text

@@ -73,7 +73,7 @@ def test_a_verdict_says_how_many_samples_there_really_are():
     rng = np.random.default_rng(6)
     y = field(rng, 20, 32, 3)
     report = uq.evaluate(y, np.zeros_like(y), np.ones_like(y))
-    assert "20,480 samples tell as much as about" in report.verdict.text
+    assert "20,480 samples carry the information of about" in report.verdict.text
     assert report.verdict.worth < 1000
     assert uq.Report.from_json(report.to_json()).verdict.worth == report.verdict.worth
 

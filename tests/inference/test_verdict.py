@@ -362,7 +362,7 @@ def test_a_single_wrong_sample_is_named_and_the_others_judged_without_it(groups,
     assert said.startswith(
         "Overconfident in few samples: 1 of 3,000 carries 99.9 % of the squared standardized errors; "
         f"all other errors are {np.sqrt(np.mean(others**2)):.2f} times the stated size. Look at that one before "
-        "any standard deviation is changed."
+        "changing any standard deviation."
     )
     assert verdict.short.startswith("overconfident in few samples")
 
@@ -504,7 +504,7 @@ def test_too_few_errors_are_no_verdict_on_shape_and_ranking(errors):
     assert made.verdict.shape_p is None
     assert not made.noise
     assert made.verdict.bias.low <= 0 <= made.verdict.bias.high
-    assert f"too few errors: {errors} samples are misclassified" in " ".join(made.verdict.caveats)
+    assert f"too few errors ({errors} samples are misclassified" in " ".join(made.verdict.caveats)
     reliability = made.curves["reliability"]
     assert "chance_low" not in reliability.columns
     for key in ("nll", "brier", "ece", "ace", "aurc"):

@@ -164,7 +164,9 @@ def calibrated_constant(rng):
     return mu + 0.7 * rng.normal(size=1000), mu, np.full(1000, 0.7)
 
 
-@scenario("1.5 times too small", OVER, USEFUL, says=("Recalibrate with std_scaling", "no error is found"))
+@scenario(
+    "1.5 times too small", OVER, USEFUL, says=("Recalibrate with std_scaling", "no miscalibration found")
+)
 def too_small(rng):
     y, mu, s = calibrated(rng, 1000)
     return y, mu, s / 1.5
@@ -176,7 +178,9 @@ def too_small_50(rng):
     return y, mu, s / 1.5
 
 
-@scenario("2 times too large", UNDER, USEFUL, says=("Recalibrate with std_scaling", "no error is found"))
+@scenario(
+    "2 times too large", UNDER, USEFUL, says=("Recalibrate with std_scaling", "no miscalibration found")
+)
 def too_large(rng):
     y, mu, s = calibrated(rng, 1000)
     return y, mu, 2 * s
@@ -206,7 +210,7 @@ def heavy_tails(rng):
     "errors of a skewed law, right size",
     SHAPE,
     USEFUL,
-    says=("Recalibrate with cdf_isotonic: pit_ks", "no error is found"),
+    says=("Recalibrate with cdf_isotonic: pit_ks", "no miscalibration found"),
 )
 def skewed_errors(rng):
     return calibrated(rng, 1000, lambda n: rng.exponential(size=n) - 1)
@@ -423,7 +427,7 @@ def one_site_in_rows(rng):
 
 @scenario(
     "rows site by site; predictions are 0.5 std too low at three sites, too high at three", PLACES,
-    says=("In stratum", "others differ too"), never=("Recalibrate",),
+    says=("In stratum", "other strata differ too"), never=("Recalibrate",),
 )  # fmt: skip
 def biased_sites_in_rows(rng):
     z, s, mu, site = in_rows(rng, 6, 300)
@@ -643,7 +647,7 @@ def precisions(rng):
     return mu + s * rng.normal(size=2000), mu, s**-2
 
 
-@scenario("stds of standardized targets", OVER, USEFUL, says=("that of standardized targets?",))
+@scenario("stds of standardized targets", OVER, USEFUL, says=("scale of standardized targets?",))
 def stds_of_standardized(rng):
     s, mu = 10 * spread_stds(rng, 1500, 0.3), 200 + 37 * rng.normal(size=1500)
     return mu + s * rng.normal(size=1500), mu, s / np.hypot(37, 11)
@@ -907,7 +911,7 @@ def filled_truth(rng):
 @scenario(
     "half of the stds in another unit",
     (*OVER, *PLACES),
-    says=("multiply it by 100",),
+    says=("multiply them by 100",),
     never=("Recalibrate",),
 )
 def two_units(rng):
@@ -930,7 +934,7 @@ def uniform_errors(rng):
 
 
 @scenario(
-    "one std in ten in another unit", ANY, says=("Is that part in another unit? Then multiply it by 1,000",),
+    "one std in ten in another unit", ANY, says=("If these are in another unit, multiply them by 1,000",),
     never=("Recalibrate",),
 )  # fmt: skip
 def unit_of_some(rng):
@@ -939,7 +943,7 @@ def unit_of_some(rng):
 
 
 @scenario(
-    "one std in ten a hundred times too large", ANY, says=("Then divide it by 100",), never=("Recalibrate",)
+    "one std in ten a hundred times too large", ANY, says=("divide them by 100",), never=("Recalibrate",)
 )
 def large_unit_of_some(rng):
     y, mu, s = calibrated(rng, 2000)
@@ -1012,7 +1016,7 @@ def high_quantiles(rng):
     )
 
 
-@scenario("quantiles at .25 and .75 exchanged", ANY, bias=None, says=("Are columns exchanged",))
+@scenario("quantiles at .25 and .75 exchanged", ANY, bias=None, says=("Are columns swapped",))
 def exchanged_columns(rng):
     (y, mu, s), levels = calibrated(rng, 1000), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
     quantiles = mu[:, None] + s[:, None] * stats.norm.ppf(levels)

@@ -137,10 +137,11 @@ class ClassTests(Tests):
             clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
         if clauses:
             cure = None
-            if calibration in (*words.NO_ERROR, words.UNTOLD):
-                calibration, grade, said = "miscalibrated in places", "off", ""
-                clauses[0] = f"Miscalibrated in places: {clauses[0][0].lower()}{clauses[0][1:]}"
-            said = " ".join(filter(None, [said, *clauses]))
+            overall = "" if calibration in (*words.NO_ERROR, words.UNTOLD) else f"Overall, {_lower(said)}"
+            calibration, grade = "miscalibrated in places", "off"
+            said = " ".join(
+                filter(None, [f"Miscalibrated in places: {_lower(clauses[0])}", *clauses[1:], overall])
+            )
         return super().conclude(calibration, said, ranking, rest, cure=cure, grade=grade, **found)
 
     def _of_classes(self) -> Verdict:
@@ -292,6 +293,10 @@ class ClassTests(Tests):
     @override
     def sparsification(self) -> Sparsification:
         return sparsification_brier(self.statistics)
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
 
 
 def of_event(found: Tested, event: Event) -> Calibration:

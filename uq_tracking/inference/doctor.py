@@ -216,8 +216,8 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
             fix = f"Is y_std in another unit than y_true? Then {change}.{also}"
             return Suspicion("unit of std", text, fix)
     if times > FACTOR_OF_SPREAD and of_target > 0 and abs(math.log(factor / of_target)) <= 0.12:
-        of_truth = f"y_true has a standard deviation of {format_number(of_target)}"
-        fix = f"Is y_std that of standardized targets? {of_truth}: multiply by it."
+        by = f"{format_number(of_target)}, the standard deviation of y_true"
+        fix = f"Is y_std on the scale of standardized targets? Then multiply it by {by}."
         return Suspicion("unit of std", text, fix)
     return None
 
@@ -243,7 +243,7 @@ def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "unit of some",
         f"{format_number(100 * share, 2)} % of the stds are {format_number(math.exp(abs(wrong)), 2)} times too "
         f"{side}; the others fit (factor {math.exp(right):.2f}).",
-        f"Is that part in another unit? Then {cure} it by {format_number(unit)}.",
+        f"If these are in another unit, {cure} them by {format_number(unit)}.",
     )
 
 
@@ -276,7 +276,7 @@ def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "std from errors",
         f"{format_number(100 * share, 2)} % of the errors are {times} their std, within "
         f"{format_number(100 * ALIKE)} %: the stds seem to be computed from the errors themselves.",
-        "Pass the stds that were known before the truth was.",
+        "Pass stds that were predicted without the true values.",
     )
 
 
@@ -293,8 +293,8 @@ def _filled_truth(target: FloatArray, error: FloatArray) -> Suspicion | None:
     return Suspicion(
         "filled truth",
         f"{format_number(100 * count / len(error), 2)} % of the errors are exactly 0.",
-        "If the truth was filled with predictions there, or the model has seen it, mask these samples: "
-        "mask=(y_true == y_pred).",
+        "If the truth was filled with predictions there, mask these samples: mask=(y_true == y_pred). If the model "
+        "was trained on them, score held-out data.",
     )
 
 

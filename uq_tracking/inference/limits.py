@@ -269,8 +269,8 @@ def too_few_errors(groups: GroupTables) -> str | None:
         worth = size_freedom(held) + 1
         if worth < FEWEST_CARRYING:
             return (
-                f"too few errors: the samples that are {what} lie in groups worth {worth:.1f} equal ones; "
-                f"at least {FEWEST_CARRYING} are needed"
+                f"too few errors (the samples that are {what} lie in groups worth {worth:.1f} equal ones; "
+                f"at least {FEWEST_CARRYING} are needed)"
             )
     return None
 
@@ -281,7 +281,7 @@ def too_few_of(samples: float, what: str = "misclassified") -> str | None:
     if found >= FEWEST_ERRORS:
         return None
     counted = "1 sample is" if found == 1 else f"{found} samples are"
-    return f"too few errors: {counted} {what}, and at least {FEWEST_ERRORS} are needed"
+    return f"too few errors ({counted} {what}; at least {FEWEST_ERRORS} are needed)"
 
 
 def tail_index(z: Order) -> tuple[float, int] | None:

@@ -203,7 +203,7 @@ class RegressionTests(Tests):
     def _of_predictions(self, calibration: Calibration, found: Findings) -> str:
         """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
         places = () if found.places is None else found.places.found()
-        biased = any(each.quantity == "bias" for each in places) or words.of_bias(found, self.settings)
+        biased = any(each.quantity == "bias" for each in places) or found.bias_grade == "off"
         return "Correct the predictions first." if biased and calibration in CURABLE else ""
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
@@ -227,7 +227,7 @@ class RegressionTests(Tests):
         if crossed > EXCHANGED:
             text = f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted."
             return (
-                Suspicion("crossing quantiles", text, "Are columns exchanged, or levels in another order?"),
+                Suspicion("crossing quantiles", text, "Are columns swapped, or levels in another order?"),
             )
         if samples is None or is_distribution(self.statistics):
             return ()

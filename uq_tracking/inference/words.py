@@ -110,7 +110,7 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         return (
             f"Overconfident in few samples: {count} of {total} carr{'ies' if count == '1' else 'y'} {share:g} % of "
             f"the squared standardized errors; all other errors are {few.rest:.2f} times the stated size. Look at "
-            f"{'that one' if count == '1' else 'those'} before any standard deviation is changed."
+            f"{'that one' if count == '1' else 'those'} before changing any standard deviation."
         )
     unit = f" {settings.unit}" if settings.unit else ""
     parts = [] if found.scale is None else [_of_scale(calibration, found, found.scale, settings)]
@@ -128,7 +128,11 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
         parts.append(f"Overall, errors are {overall}.")
     if calibration == "miscalibrated in shape" and found.shape is not None:
-        family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
+        family = (
+            "stated"
+            if settings.family == "gaussian"
+            else f"stated {settings.family.replace('student_t', 'Student t')}"
+        )
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
         parts.insert(
             0,
@@ -241,7 +245,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
         text = f"In stratum '{part.name}' standard deviations are {_times_too(*part.factors)}"
     others = len(pattern.named) - 1
     alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
-    also = f"; {others} others differ too" if others else ""
+    also = f"; {others} other strata differ too" if others else ""
     also = f"; '{strata[pattern.named[1]].name}' differs too" if others == 1 else also
     return text + also + (f"; no difference is found among the other {alike}." if alike > 1 else ".")
 
@@ -275,7 +279,7 @@ def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str, calibratio
     elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(places) > 1:
         what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
     elif pattern.quantity == "scale" and calibration in ("overconfident", "underconfident"):
-        what = "One factor will not do"
+        what = "One factor is not enough"
     elif pattern.quantity == "scale":
         what = f"Stated standard deviations are {slightly}wrong in places"
     else:
@@ -405,7 +409,7 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     word, what = ("Overconfident" if extreme else "Underconfident"), _how(extreme)
     word = f"Slightly {word.lower()}" if event.is_slope_slight else word
     if slope is not None and low is not None and high is not None:
-        limits = f", {low:.2f} to {high:.2f}; 1 is right"
+        limits = f", {low:.2f} to {high:.2f}; 1 is ideal"
         if event.sorts is not None:
             word, what = "Overconfident", event.sorts
         else:
@@ -481,11 +485,15 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
     """Compare how often the event is stated and occurs in the first samples of an order and in the last."""
     was, occurs, becomes, now = map(percent, rates)
-    what, verb = ("errors are", "occur") if of_errors else ("the event is", "occurs")
-    return (
-        f"Drift along the order of the samples: {what} stated at {was} and {verb} in {occurs} of the first 20 %; "
-        f"at {becomes} and in {now} of the last. {NOT_FOR_LONG}"
-    )
+
+    def part(stated: str, seen: str) -> str:
+        if of_errors:
+            return f"it implies {stated} errors and makes {seen}"
+        return f"it forecasts the event in {stated} of cases, and it occurs in {seen}"
+
+    first, last = part(was, occurs), part(becomes, now)
+    drift = f"in the first 20 %, {first}; in the last 20 %, {last}"
+    return f"Drift along the order of the samples: {drift}. {NOT_FOR_LONG}"
 
 
 def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
@@ -546,7 +554,7 @@ def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tu
         return f"{word}: probabilities are {how}: {found_and_implied}."
     slope = found.top_event.slope
     if "top slope" in found.strength and slope is not None:
-        return f"{word}: confidences are {how} (calibration slope {slope:.2f}; 1 is right)."
+        return f"{word}: confidences are {how} (calibration slope {slope:.2f}; 1 is ideal)."
     return f"{word}: probabilities are {how}."
 
 
@@ -554,7 +562,7 @@ def _of_class(off: OffClass) -> str:
     """Name the class that is off most, and how many are."""
     event = off.event
     if off.what == "slope":
-        slope = "" if event.slope is None else f" (calibration slope {event.slope:.2f}; 1 is right)"
+        slope = "" if event.slope is None else f" (calibration slope {event.slope:.2f}; 1 is ideal)"
         are = _how(off.is_extreme) if event.sorts is None else event.sorts
         how = f"has probabilities that are {are}{slope}"
     elif off.what == "shape":
@@ -584,7 +592,9 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
             held = "there are too many groups and classes to keep"
         return [*said, f"Sharpness and classes are not tested: {held}."]
     if found.sharpness is None:
-        said.append("The sharpness of all classes is not tested: probabilities imply too few errors.")
+        said.append(
+            "Whether probabilities are too extreme as a whole is not tested: they imply too few errors."
+        )
     if statistics.groups is not None:
         said.append(
             "Of each class, only the mean probability is tested: slope and shape need independent samples."
@@ -600,7 +610,9 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
     words = {
         "useful": f"Its uncertainty ranks errors{', but weakly' if is_little(recovered) else ''}{share}.",
         "no better than constant": "No sign that its uncertainty ranks errors better than chance.",
-        "worse than constant": "Its uncertainty ranks errors worse than chance: a constant would do better.",
+        "worse than constant": (
+            "Its uncertainty ranks errors worse than chance: is it inverted? A constant would do better."
+        ),
     }
     return words.get(ranking, "")
 
@@ -608,13 +620,14 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if cure.method is None:
-        return "No recalibration tried mends it (cross-fitted)."
+        return "No recalibration that was tried fixes it (cross-fitted)."
     before, after = (
         "less than 0.001" if each < 0.001 else format_number(each, 2) for each in (cure.before, cure.after)
     )
-    left = "and no error is found" if cure.removes else "but some error is left"
+    left = "no" if cure.removes else "still some"
     score = cure.score if "_" in cure.score else cure.score.upper()
-    return f"Recalibrate with {cure.method}: {score} falls from {before} to {after}, {left} (cross-fitted)."
+    found = f"{score} falls from {before} to {after}, with {left} miscalibration found (cross-fitted)"
+    return f"Recalibrate with {cure.method}: {found}."
 
 
 def of_dependence(found: Dependence, n: int) -> str:
@@ -622,7 +635,7 @@ def of_dependence(found: Dependence, n: int) -> str:
     if found.kind == "copies":
         return f"Rows are exact copies of others: {n:,} samples are {int(found.worth):,} different ones."
     worth = _about(found.worth)
-    return f"Neighboring errors are correlated: {n:,} samples tell as much as about {worth} independent ones."
+    return f"Neighboring errors are correlated: {n:,} samples carry the information of about {worth}."
 
 
 def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
