@@ -395,7 +395,7 @@ class RegressionTests(Tests):
     def _of_ranking(
         self, ranking: Ranking, recovered: float | None, suspicions: tuple[Suspicion, ...]
     ) -> tuple[str, bool]:
-        """Say whether it knows where it errs, and whether it only sorts errors.
+        """Say whether the uncertainty ranks errors, and whether it only sorts them.
 
         It knows only if its stds vary, and intervals scaled by them are shorter.
         """

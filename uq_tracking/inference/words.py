@@ -603,7 +603,7 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
 
 
 def of_ranking(ranking: str, recovered: float | None) -> str:
-    """Say whether the uncertainty knows where errors are; "" if that is not judged."""
+    """Say whether the uncertainty ranks errors; "" if that is not judged."""
     share = (
         "" if recovered is None else f": sparsification recovers {100 * recovered:.0f} % of an oracle's gain"
     )
