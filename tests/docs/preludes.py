@@ -38,7 +38,7 @@ logits = rng.normal(size=(40, 3, 6, 6))
 probs = np.moveaxis(np.exp(logits) / np.exp(logits).sum(1, keepdims=True), 1, -1)
 labels = (probs.cumsum(-1) > rng.uniform(size=(40, 6, 6, 1))).argmax(-1)
 names, images = ["a", "b", "c"], rng.uniform(size=(40, 6, 6))
-patient_ids = np.broadcast_to(np.arange(40)[:, None, None], labels.shape)
+image_ids = patient_ids = np.broadcast_to(np.arange(40)[:, None, None], labels.shape)
 """
 
 PRELUDES = {
