@@ -69,14 +69,15 @@ INDEX = {
     "frameworks": "PyTorch, training loop, own loop, custom loop, Lightning, Hugging Face, Keras",
     "frameworks#torchmetrics": "torchmetrics",
     "frameworks#scikit-learn": "scikit-learn",
-    "choose-a-metric": "ENCE, out-of-distribution, OOD, prediction sets, survival, metric, which metric, outliers",
-    "conventions": "scikit-learn ECE, netcal, uncertainty-toolbox, conformance, audit, different number, another library, ENCE library",
+    "choose-a-metric": "out-of-distribution, OOD, prediction sets, survival, which metric, choose metric, outliers",
+    "conventions": "scikit-learn ECE, netcal, uncertainty-toolbox, conformance, audit, another library, "
+    "ENCE, ENCE differs, ENCE different, ECE differs",
     "mlflow": "MLflow, sqlite, tracking URI",
     "wandb": "wandb, Weights & Biases, sweep",
     "start": "standard deviation, notebook, install",
     "trackers": "TensorBoard, DVCLive, Aim, folder, address",
     "reliability": "outage, hang, hangs, freeze, crash, tracker down, lost, deadline, spool, sync, offline, server down, "
-    "timeout, unreachable, server dies, mlflow dies, mlflow crash, tracker fails, training stops",
+    "timeout, unreachable, server dies, server restart, server restarts, mlflow dies, mlflow crash, tracker fails, training stops",
     "curves": "own figure, custom figure, strata, subgroups",
     "curves#Your own metric": "own metric, custom metric, add metric, new metric",
     "curves#Your own curve": "own curve, custom curve",

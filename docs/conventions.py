@@ -42,7 +42,17 @@ Versions: {versions}.
 
 """
 
-CASES = """## Where numbers part
+CASES = """## Why yours differs
+
+Most often by the bins: of equal width instead of equal count, 15 instead of 10, weighted by their counts or not, ties in the order of the
+rows. An ENCE also differs if it compares the RMSE of a bin with its mean std instead of the root of its mean variance. Ask which reading
+yours follows; `my_ence(y, mean, std)` returns a number:
+
+```
+uq-tracking audit my_module:my_ence --score ence --kind normal
+```
+
+## Where numbers part
 
 - **Which event?** Of two classes, the calibration error of the event and that of the top label differ: a model that states .2
   where .4 is true and .8 where 1 is has an `ece` of .2 by the event, and almost 0 by the top label.
