@@ -272,7 +272,7 @@ def class_gaps(y: Array, p: Array) -> Array:
 
 def odds(y: Array, p: Array) -> float:
     """Slope of an unpenalized logistic regression on the logit."""
-    fit = LogisticRegression(penalty=None, tol=1e-14, solver="newton-cholesky")
+    fit = LogisticRegression(C=math.inf, tol=1e-14, solver="newton-cholesky")
     return float(fit.fit(np.log(p[:, 1:] / p[:, :1]), y).coef_[0, 0])
 
 
