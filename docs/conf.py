@@ -69,7 +69,7 @@ INDEX = {
     "frameworks": "PyTorch, training loop, own loop, custom loop, Lightning, Hugging Face, Keras",
     "frameworks#torchmetrics": "torchmetrics",
     "frameworks#scikit-learn": "scikit-learn",
-    "choose-a-metric": "out-of-distribution, OOD, prediction sets, survival, which metric, choose metric, outliers",
+    "choose-a-metric": "out-of-distribution, OOD, prediction sets, survival, choose metric, outliers",
     "conventions": "scikit-learn ECE, netcal, uncertainty-toolbox, conformance, audit, another library, "
     "ENCE, ENCE differs, ENCE different, ECE differs",
     "mlflow": "MLflow, sqlite, tracking URI",
