@@ -29,7 +29,7 @@ help:
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make simulate    count how often verdicts, floors and intervals are wrong, and write the tables of docs/evidence.md;"
-	@echo "                 with SHORT=1 only what must hold, in a minute"
+	@echo "                 with SHORT=1 only what must hold, in some minutes"
 	@echo "make bench   measure speed and memory beside other libraries, in ten minutes"
 	@echo "make bench-full    the largest sizes too"
 	@echo "make faults  fail every tracker on purpose, and measure what a training job notices"
