@@ -356,8 +356,8 @@ def test_an_entry_point_that_cannot_be_loaded_is_skipped_by_name(pinned, monkeyp
         assert set(plugins.backends()) == {"dir"}
 
 
-def test_a_module_of_this_process_is_registered_by_its_name(register, monkeypatch):
-    _ = register  # a manager of its own
+@pytest.mark.usefixtures("register")  # a manager of its own
+def test_a_module_of_this_process_is_registered_by_its_name(monkeypatch):
     notebook = types.ModuleType("notebook")
     monkeypatch.setitem(sys.modules, "notebook", notebook)
     for value in (1.0, 2.0):  # a cell that runs again replaces what it declared

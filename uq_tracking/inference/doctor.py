@@ -477,7 +477,8 @@ def find_cure(
 ) -> Cure | None:
     """Return the simplest recalibration after which neither size nor places of the standard deviations are wrong.
 
-    Of a wrong shape, a table of quantiles is looked at alone.
+    Of a wrong shape, a table of quantiles is looked at alone. One without a method says that none helps; None, that
+    this is not known.
 
     Each half of the samples (or of the groups) gets the parameters that were fitted to the other.
 
