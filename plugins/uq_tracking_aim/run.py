@@ -81,6 +81,11 @@ class AimRun(KeptRun):
         super().log_figure(name, figure)
         self._show_image(name)
 
+    def log_map(self, name: str, figure: Figure) -> None:
+        """Keep the map, and show it among the images; see `Run`."""
+        super().log_map(name, figure)
+        self._show_image(name)
+
     def link(self) -> str | None:
         """Return the command that shows the run."""
         return f"aim up --repo {self.root}"

@@ -67,6 +67,11 @@ class DVCLiveRun(KeptRun):
         super().log_figure(name, figure)
         self._show_image(name)
 
+    def log_map(self, name: str, figure: Figure) -> None:
+        """Keep the map, and show it among the images; see `Run`."""
+        super().log_map(name, figure)
+        self._show_image(name)
+
     def _check_exists(self) -> None:
         super()._check_exists()
         if not (self.folder / METRICS).is_file():
