@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from matplotlib.figure import Figure
 
 import uq_tracking as uq
 from uq_tracking.testing import sample_predictions
@@ -68,3 +69,13 @@ def test_a_live_is_adopted_and_other_things_are_not(repository):
         assert DVCLiveBackend().adopt(live).folder == repository / "dvclive"
     assert DVCLiveBackend().adopt(repository) is None
     assert DVCLiveBackend().status().usable
+
+
+def test_a_map_is_shown_once(repository, monkeypatch):
+    from dvclive import Live
+
+    shown = []
+    with Live(save_dvc_exp=False) as live:
+        monkeypatch.setattr(live, "log_image", lambda name, path: shown.append(name))
+        DVCLiveBackend().adopt(live).log_map("uq_map/0", Figure())
+    assert shown == ["uq_map_0.png"]
