@@ -84,6 +84,25 @@ def test_the_shape_is_a_chi_square_of_gaps():
     assert_allclose(found.shape_p, stats.chi2.sf(pearson, 3), rtol=1e-6)
 
 
+def test_the_shape_of_weighted_samples_is_what_no_offset_and_slope_explain():
+    """Minimum chi-square of the gaps over both; weights that follow the probability made 4 % of right ones wrong."""
+    cells, weight = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([1.0, 3.0, 1.2, 2.5, 1.0])
+    p = np.repeat(cells, 400)
+    y = (np.random.default_rng(4).random(2000) < p).astype(int)
+    statistics = uq.evaluate(y, probs=p, weights=np.repeat(weight, 400), groups=False).statistics
+    found, event = EventTests.of(statistics).tested()
+    x = special.logit(cells)
+    offset = optimize.brentq(
+        lambda a: weight @ (y.reshape(5, 400).mean(axis=1) - special.expit(a + event.slope * x)), -5, 5
+    )
+    q = special.expit(offset + event.slope * x)
+    gap, variance = weight * (y.reshape(5, 400).sum(axis=1) - 400 * q), 400 * q * (1 - q)
+    moves = (weight * variance)[:, None] * np.stack([np.ones(5), x], axis=1)
+    error = weight * np.sqrt(variance)
+    rest = optimize.lsq_linear(moves / error[:, None], gap / error).cost
+    assert_allclose(found.shape_p, stats.chi2.sf(2 * rest, 3), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("events", "n", "p"), [(2, 40, 0.12), (9, 40, 0.12), (33, 40, 0.9), (0, 500, 0.01)])
 def test_the_level_of_equal_probabilities_is_exact(events, n, p):
     law = stats.binom(n, p)

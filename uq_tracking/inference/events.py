@@ -421,7 +421,7 @@ class EventTests:
         informative = np.bincount(label, weight, size)
         x = np.bincount(label, weight * self.cells.logit, size) / informative
         spread = informative if self.by_group is not None else np.bincount(label, square, size)
-        design = np.stack([np.ones(size), x], axis=1) * np.sqrt(spread)[:, None]
+        design = np.stack([np.ones(size), x], axis=1) * (informative / np.sqrt(spread))[:, None]
         basis, corner = np.linalg.qr(design)
         basis = basis[:, np.abs(np.diag(corner)) > 1e-9 * np.abs(corner).max()]
 
