@@ -76,6 +76,8 @@ acc = uq.Accumulator()
     "wandb": "",
     "trackers": "",
     "curves": DEPTH
+    + TERRAIN
+    + 'logged("terrain", ["deep-ensemble"])\n'
     + """
 depth, mean, std = (np.stack([a, a, a]).reshape(24, 12, 16) for a in (depth, mean, std))
 means, stds = [mean, mean + 0.1, mean - 0.1], [std] * 3

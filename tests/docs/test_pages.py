@@ -12,6 +12,8 @@ import mlflow
 import pytest
 import torch
 
+from uq_tracking import plugins
+
 from .preludes import PRELUDES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,6 +45,7 @@ def test_the_python_of_the_page_runs(name, own_sqlite_uri, tmp_path, monkeypatch
     try:
         exec(compile(code, f"{name}.md", "exec"), module.__dict__)
     finally:
+        plugins.reload()  # a page may register one of its own
         mlflow.set_tracking_uri(None)
         os.environ.pop("MLFLOW_EXPERIMENT_ID", None)  # set_experiment leaves it for child processes
         if torch.distributed.is_initialized():
