@@ -59,6 +59,21 @@ def pytest_collection() -> Generator[None, object, object]:
     return found
 
 
+@pytest.hookimpl(trylast=True)  # of the tests that are chosen by their marks
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the share that ``SHARE`` asks for: "2/5" is every fifth file from the second, and every fifth simulation.
+
+    One file holds most simulations; of other tests, those of a file share what is costly to make.
+    """
+    if "SHARE" not in os.environ:
+        return
+    number, shares = map(int, os.environ["SHARE"].split("/"))
+    parts = {item: item.nodeid if item.get_closest_marker("simulation") else str(item.path) for item in items}
+    kept = set(sorted(set(parts.values()))[number - 1 :: shares])
+    config.hook.pytest_deselected(items=[item for item in items if parts[item] not in kept])
+    items[:] = [item for item in items if parts[item] in kept]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[None]:
     """Look for examples in docstrings where there are some, outside the tests alone: a quarter of all collecting."""

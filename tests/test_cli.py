@@ -254,6 +254,7 @@ class TestReport:
 
 
 class TestPlot:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
     def test_a_figure_is_written_in_the_kind_of_the_name(self, logged_csv, tmp_path, suffix, begins):
         path = tmp_path / "new" / f"x.{suffix}"

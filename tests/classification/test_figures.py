@@ -189,6 +189,7 @@ class TestMaps:
             class_map(labels, probs, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["by_group", "by_members", "stability"])
 @pytest.mark.pictures
 def test_curves_on_demand_are_drawn_as_those_of_a_regression(name):

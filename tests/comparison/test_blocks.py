@@ -133,6 +133,7 @@ def same(one, other):
     assert_allclose(one.sums, other.sums, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"statistics": "exact"}])
 def test_a_stream_has_the_blocks_of_the_batch(options):
     data = predictions(n=5000)

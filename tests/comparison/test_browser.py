@@ -80,6 +80,7 @@ def test_a_name_that_is_a_script_is_text(page):
 
 
 class TestSorting:
+    @pytest.mark.slow
     def test_rows_start_in_the_order_of_the_first_scoring_rule(self, page):
         found = losses(page, "nll")
         assert found == sorted(found)
@@ -490,6 +491,7 @@ class TestLongNames:
         shown = opened.locator('#scores-table th[data-key="ause_rmse"]')
         assert shown.evaluate("(head) => head.getBoundingClientRect().right") <= edge
 
+    @pytest.mark.slow
     def test_the_rows_of_methods_above_are_whole(self, opened):
         edge = opened.locator(".chips").evaluate("(box) => box.getBoundingClientRect().bottom")
         ends = opened.locator(".chip").evaluate_all(

@@ -63,6 +63,7 @@ def test_a_run_named_twice_counts_once(folder):
     assert len(found.runs) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["scores rmse", "counts n", "intervals rmse 0", "left_out without rmse 3"])
 def test_an_altered_report_does_not_rank(store, place):
     for name in ("honest", "edited"):

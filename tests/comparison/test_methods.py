@@ -74,6 +74,7 @@ class TestSplits:
         labels = {run.label for run in uq.compare(f"dir:{store.path}").runs}
         assert {"mcd-0 [val]", "mcd-0 [test]", "mcd-2 [val]"} <= labels
 
+    @pytest.mark.slow
     def test_each_is_judged_by_itself_the_test_split_first(self, store):
         for method, scale in (("good", 1.0), ("bad", 2.0)):
             for seed in range(3):

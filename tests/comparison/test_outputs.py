@@ -55,6 +55,7 @@ class TestText:
         assert re.search(r"good \(4 runs\) +[\d.]+ ± [\d.]+ \(\d\)[*=]", text)
         assert "= not distinguishable from the best at 95%" in text
 
+    @pytest.mark.slow
     def test_skipped_runs_and_warnings_are_listed(self, reports):
         other = report_of({"accuracy": 1.0}, task="classification")
         text = str(uq.compare({**reports, "cls": other}))

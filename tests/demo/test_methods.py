@@ -44,6 +44,7 @@ def coverage(terrain, name):
     return np.mean(np.abs(errors(terrain, estimate)) <= 1.96 * stds(terrain, estimate))
 
 
+@pytest.mark.slow
 def test_maps_of_finite_heights_and_positive_stds(terrain, estimate):
     for values in (estimate.mean, estimate.std):
         assert values.shape == terrain.shape
@@ -57,12 +58,14 @@ def test_far_better_than_the_mean_of_the_measurements(terrain, estimate):
     assert rmse(errors(terrain, estimate)) < 0.25 * constant
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers(method, terrain):
     again = predict(method, terrain, effort=FAST)
     assert_array_equal(again.mean, fast_estimate(method).mean)
     assert_array_equal(again.std, fast_estimate(method).std)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "gaussian-process"])
 def test_other_seed_other_networks(name, terrain):
     assert (predict(name, terrain, effort=FAST, seed=1).mean != fast_estimate(name).mean).any()

@@ -69,6 +69,7 @@ def test_every_method_is_one_finished_run(runs):
     assert {run.info.status for run in found} == {"FINISHED"}
 
 
+@pytest.mark.slow
 def test_runs_show_the_headline_and_hold_every_score_that_is_defined(runs, logged):
     client, _ = runs
     _, reports, _ = logged
@@ -169,6 +170,7 @@ def test_folders_hold_the_same_numbers_as_mlflow(in_folders, logged):
     assert str(folder / "uq_runs") in text
 
 
+@pytest.mark.slow
 def test_stored_predictions_are_those_of_the_method(in_folders):
     (path,) = in_folders[0].glob("uq_runs/*multi-epochs*/uq/predictions.npz")
     terrain = load_terrain(fast=True)
@@ -225,6 +227,7 @@ def test_missing_mlflow_says_how_to_install_it(tmp_path, monkeypatch):
         run_demo(tmp_path)
 
 
+@pytest.mark.slow
 def test_example_script_logs_two_runs(own_sqlite_uri, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mlflow.tracking.fluent._active_experiment_id", None)

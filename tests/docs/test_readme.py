@@ -53,6 +53,7 @@ def test_the_python_blocks_run_in_order(ran):
     assert (folder / "mlflow.db").exists()
 
 
+@pytest.mark.slow
 def test_the_first_block_prints_what_it_says(ran):
     promised = re.search(r"# (0\.\d+):", blocks("python")[0])
     assert promised is not None

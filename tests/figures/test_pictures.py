@@ -167,6 +167,7 @@ def in_unit(unit: str, factor: float) -> Report:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(  # that of "where" names ranges
     "name", sorted(plugins.figures("regression").keys() - {"by_members", "joint_coverage", "where"})
 )

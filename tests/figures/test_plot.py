@@ -30,6 +30,7 @@ def classes():
     return uq.evaluate([int(rng.choice(3, p=p)) for p in probs], probs=probs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "panels"), [("report", 4), ("classes", 3)])
 def test_one_sheet_holds_what_matters_and_can_be_read(which, panels, request):
     made = request.getfixturevalue(which)

@@ -267,6 +267,7 @@ def test_every_kind_of_model_is_drawn_without_a_warning_and_legibly(kind):
         assert any("mc-dropout" in text.get_text() for text in figure.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-12, 1e-5, 1e5, 1e12])
 def test_any_unit_of_the_target_is_drawn(factor):
     e, s = made.samples("calibrated", 500)
@@ -275,5 +276,6 @@ def test_any_unit_of_the_target_is_drawn(factor):
         assert seen.thumbnail(made.draw(name, report)).std() > 5, name
 
 
+@pytest.mark.slow
 def test_all_figures_of_a_run_have_one_size(calibrated):
     assert {figures.to_rgb(made.draw(name, calibrated)).shape for name in FIGURES} == {(800, 800, 3)}

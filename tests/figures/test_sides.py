@@ -36,6 +36,7 @@ def drawn(request):
     return report.curves["reliability"].columns, figure
 
 
+@pytest.mark.slow
 def test_the_axes_hold_the_intervals(drawn):
     bins, figure = drawn
     (ax,) = figure.axes

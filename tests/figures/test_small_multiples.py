@@ -29,6 +29,7 @@ def report():
     return uq.evaluate(data, curves=curves, by_target=0.5, curve_metrics=["rmse", "ence"], unit="m")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_figure_is_drawn_when_its_curves_are_there(name, report):
     spec = plugins.figures()[name]

@@ -114,6 +114,7 @@ def test_threads_draw_what_one_thread_draws(report, expected):
             np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.slow
 def test_pyplot_is_not_imported():
     code = (
         "import sys, numpy as np\n"
@@ -124,6 +125,7 @@ def test_pyplot_is_not_imported():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_user_text_is_drawn_as_written():
     report = made.scored("calibrated", n=500, unit="$_m^2", method="deep_ens $x\n v2")
     for name in NAMES:

@@ -42,6 +42,7 @@ def report(kind: str) -> Report:
 KINDS = ("calibrated", "small", "bias", "constant", "tied", "wild")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_can_be_read(kind):
     assert problems(report(kind).plot("where")) == []

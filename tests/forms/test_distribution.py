@@ -62,6 +62,7 @@ KNOWN_SQUARES = (
 KNOWN_SQUARES += ("expon", "lognorm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_quadratic_and_spherical_scores_where_the_squared_density_has_a_closed_form(name):
     dist = CONTINUOUS[name]
@@ -80,6 +81,7 @@ def test_quadratic_and_spherical_scores_where_the_squared_density_has_a_closed_f
         assert_allclose(columns["spherical_score"][k], one.pdf(y) / np.sqrt(square), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_frozen_distributions_of_scipy(name):
     dist = CONTINUOUS[name]
@@ -239,6 +241,7 @@ class Wrapping:
         self.dist = dist
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["norm", "gamma", "gumbel", "skewnorm", "laplace", "beta"])
 def test_anything_with_a_cdf_and_a_log_density_is_scored(name):
     dist = CONTINUOUS[name]

@@ -20,6 +20,7 @@ CONTINUOUS = [form for form in FORMS if form not in ("counts", "tied draws")]
 POWERS = {"target": 1, "target^2": 2, "1/target": -1, "1/sqrt(target)": -0.5, "": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", CONTINUOUS)
 @given(times=st.sampled_from([0.001, 0.3, 2.0, 1e4]))
 @settings(max_examples=4, deadline=None)
@@ -33,6 +34,7 @@ def test_scores_are_in_the_unit_of_the_target(form, times):
         assert_allclose(other[key], expected, rtol=1e-6, atol=1e-9, err_msg=key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @given(st.integers(0, 10_000))
 @settings(max_examples=5, deadline=None)

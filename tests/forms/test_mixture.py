@@ -38,6 +38,7 @@ def pieces(function, m, s, *breaks):
     return sum(integrate.quad(function, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in pairwise(edges))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 2, 5])
 def test_the_crps_is_scoringrules_and_the_integral(members):
     y, m, s, w = made(members=members)
@@ -49,6 +50,7 @@ def test_the_crps_is_scoringrules_and_the_integral(members):
         assert_allclose(found["crps"][k], both, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_density_scores_pit_and_moments():
     y, m, s, w = made()
     found = mixture_columns(y, m, s, w)
@@ -80,6 +82,7 @@ def test_the_search_does_not_jump_to_and_fro_across_a_narrow_component():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [3, 5, 20])
 def test_quantiles_of_components_of_very_different_widths(members):
     rng = np.random.default_rng(members)

@@ -88,6 +88,7 @@ class TestEveryForm:
                 share = (tails[1] - tails[0]) / 150
                 assert_allclose(report.scores[f"coverage_{level}"], share, rtol=1e-9)
 
+    @pytest.mark.slow
     def test_a_sketch_scores_alike(self, form):
         data = make(form, n=4000)
         exact, sketch = uq.evaluate(data), uq.evaluate(data, statistics="sketch")
@@ -116,6 +117,7 @@ class TestEveryForm:
         other = statistics_of_rows(layout, {name: column[order] for name, column in rows.items()}, data.facts)
         assert_same(score(one), score(other))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", ["exact", "sketch"])
     def test_streams_equal_the_whole(self, form, how):
         data = make(form, groups=np.arange(600) // 30)
@@ -134,6 +136,7 @@ class TestEveryForm:
                 assert low <= whole.scores[key] <= high
                 assert_allclose(found.intervals[key], whole.intervals[key], rtol=1e-6, atol=1e-9)
 
+    @pytest.mark.slow
     def test_files_of_statistics_streams_and_predictions_hold_everything(self, form, tmp_path):
         data = make(form, groups=np.arange(600) // 30)
         whole = uq.evaluate(data, intervals=False)
@@ -165,6 +168,7 @@ class TestEveryForm:
         table = report.recalibration["methods"]["cdf_isotonic"]
         assert table["scores"].keys() >= {"crps", "coverage_90", "calibration_error"}
 
+    @pytest.mark.slow
     def test_it_is_logged_and_rescored(self, form, tmp_path):
         uq.log(make(form), run=f"dir:{tmp_path}", figures=form in ("draws", "interval"))
         before = uq.evaluate(make(form))
@@ -318,6 +322,7 @@ def test_splitting_draws_anywhere_changes_nothing(members, cut, seed):
         assert_same(score(merged), score(statistics_of(data, how)), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("how", ["exact", "sketch"])
 def test_the_verdict_does_not_punish_few_draws(grouped, how):

@@ -154,6 +154,7 @@ def test_uncorrelated_covariances_are_found_out():
         assert wrong[key] > true[key]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["covariance", "draws"])
 @pytest.mark.parametrize("how", ["exact", "sketch"])
 def test_merged_streamed_and_stored(form, how, tmp_path):

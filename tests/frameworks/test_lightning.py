@@ -36,6 +36,7 @@ with warnings.catch_warnings():  # the packages' own imports warn
 pytestmark = [*QUIET, pytest.mark.usefixtures("in_own_folder")]
 
 
+@pytest.mark.slow
 def test_mlflow_gets_a_point_per_epoch_and_everything_at_the_end(mlflow_uri, tmp_path):
     logger = MLFlowLogger("fit", tracking_uri=mlflow_uri, artifact_location=str(tmp_path))
     model = tiny_model(lightning.pytorch)
@@ -111,6 +112,7 @@ def test_tensorboard_gets_the_scores_and_its_folder_the_report(tmp_path):
     assert list(Path(logger.log_dir).rglob("uq/val/report.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wandb_offline")
 def test_wandb_gets_a_point_per_epoch_and_everything_at_the_end(tmp_path):
     logger = WandbLogger(save_dir=tmp_path, project="p", offline=True)
@@ -211,6 +213,7 @@ def test_a_callback_of_ones_own_can_be_derived_and_pickled():
     assert again.state_key == "UncertaintyCallback"
 
 
+@pytest.mark.slow
 def test_the_module_loads_no_framework():
     code = (
         "import sys, uq_tracking.frameworks.lightning, uq_tracking.frameworks.sklearn;"

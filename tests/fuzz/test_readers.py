@@ -138,6 +138,7 @@ JSON = st.recursive(
 PLACES = st.integers(0, 10**6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".json")])
 @QUICK
 @given(place=PLACES, new=JSON)
@@ -170,6 +171,7 @@ ARRAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
 @QUICK
 @given(changes=st.lists(st.tuples(PLACES, st.integers(0, len(ARRAYS) - 1)), min_size=1, max_size=3))
@@ -185,6 +187,7 @@ def packed(arrays):
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHIVES)
 @QUICK
 @given(place=PLACES, new=JSON, which=PLACES)

@@ -13,6 +13,7 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.settings import MOST_BINS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(6))
 def test_equal_scores_or_a_refusal(part):
     found = [case(Random(f"same {number}")) for number in range(25 * part, 25 * part + 25)]

@@ -54,13 +54,16 @@ def test_the_call_was_a_whole_one(path):
     assert any(name.endswith("log.py:log") for name in path["functions"])
 
 
+@pytest.mark.slow
 def test_functions(path):
     assert len(path["functions"]) <= MOST_FUNCTIONS
 
 
+@pytest.mark.slow
 def test_files(path):
     assert len(path["files"]) <= MOST_FILES, path["files"]
 
 
+@pytest.mark.slow
 def test_depth(path):
     assert len(path["deepest"]) <= DEEPEST, path["deepest"]

@@ -81,6 +81,7 @@ def test_points_of_calibrated_forecasts_lie_inside(groups):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [None, 30])
 def test_points_of_calibrated_classifiers_lie_inside(groups):
     rng = np.random.default_rng(3)

@@ -208,6 +208,7 @@ def test_statistics_of_an_older_version_know_the_top_label_only():
 GROUPS = 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [None, GROUPS])
 def test_calibrated_events_are_rarely_called_wrong(groups):
     """Three tests at 1.7 % each; more of 60 calibrated sets than allowed here once in a thousand times."""

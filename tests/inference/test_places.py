@@ -118,6 +118,7 @@ def test_a_label_of_few_samples_or_few_groups_says_nothing():
     assert find_strata(error, std, label, list("abcd"), group=group // 2) == Places()
 
 
+@pytest.mark.slow
 def test_the_table_of_labels_is_printed_and_survives_json():
     (error, std, mean), label = samples(2000), labels(2000, 0, 3)
     report = uq.evaluate(

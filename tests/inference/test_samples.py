@@ -53,6 +53,7 @@ def maps():
     return mu + 1.5 * s * field(rng, 30, 64, 3), mu, s
 
 
+@pytest.mark.slow
 def test_what_is_kept_does_not_depend_on_batches_parts_or_files(maps, tmp_path):
     one = streamed(*maps, batch=30)
     for stream in (streamed(*maps, batch=7), streamed(*maps, batch=1)):
@@ -75,6 +76,7 @@ def test_large_streams_are_judged_on_what_is_kept(maps):
     assert "is tested on 61,440 of the 122,880 samples, evenly spread." in verdict.caveats[-1]
 
 
+@pytest.mark.slow
 def test_dask_and_sketches_keep_the_same(maps):
     da = pytest.importorskip("dask.array")
     sketch = uq.evaluate(*maps, statistics="sketch")

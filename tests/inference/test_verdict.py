@@ -201,6 +201,7 @@ def test_unit_and_order_change_nothing():
         assert other.shape_p == pytest.approx(one.shape_p, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e60, 1e-60])
 def test_units_far_from_one_change_neither_verdict_nor_intervals(factor):
     truth, mean, std, label = forecasts(np.random.default_rng(21), 3000, 1.3, groups=60)
@@ -222,6 +223,7 @@ def test_names_of_groups_change_nothing():
     assert other.verdict.text == one.verdict.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wild", [1, 2])
 def test_the_ranking_is_not_tested_where_few_groups_hold_the_errors(wild):
     """Within these groups the order of errors is chance, of which leaving out groups knows nothing."""
@@ -538,6 +540,7 @@ def test_a_model_that_is_never_right_and_says_so_is_not_called_wrong():
     assert verdict.scale.low < 1 < verdict.scale.high
 
 
+@pytest.mark.slow
 def test_the_bias_of_hardly_any_errors_is_tested_exactly():
     rng, rejected = np.random.default_rng(20), 0
     for _ in range(200):
@@ -615,6 +618,7 @@ def test_the_mean_square_of_scores_over_an_interval():
 MISSING = "12 % of the true values are exactly {}, with errors"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0, -1, -9999])
 @pytest.mark.parametrize("n", [1000, 60_000])
 def test_values_that_may_stand_for_missing_ones_are_told(value, n):

@@ -74,6 +74,7 @@ class TestProperScores:
         expected = [crps_by_quadrature(S[name], float(at)) for at in z]
         assert_allclose(family(name).crps(z), expected, rtol=1e-8)
 
+    @pytest.mark.slow
     def test_reports_hold_the_scores_of_the_family(self, name):
         rng = np.random.default_rng(4)
         std, mean = rng.gamma(3, 0.5, 80), rng.normal(size=80)

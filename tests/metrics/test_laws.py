@@ -66,6 +66,7 @@ def test_the_order_of_the_samples_changes_nothing(samples, random):
     assert_same(scores(*arrays(samples)), scores(*arrays(shuffled)))
 
 
+@pytest.mark.slow
 @given(rows, st.integers(1, 11))
 @settings(max_examples=40, deadline=None)
 @pytest.mark.parametrize("make", [exact_statistics, sketch_statistics])
@@ -75,6 +76,7 @@ def test_parts_merged_equal_the_whole(make, samples, cut):
     assert_same(compute(merged, Settings(), REGRESSION), scores(y, mu, s, make), rtol=1e-9)
 
 
+@pytest.mark.slow
 @given(rows, st.integers(2, 4))
 @settings(max_examples=25, deadline=None)
 def test_repeating_every_sample_changes_no_average(samples, times):
@@ -91,6 +93,7 @@ def test_repeating_every_sample_changes_places_in_the_order_by_little(key):
     assert_allclose(repeated[0][key], once[0][key], rtol=0.01, atol=5e-4)
 
 
+@pytest.mark.slow
 @given(rows, st.sampled_from([2.0**-20, 0.5, 4.0, 2.0**30]))
 @settings(max_examples=40, deadline=None)
 def test_scaling_everything_scales_by_the_unit(samples, c):

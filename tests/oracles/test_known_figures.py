@@ -99,6 +99,7 @@ PUBLISHED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "key", "expected", "tolerance"), PUBLISHED)
 def test_published_figures_of_the_synthetic_sets(kind, key, expected, tolerance):
     value, _ = repeated(key, xiong(kind))

@@ -79,6 +79,7 @@ def test_scores_of_corrected_quantiles_are_of_the_corrected_quantiles():
     assert_allclose(observed, shares, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "kind"), [("std_scaling", "exact"), ("std_scaling", "sketch"), ("cdf_isotonic", "exact")]
 )

@@ -33,6 +33,7 @@ def arrays(samples):
 # std scaling
 
 
+@pytest.mark.slow
 @given(rows.filter(lambda samples: any(y != mu for y, mu, _ in samples)))
 def test_scaling_makes_the_mean_of_squared_z_one(samples):
     y, mu, s = arrays(samples)

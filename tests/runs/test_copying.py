@@ -37,6 +37,7 @@ def waiting(logged, tmp_path):
     return Place(f"dir:{tmp_path}/waiting")
 
 
+@pytest.mark.slow
 def test_a_copy_holds_what_the_run_holds_and_is_made_once(waiting, place):
     summary = uq.sync(waiting.uri, place.uri)
     assert [outcome.status for outcome in summary.outcomes] == ["done", "done"], str(summary)

@@ -31,6 +31,7 @@ def assert_shown(place, report, prefix="uq"):
     assert_scores_equal(shown, {key: report.scores[key] for key in report.scores if key in headline})
 
 
+@pytest.mark.slow
 def test_equal_settings_give_equal_scores(place):
     logged = place.log(predictions(), unit="m", tags={"team": "a"})
     before = place.run().stored
@@ -48,6 +49,7 @@ def test_equal_settings_give_equal_scores(place):
         assert run.stored.tags.items() >= {"team": "a", "uq.method": "m"}.items()
 
 
+@pytest.mark.slow
 def test_other_settings_give_the_scores_of_an_evaluation_with_them(place):
     data = predictions()
     place.log(data)
@@ -62,6 +64,7 @@ def test_other_settings_give_the_scores_of_an_evaluation_with_them(place):
     assert [item.status for item in again.outcomes] == ["skipped"]
 
 
+@pytest.mark.slow
 def test_a_sketch_gives_scores_within_its_bounds_and_keeps_exact_ones(place):
     data = predictions(n=60_000)
     logged = place.log(data, predictions=False)

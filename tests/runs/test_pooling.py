@@ -55,6 +55,7 @@ def grouped(seed, groups=12, **options):
     return uq.evaluate(predictions(5 * groups, seed, groups=np.repeat(labels, 5)), **options)
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_the_whole():
     pooled = uq.pool([grouped(seed, level=0.9) for seed in (0, 1)])
     columns = [np.concatenate(pair) for pair in zip(arrays(60, 0), arrays(60, 1), strict=True)]
@@ -98,6 +99,7 @@ def test_runs_without_groups_take_the_intervals_away():
         assert uq.pool([grouped(0), uq.evaluate(predictions())]).intervals == {}
 
 
+@pytest.mark.slow
 def test_equal_labels_are_one_group_with_a_warning_unless_the_targets_are_the_same():
     numbers = range(12)
     with pytest.warns(TrackingWarning, match=r"share labels of groups \(0, 1, 2 and 9 more\)"):

@@ -210,6 +210,7 @@ class TestACommonPredictor:
             dir_place.log((uq.Predictions(target, mean, std)), method=method)
             mean, std = mean + 0.1 * rng.normal(size=mean.shape), rng.permutation(std)
 
+    @pytest.mark.slow
     def test_scores_stand_under_a_split_of_their_own(self, dir_place, three):
         before = [run.report() for run in dir_place.runs()]
         common = dir_place.runs()[0].predictions()

@@ -71,6 +71,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "damage", "match"), DAMAGES)
 def test_a_damaged_run_is_reported_and_the_others_are_rescored(dir_place, name, damage, match):
     for method in ("a", "broken", "c"):

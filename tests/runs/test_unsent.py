@@ -176,6 +176,7 @@ def test_a_killed_sync_goes_on_where_it_stopped(job, monkeypatch):
     assert content(stores["sick"], runs["sick"].path.name) == content(stores["calm"], runs["calm"].path.name)
 
 
+@pytest.mark.slow
 def test_the_command_tells_what_was_sent(job):
     code = "from uq_tracking.cli import app; app()"
     found = subprocess.run([sys.executable, "-c", code, "sync"], capture_output=True, text=True, timeout=120)

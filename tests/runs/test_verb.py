@@ -75,6 +75,7 @@ class TestWhatIsDone:
         assert "1 would be done" in str(summary)
         assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
+    @pytest.mark.slow
     def test_several_workers_do_the_same(self, place):
         reports = [place.log(predictions(seed=seed), method=f"m{seed}") for seed in range(6)]
         told = []

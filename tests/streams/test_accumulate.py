@@ -36,6 +36,7 @@ class TestReport:
             == uq.evaluate(*data, statistics="exact").scores
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [1000, 4096, BUILD_BLOCK])
     def test_the_size_of_the_batches_changes_no_bit(self, size):
         data = predictions(n=BUILD_BLOCK + 5000)

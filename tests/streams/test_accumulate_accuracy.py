@@ -135,6 +135,7 @@ def test_equal_errors_of_rounded_data_are_ties_in_the_sketch(n, seed):
     assert abs(sketch.scores["spearman"] - right) < abs(exact.scores["spearman"] - right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("classes", "evenness"), [(3, 5.0), (3, 0.5), (5, 0.4), (10, 0.2)])
 def test_the_sketch_of_a_classification_keeps_its_word(classes, evenness):
     n = 60_000

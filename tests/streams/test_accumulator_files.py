@@ -16,6 +16,7 @@ from .made import assert_same_arrays, counted, predictions
 
 
 class TestFiles:
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["sketch", "exact"])
     @pytest.mark.parametrize("cut", [0, 100, BUILD_BLOCK + 400])
     def test_interrupted_and_resumed_it_gives_the_same_report(self, tmp_path, method, cut):

@@ -225,6 +225,7 @@ def test_two_workers_of_which_one_dies_give_the_same_report(cluster, tmp_path):
     assert set(cluster.scheduler_info()["workers"]) != before  # a nanny has started another one
 
 
+@pytest.mark.slow
 def test_a_bad_value_on_a_worker_reaches_the_caller(cluster):
     y, mean, std = data()
     mean[20, 0, 0] = np.inf

@@ -42,6 +42,7 @@ def both_routes(batch, **arguments):
     return there, here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("law", [law for law in LAWS if law not in ("tiny", "huge", "ties")])
 def test_equals_the_numpy_route(law, dtype):

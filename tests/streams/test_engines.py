@@ -79,6 +79,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES)
 class TestTables:
+    @pytest.mark.slow
     def test_score_as_one_pass_with_groups_and_strata(self, source, tmp_path):
         lazy = SOURCES[source](table(), tmp_path)
         data = uq.Predictions.from_frame(lazy, **COLUMNS, **LABELS)

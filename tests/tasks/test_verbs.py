@@ -140,6 +140,7 @@ def test_dask_arrays_score_as_the_loaded_ones(case, statistics):
     assert report.intervals
 
 
+@pytest.mark.slow
 def test_groups_make_intervals_bands_and_rescored_ones(case, tmp_path):
     images = np.repeat(np.arange(48), N // 48).reshape(SHAPE)
     options = {"groups": images, "seed": 3}

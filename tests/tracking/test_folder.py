@@ -145,6 +145,7 @@ def test_addresses(tmp_path):
     assert backend.status().usable
 
 
+@pytest.mark.slow
 def test_processes_writing_at_once_lose_no_line(store):
     run = store.create("a")
     code = (

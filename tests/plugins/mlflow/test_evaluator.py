@@ -180,6 +180,7 @@ def test_a_logged_estimator_that_knows_its_std_is_asked_for_it(evaluate, logged_
         )
 
 
+@pytest.mark.slow
 def test_a_classifier_is_scored_by_its_probabilities(evaluate, logged_estimator):
     labels = np.where(FRAME["y"] > 0, "up", "down")
     estimator = LogisticRegression().fit(FRAME[["x"]], labels)

@@ -121,6 +121,7 @@ def test_without_an_active_run_none_is_made(client, tmp_path, experiment):
     assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
 
 
+@pytest.mark.slow
 def test_the_run_that_just_ended_is_followed_and_stays_ended(client, tmp_path, caplog):
     with mlflow.start_run() as first:
         pass
@@ -157,6 +158,7 @@ def test_a_run_that_ended_is_not_followed_when_another_is_open(client, tmp_path)
     assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
 
 
+@pytest.mark.slow
 def test_scores_belong_to_a_named_model_and_data_set(client, experiment):
     frame = pd.DataFrame({"y": TRUTH})
     data = mlflow.data.from_pandas(frame, name="depths", targets="y")
@@ -244,6 +246,7 @@ def test_an_unknown_run_warns_and_is_kept(client, tmp_path):
     assert len(list(entries(tmp_path / "uq_runs"))) == 1
 
 
+@pytest.mark.slow
 def test_the_artifacts_have_the_documented_names(client):
     with mlflow.start_run() as run:
         report = uq.log(sample_predictions(), method="m", strict=True)
@@ -264,6 +267,7 @@ def test_the_artifacts_have_the_documented_names(client):
         assert {point.timestamp for point in points} == {run.info.start_time}
 
 
+@pytest.mark.slow
 def test_the_same_again_adds_no_row_and_no_image(client):
     with mlflow.start_run() as run:
         counts = []

@@ -117,6 +117,7 @@ def test_downloads_are_quiet(run_id, experiment_name, tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_score_that_rescoring_leaves_undefined_is_hidden(in_experiment, experiment, experiment_name):
     rng = np.random.default_rng(0)
     truth = rng.normal(size=200)

@@ -37,6 +37,7 @@ def charts(value):
 
 
 class TestRun:
+    @pytest.mark.slow
     def test_it_says_the_verdict_and_a_users_own_text_stays(self, client):
         with mlflow.start_run(description="My own words.") as run:
             report = uq.log(TRUTH, MEAN, STD, **QUICK)
@@ -49,6 +50,7 @@ class TestRun:
         assert f"{report.scores['rmse']:.4g}" in text
         assert text.count("**val:**") == 1
 
+    @pytest.mark.slow
     def test_the_data_are_named_once_and_never_over_a_users_own(self, client):
         with mlflow.start_run() as run:
             uq.log(TRUTH, MEAN, STD, **QUICK)
@@ -117,6 +119,7 @@ class TestRun:
         log("evidential")
         assert colors()[7] == known[2]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["ensemble", "it's"])
     def test_a_run_that_is_sent_again_is_no_second_one_of_its_method(self, client, in_experiment, method):
         def group():
@@ -146,6 +149,7 @@ class TestRun:
 
 
 class TestView:
+    @pytest.mark.slow
     def test_the_link_opens_the_headline_of_all_runs(
         self, client, in_experiment, tracking_uri, monkeypatch, capsys
     ):
@@ -174,6 +178,7 @@ class TestView:
         (store, _) = open_store(f"mlflow:{in_experiment}")
         assert "viewStateShareKey=uq-overview" in str(store.show())
 
+    @pytest.mark.slow
     def test_rescoring_reads_it_once_for_all_runs(self, client, in_experiment, experiment_name, monkeypatch):
         for _ in range(3):
             with mlflow.start_run():
@@ -204,6 +209,7 @@ class TestView:
         assert {view.color(value, f"method {number}") for number in range(8)} == set(COLORS)
         assert view.color(value, "method 39") == view.color(None, "method 39") in COLORS
 
+    @pytest.mark.slow
     def test_several_runs_of_a_method_are_a_group_and_parents_are_hidden(self, client, in_experiment):
         def state():
             return state_of(client.get_experiment(in_experiment).tags[view.TAG])

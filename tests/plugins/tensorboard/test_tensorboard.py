@@ -42,6 +42,7 @@ def folder(tmp_path):
     return tmp_path / "runs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRITERS, ids=["torch", "tensorboardX"])
 def test_a_training_loop_with_a_writer(kind, folder):
     predictions = sample_predictions()
@@ -107,6 +108,7 @@ def test_runs_are_compared_rescored_and_copied(folder, tmp_path):
     assert {(4, "uq/nll"), (None, "uq/nll"), (None, "loss")} <= scalars
 
 
+@pytest.mark.slow
 def test_tensorboard_shows_scores_curves_and_images_of_every_run(folder):
     store = TensorBoardStore(folder)
     for name in ("a", "b"):

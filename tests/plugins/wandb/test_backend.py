@@ -31,6 +31,7 @@ def test_it_is_found_by_its_entry_point() -> None:
     assert (backend.status().usable, backend.status().version) == (True, wandb.__version__)
 
 
+@pytest.mark.slow
 def test_finding_it_does_not_import_wandb() -> None:
     code = (
         "import sys; from uq_tracking import plugins; backend = plugins.backends()['wandb'];"
@@ -77,6 +78,7 @@ def test_the_active_run_is_found_and_stays_one_adapter(backend: WandbBackend, wa
     assert backend.active_run() is None
 
 
+@pytest.mark.slow
 def test_a_run_beside_the_active_one_is_adopted(backend: WandbBackend, wandb_offline: Path) -> None:
     with wandb.init(project="p"), wandb.init(project="p", reinit="create_new") as second:
         run = backend.adopt(second)

@@ -78,6 +78,7 @@ def test_one_call_logs_everything(opened: Opened, tmp_path: Path) -> None:
         np.testing.assert_allclose([row[number] for row in table["data"]], expected, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_every_epoch_and_a_final_call_per_split(opened: Opened) -> None:
     store_of, rows_of = opened
     predictions = sample_predictions(cases=1, side=8)
@@ -103,6 +104,7 @@ def test_a_disabled_run_gets_nothing_and_no_folder_is_made(
     assert not (tmp_path / "uq_runs").exists()
 
 
+@pytest.mark.slow
 def test_an_address_makes_a_run_and_a_run_address_extends_it(opened: Opened, wandb_home: Path) -> None:
     store_of, _ = opened
     address = (

@@ -65,6 +65,7 @@ def test_a_run_reads_back(wandb_offline: Path, curve: Curve, tmp_path: Path) -> 
     assert store.link() == f"wandb sync {wandb_offline}/offline-run-*"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["wandb folder", "above it", "run folder"])
 def test_the_directory_may_be_given_in_three_ways(
     wandb_offline: Path, curve: Curve, tmp_path: Path, place: str

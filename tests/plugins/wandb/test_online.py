@@ -97,6 +97,7 @@ def test_a_later_file_keeps_the_others(store: RunStore, wandb_online: WandbServe
     assert versions(wandb_online, sdk_run.id) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_run_that_its_user_resumes_keeps_its_files(store: RunStore, tmp_path: Path) -> None:
     with wandb.init(project="p") as sdk_run:
         put(WandbRun(sdk_run), tmp_path, a="1", b="2")
@@ -105,6 +106,7 @@ def test_a_run_that_its_user_resumes_keeps_its_files(store: RunStore, tmp_path: 
     assert get(store, sdk_run.id, tmp_path) == {"uq/a": "1", "uq/b": "two"}
 
 
+@pytest.mark.slow
 def test_reopening_keeps_all_there_was(store: RunStore, wandb_online: WandbServer, tmp_path: Path) -> None:
     with wandb.init(project="p", name="n", config={"lr": 0.1}, group="g", tags=["t"]) as sdk_run:
         train(sdk_run, range(3))
@@ -127,6 +129,7 @@ def test_reopening_keeps_all_there_was(store: RunStore, wandb_online: WandbServe
     assert get(store, sdk_run.id, tmp_path) == {"uq/a": "1", "uq/report": "2"}
 
 
+@pytest.mark.slow
 def test_a_final_call_replaces_the_last_step_unless_it_arrives_after_the_end(
     store: RunStore, wandb_online: WandbServer
 ) -> None:

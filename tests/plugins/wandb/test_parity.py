@@ -110,6 +110,7 @@ def test_one_that_fails_does_not_stop_the_other(
     assert "uq/predictions.npz" in store.files(of_mlflow.info.run_id)
 
 
+@pytest.mark.slow
 def test_one_of_two_can_be_chosen(experiment: str, wandb_offline: Path) -> None:
     with mlflow.start_run(experiment_id=experiment), wandb.init(project="p") as of_wandb:
         uq.log(sample_predictions(), to="wandb", figures=False, maps=False, strict=True)

@@ -42,6 +42,7 @@ def test_a_disabled_run_stays_empty(wandb_offline: Path, tmp_path: Path) -> None
     assert not (tmp_path / "uq_runs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_run_that_a_forked_rank_inherited_is_rank_zeros(
     wandb_offline: Path, tmp_path: Path, rank: int

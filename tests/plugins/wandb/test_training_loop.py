@@ -39,6 +39,7 @@ def everything(run: WandbRun, curve: Curve, folder: Path, value: float, step: in
         run.set_tags({"uq.method": "m"})
 
 
+@pytest.mark.slow
 def test_explicit_steps_before_and_after_our_call(rows: Rows, curve: Curve, tmp_path: Path) -> None:
     with wandb.init(project="p") as sdk_run:
         run = WandbRun(sdk_run)
@@ -54,6 +55,7 @@ def test_explicit_steps_before_and_after_our_call(rows: Rows, curve: Curve, tmp_
     assert [row["uq/nll"] for row in found if "uq/nll" in row] == [1.0, 2.0]
 
 
+@pytest.mark.slow
 def test_a_loop_without_steps_keeps_its_count_of_rows(rows: Rows, curve: Curve, tmp_path: Path) -> None:
     with wandb.init(project="p") as sdk_run:
         run = WandbRun(sdk_run)
@@ -67,6 +69,7 @@ def test_a_loop_without_steps_keeps_its_count_of_rows(rows: Rows, curve: Curve, 
     ]
 
 
+@pytest.mark.slow
 def test_the_call_alone_logs_every_step(rows: Rows) -> None:
     """Nothing else closes the rows here."""
     with wandb.init(project="p") as sdk_run:

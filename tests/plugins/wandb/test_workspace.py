@@ -37,6 +37,7 @@ def test_the_verdict_is_a_column_of_the_table_of_runs(wandb_online: WandbServer)
     assert {key for key in summary if "verdict" in key} == {"uq/verdict", "uq/test/verdict"}
 
 
+@pytest.mark.slow
 def test_a_person_is_told_where_the_run_is(
     wandb_online: WandbServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ def test_the_worst_case_comes_first_with_its_map(wandb_online: WandbServer) -> N
     assert all(Image.open(io.BytesIO(files[name])).width > 300 for name in pictures)
 
 
+@pytest.mark.slow
 def test_the_worst_stratum_comes_first(wandb_online: WandbServer) -> None:
     label = np.repeat(["hall", "kitchen", "cellar"], Y[0].size).reshape(Y.shape)
     with wandb.init(project="p") as run:
