@@ -108,6 +108,30 @@ def event_weighted(rng):
     return events(rng, p, p, weights=rng.exponential(size=1500) + 0.01)
 
 
+def by_class(rng: np.random.Generator, n: int, mean: float, weight: float, factor: float = 1.0) -> Made:
+    """Return events that weigh more than others, stated as the weighted ones occur, or odds that much higher."""
+    rate = stated(rng, n, 1.0, mean)
+    happened = (rng.random(n) < rate).astype(int)
+    weights = np.where(happened == 1, weight, 1.0)
+    return (happened,), {"probs": odds(rate, weight * factor), "weights": weights}
+
+
+@scenario("calibrated for weights of 10 of the events, 3 % of the samples", (*FINE, *UNKNOWN), bias=None)
+def event_weighted_by_class(rng):
+    return by_class(rng, 3000, -4, 10.0)
+
+
+@scenario("odds 1.3 times too high for weights of 10 of all but the events", HIGH, bias=None)
+def event_weighted_too_high(rng):
+    return by_class(rng, 4000, -2, 0.1, 1.3)
+
+
+@scenario("calibrated, weights that grow with the probability", (*FINE, *UNKNOWN), bias=None)
+def event_weighted_by_probability(rng):
+    p = stated(rng, 1500)
+    return events(rng, p, p, weights=np.exp(4 * p))
+
+
 @scenario("calibrated, 30 patients whose events are alike", (*FINE, *UNKNOWN), bias=None)
 def event_of_patients(rng):
     p, alike, code = patients(rng, 30, 50, 0.2)
@@ -390,6 +414,13 @@ def class_order(rng):
 def five_classes_weighted(rng):
     (labels,), options = labelled(rng, 1500, 5)
     return (labels,), {**options, "weights": rng.exponential(size=1500) + 0.01}
+
+
+@scenario("calibrated for weights of 1, 3 and 10 by class", (*FINE, *UNKNOWN), bias=None)
+def three_classes_weighted_by_class(rng):
+    logits = 1.5 * rng.normal(size=(2000, 3)) + [2.0, 1.0, 0.0]
+    labels, weight = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1), np.array([1.0, 3.0, 10.0])
+    return (labels,), {"probs": special.softmax(logits + np.log(weight), axis=1), "weights": weight[labels]}
 
 
 @scenario("every class stated at 1/5, and so they occur", (*FINE, *UNKNOWN), bias=None)

@@ -451,6 +451,13 @@ def biased(rng):
     return mu + s * (0.3 + rng.normal(size=1000)), mu, s
 
 
+@scenario("0.2 std too low, and stds over orders of magnitude", ("biased", *OVER, *PLACES), USEFUL, bias=True)
+def biased_at_all_sizes(rng):
+    s = np.exp(2.5 * rng.normal(size=1000))
+    mu = s * rng.normal(size=1000)
+    return mu + s * (0.2 + rng.normal(size=1000)), mu, s
+
+
 @scenario(
     "bias of a two-hundredth of a std: too little to matter", FINE, USEFUL, bias=None,
     never=("on average",), slow=True,
@@ -996,6 +1003,14 @@ def skewed_quantiles(rng):
     mean, levels = np.exp(0.5 * rng.normal(size=1000)), np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
     quantiles = mean[:, None] * stats.expon.ppf(levels)
     return (uq.Predictions.from_quantiles(mean * rng.exponential(size=1000), quantiles, levels),)
+
+
+@scenario("right quantiles of a target that is 0 in 30 %", FINE)
+def quantiles_of_zeros(rng):
+    levels, mean = np.array([0.05, 0.25, 0.5, 0.75, 0.95]), np.exp(0.7 * rng.normal(size=800))
+    quantiles = mean[:, None] * stats.expon.ppf(np.maximum(levels - 0.3, 0) / 0.7)
+    y = mean * rng.exponential(size=800) * (rng.random(800) > 0.3)
+    return (uq.Predictions.from_quantiles(y, quantiles, levels),)
 
 
 @scenario("quantiles too close to the median", OVER)

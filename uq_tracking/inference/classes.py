@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.events import FEWEST_INFORMATIVE, Event, EventTests, Tested, p_of_sums
+from uq_tracking.inference.events import FEWEST_INFORMATIVE, Event, EventTests, Tested, p_of_sums, square_of
 from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influence, set_weights, sets_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import EventCells
@@ -134,12 +134,15 @@ def tests_of_classes(statistics: Any, each: float) -> list[EventTests] | None:
     freedom = size_freedom(np.square(weight[:, 0])) if is_grouped else math.inf
     stated, events = sums.of_groups[:, 2 : 2 + size], sums.of_groups[:, 2 + size :]
     for place in range(size):
-        count, probability, square, own = sums.bins[:, place]
-        there = count > 0
+        count, probability, square, own = sums.bins[:4, place]
+        there = np.flatnonzero(count)
         variance = np.maximum(probability - square, 0.0)
         cells = EventCells(*(column[there] for column in (count, probability, variance, own)))
         by_group = (weight, stated[:, [place]], events[:, [place]]) if is_grouped else None
-        made.append(EventTests(cells, cells.variance / share, by_group, freedom, share, each, math.inf))
+        spread = cells.variance * square_of(
+            sums.bins[[0, 3, 4, 5], place], cells.probability / cells.count, there
+        )
+        made.append(EventTests(cells, spread, by_group, freedom, share, each, math.inf))
     return made
 
 
@@ -192,7 +195,8 @@ def _sharpness(statistics: Any, top: EventTests) -> tuple[float | None, float | 
         return p_of_sums(sums.of_groups[:, 1], top.freedom) if sums.labels else (None, None)
     if sums.sharp[1] < LEAST_VARIANCE * sums.total:
         return None, None
-    variance = float(sums.sharp[1]) / (statistics.n_effective / sums.total)
+    is_even = statistics.n_effective == statistics.n
+    variance = float(sums.sharp[1] * sums.total / statistics.n if is_even else sums.sharp[2])
     z = float(sums.sharp[0]) / math.sqrt(max(variance, 1e-300))
     return z, float(2 * special.ndtr(-abs(z)))
 

@@ -141,7 +141,12 @@ class Findings:
 
     @property
     def bias_grade(self) -> Grade:
-        """How much the bias matters."""
+        """How much the bias matters; unclear where it is not found."""
+        found = self._size_of_bias
+        return found if found == "fine" or self.is_biased() or self.certain_bias() else "unclear"
+
+    @property
+    def _size_of_bias(self) -> Grade:
         if self.bias_in_std is None:
             return "unclear"
         found = self.bias_in_std
@@ -157,7 +162,7 @@ class Findings:
             return "fine"
         said = ("slight", "off")
         factor = 1.0 if self.scale is None or self.scale_grade not in said else self.scale.value
-        bias = 0.0 if self.bias_in_std is None or self.bias_grade not in said else self.bias_in_std.value
+        bias = 0.0 if self.bias_in_std is None or self._size_of_bias not in said else self.bias_in_std.value
         rest = shape.gap - 0.4 * abs(bias) - PER_LOG * abs(math.log(max(factor, 1e-300)))
         if shape.p >= 1 - self.shape_level or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
             return "unclear"
@@ -170,10 +175,14 @@ class Findings:
         fits = self.shape is None or self.shape.p >= 1 - self.shape_level
         return right and fits and all(each.p >= LEVEL for each in patterns)
 
+    def is_biased(self) -> bool:
+        """Whether predictions are one-sided by more than chance, in the target's unit."""
+        return self.bias is not None and not self.bias.low <= 0 <= self.bias.high
+
     def certain_bias(self) -> bool:
         """Whether a bias that matters is beyond doubt, so that it is a word of its own."""
         found = self.bias_in_std
-        if found is None or self.bias_grade not in ("slight", "off"):
+        if found is None or self._size_of_bias not in ("slight", "off"):
             return False
         half = (found.high - found.low) / 2 * CERTAIN
         return abs(found.value) > half

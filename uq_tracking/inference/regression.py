@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -310,13 +310,16 @@ class RegressionTests(Tests):
             at = z.mean + math.sqrt(max(z.variance(), 1e-300)) * special.ndtri(LEVELS)
             rest = float(np.abs(order.position(at) / order.total - LEVELS).max())
             own = rest > CENTRED_SHAPE / math.sqrt(n)
+        excluded = self._gap_of_quantiles()
         if groups.count(statistics) is not None:
             below = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
             gap = float(np.abs(below / groups.total(statistics) - LEVELS).max())
+            gap = gap if excluded is None else min(gap, excluded)
             p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
             return Shape(gap, p, None, own)
         gap = pit_ks(statistics, settings)
-        p = self.noise["pit_ks"].p if "pit_ks" in self.noise else kolmogorov_floor(round(n), gap).p
+        gap = gap if excluded is None else min(gap, excluded)
+        p = kolmogorov_floor(round(n), gap).p
         if n == statistics.counts["n"]:
             high = gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / kolmogorov_stretch(round(n))
         return Shape(gap, p, high, own)
@@ -355,17 +358,32 @@ class RegressionTests(Tests):
             shares.append(Share(level, share, *share_limits(share * n, n, SHARE_LEVEL)))
         return tuple(shares)
 
+    def _at_quantiles(self) -> Iterator[tuple[float, FloatArray, FloatArray]]:
+        """Each level with the sums of targets, per group, that lie below its quantile, and that are not above it."""
+        levels = [0.0, *sorted(self.statistics.facts.get("levels") or ()), 1.0]
+        for before, level, after in zip(levels, levels[1:-1], levels[2:], strict=False):
+            (below,) = _up_to(self.statistics, HIGH, [(level + after) / 2])
+            yield level, below, np.maximum(_up_to(self.statistics, LOW, [(before + level) / 2])[0], below)
+
+    def _gap_of_quantiles(self) -> float | None:
+        """Return by how much a share misses its level, whichever side targets equal to their quantile are on.
+
+        F(y) of such a target is spread over more than its jump where the next level is far; None without levels.
+        """
+        total = _total(self.statistics)
+        gaps = [
+            max(float(below.sum()) / total - level, level - float(upto.sum()) / total, 0.0)
+            for level, below, upto in self._at_quantiles()
+        ]
+        return max(gaps, default=None)
+
     def _below(self, *, median: bool) -> list[Share]:
         """Return the share of targets below each quantile, the median or the others; those equal to it count half."""
-        statistics = self.statistics
-        levels = [0.0, *sorted(statistics.facts.get("levels") or ()), 1.0]
         shares = []
-        for before, level, after in zip(levels, levels[1:-1], levels[2:], strict=False):
+        for level, below, upto in self._at_quantiles():
             if (abs(level - 0.5) < 1e-9) is median:
-                (below,) = _up_to(statistics, HIGH, [(level + after) / 2])
-                upto = np.maximum(_up_to(statistics, LOW, [(before + level) / 2])[0], below)
-                low, high = (_limits(statistics, each, self.bias_level) for each in (below, upto))
-                value = float((below + upto).sum()) / 2 / _total(statistics)
+                low, high = (_limits(self.statistics, each, self.bias_level) for each in (below, upto))
+                value = float((below + upto).sum()) / 2 / _total(self.statistics)
                 shares.append(Share(level, value, low[0], high[1]))
         return shares
 

@@ -155,15 +155,19 @@ def of_bias(found: Findings, settings: Settings) -> str:
             f"not half ({low} to {high})."
         )
     bias, in_std = found.bias, found.bias_in_std
-    if bias is None or bias.low <= 0 <= bias.high or found.bias_grade == "fine":
+    if found.bias_grade == "fine":
         return ""
-    unit = f" {settings.unit}" if settings.unit else ""
-    side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
-    ends = sorted((sign * bias.low, sign * bias.high))
-    value, *limits = (format_number(part, compact=True) for part in (sign * bias.value, *ends))
-    agrees = in_std is not None and (in_std.low > 0 if sign > 0 else in_std.high < 0)
-    stds = f", or {_stds(in_std.value)}" if in_std is not None and agrees else ""
-    return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}){stds}."
+    if bias is not None and found.is_biased():
+        side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
+        ends = sorted((sign * bias.low, sign * bias.high))
+        value, *limits = (format_number(part, compact=True) for part in (sign * bias.value, *ends))
+        unit = f" {settings.unit}" if settings.unit else ""
+        agrees = in_std is not None and (in_std.low > 0 if sign > 0 else in_std.high < 0)
+        stds = f", or {_stds(in_std.value)}" if in_std is not None and agrees else ""
+        return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)}){stds}."
+    if in_std is None or not found.certain_bias():
+        return ""
+    return f"Predictions are {_one_sided(in_std.value, in_std.low, in_std.high, ' on average')}."
 
 
 def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Settings) -> str:
@@ -322,10 +326,15 @@ def _times_too(value: float, low: float, high: float, side: str = "") -> str:
 
 
 def _bias_of(part: Part) -> str:
-    side, sign = ("low", 1) if part.bias > 0 else ("high", -1)
-    limits = sorted((sign * part.bias_low, sign * part.bias_high))
+    return _one_sided(-part.bias, -part.bias_low, -part.bias_high)
+
+
+def _one_sided(bias: float, low: float, high: float, where: str = "") -> str:
+    """Say by how many standard deviations predictions are too high, or too low."""
+    side, sign = ("high", 1) if bias > 0 else ("low", -1)
+    limits = sorted((sign * low, sign * high))
     within = " to ".join(format_number(each, 2) for each in limits)
-    return f"{_stds(part.bias)} too {side} ({within})"
+    return f"{_stds(bias)} too {side}{where} ({within})"
 
 
 def _stds(number: float) -> str:

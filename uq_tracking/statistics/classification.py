@@ -208,12 +208,15 @@ class ClassSums:
 
     Attributes
     ----------
-    bins : array, shape (4, C, bins)
+    bins : array, shape (6, C, bins)
         Weight of the samples, sums of their probability p of the class and of p^2, and weight of those that are of
-        the class, in bins of p.
-    sharp : array, shape (2,)
-        Sums of the log probability of the label plus the entropy, which is 0 on average if calibrated, and of its
-        variance.
+        the class, in bins of p; squares of both weights.
+    sharp : array, shape (3,)
+        Sums of the log probability of the label plus the entropy, which is 0 on average if calibrated, of its
+        variance, and of the squares of the weighted first.
+    top : array, shape (4, bins)
+        Weight of the samples and of those whose top label is right, in bins of its probability; squares of both.
+        Without weights all are 0.
     labels : tuple
         Names of the groups; empty without groups.
     of_groups : array, shape (groups, 2 + 2 C)
@@ -223,6 +226,7 @@ class ClassSums:
 
     bins: FloatArray
     sharp: FloatArray
+    top: FloatArray
     labels: tuple[Label, ...]
     of_groups: FloatArray
 
@@ -245,15 +249,16 @@ class ClassSums:
         return np.asarray(self.bins[3].sum(axis=1) / self.total)
 
     def joined(self, n_bins: int) -> FloatArray | None:
-        """Return the sums in bins of equal width, shape (4, C, n_bins); None if these are not kept."""
+        """Return the first four sums in bins of equal width, shape (4, C, n_bins); None if these are not kept."""
         if self.bins.shape[2] == 1 or 10 % n_bins:
             return None
         first = np.searchsorted(THOUSANDTHS, np.arange(n_bins) * 1000 // n_bins, side="right")
-        return np.asarray(np.add.reduceat(self.bins, first, axis=2))
+        return np.asarray(np.add.reduceat(self.bins[:4], first, axis=2))
 
     def __add__(self, other: ClassSums) -> ClassSums:
         both = bool(self.labels) and bool(other.labels)
-        made = ClassSums(self.bins + other.bins, self.sharp + other.sharp, (), self.of_groups[:0])
+        sums = (self.bins + other.bins, self.sharp + other.sharp, self.top + other.top)
+        made = ClassSums(*sums, (), self.of_groups[:0])
         if not both:
             return made
         if self.labels == other.labels:
@@ -265,7 +270,7 @@ class ClassSums:
 
     def to_arrays(self) -> Arrays:
         """Plain arrays that ``from_arrays`` reads; without groups if they are too many to keep."""
-        arrays: Arrays = {"bins": self.bins, "sharp": self.sharp}
+        arrays: Arrays = {"bins": self.bins, "sharp": self.sharp, "top": self.top}
         if self.labels and self.of_groups.size <= STORED_NUMBERS:
             arrays |= {"labels": np.asarray(json.dumps(self.labels)), "of_groups": self.of_groups}
         return arrays
@@ -273,15 +278,16 @@ class ClassSums:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> ClassSums:
         """Inverse of ``to_arrays``; KeyError or ValueError for anything else."""
-        bins, sharp = arrays["bins"], arrays["sharp"]
-        if bins.ndim != 3 or len(bins) != 4 or bins.shape[2] not in (1, BINS) or sharp.shape != (2,):
+        bins, sharp, top = arrays["bins"], arrays["sharp"], arrays["top"]
+        shapes = (len(bins), sharp.shape, top.shape)
+        if bins.ndim != 3 or shapes != (6, (3,), (4, BINS)) or bins.shape[2] not in (1, BINS):
             raise ValueError("the sums of classes have another shape")
         width = 2 + 2 * bins.shape[1]
         labels = tuple(json.loads(str(arrays["labels"]))) if "labels" in arrays else ()
         of_groups = arrays.get("of_groups", np.zeros((0, width)))
         if of_groups.shape != (len(labels), width):
             raise ValueError("the sums of classes by group have another shape")
-        return cls(bins, sharp, labels, of_groups)
+        return cls(bins, sharp, top, labels, of_groups)
 
 
 def class_sums(data: Predictions) -> ClassSums | None:
@@ -322,14 +328,27 @@ def _pools(labels: Sequence[Label]) -> tuple[tuple[Label, ...], IntArray]:
     return tuple(known), np.asarray([known[label] for label in labels], dtype=np.int64)
 
 
+def bin_of(probability: FloatArray) -> IntArray:
+    """Bin of each probability."""
+    return BIN_OF.take((probability * (1000 + 1000 * ON_EDGE)).astype(np.int64), mode="clip")
+
+
+def sums_by_weight(probability: FloatArray, weight: FloatArray, event: npt.NDArray[np.bool_]) -> FloatArray:
+    """Sums of the weights of all samples and of the events, and of their squares, in bins of the probability."""
+    place, square = bin_of(probability), np.square(weight)
+    columns = (weight, weight * event, square, square * event)
+    return np.stack([np.bincount(place, column, BINS) for column in columns])
+
+
 class _Tally:
     """Sums of blocks of samples."""
 
     def __init__(self, classes: int, labels: tuple[Label, ...]) -> None:
         self.classes, self.labels = classes, labels
         self.width = BINS if classes <= MOST_BINNED else 1
-        self.bins = np.zeros((4, classes * self.width))
-        self.sharp = np.zeros(2)
+        self.bins = np.zeros((6, classes * self.width))
+        self.sharp = np.zeros(3)
+        self.top = np.zeros((4, BINS))
         self.of_groups = np.zeros((len(labels), 2 + 2 * classes))
 
     def add(
@@ -352,24 +371,35 @@ class _Tally:
         entropy = -np.einsum("ij->i", terms)
         variance = np.einsum("ij,ij->i", terms, logs) - np.square(entropy)
         surprise = w * (np.maximum(log_chosen, LEAST_LOG) + entropy)
-        self.sharp += [surprise.sum(), w @ variance]
+        self.sharp += [surprise.sum(), w @ variance, surprise @ surprise]
         if self.width == 1:
-            self.bins += [
+            self.bins[:4] += [
                 np.full(size, w.sum()),
                 heavy.sum(axis=0),
                 np.einsum("ij,ij->j", heavy, probs),
                 np.bincount(labels, weight, size),
             ]
+            cell = np.broadcast_to(np.arange(classes), probs.shape)
         else:
-            cell = BIN_OF.take((probs * (1000 + 1000 * ON_EDGE)).astype(np.int64), mode="clip")
+            cell = bin_of(probs)
             cell += np.arange(classes) * self.width
             flat = cell.reshape(-1)
-            self.bins += [
+            self.bins[:4] += [
                 np.bincount(flat, None if weight is None else np.repeat(w, classes), size),
                 np.bincount(flat, heavy.reshape(-1), size),
                 np.bincount(flat, (heavy * probs).reshape(-1), size),
                 np.bincount(cell[np.arange(n), labels], weight, size),
             ]
+        if weight is None:
+            self.bins[4:] = self.bins[[0, 3]]
+        else:
+            square = np.square(w)
+            self.bins[4:] += [
+                np.bincount(cell.reshape(-1), np.repeat(square, classes), size),
+                np.bincount(cell[np.arange(n), labels], square, size),
+            ]
+            chosen = probs.argmax(axis=1)
+            self.top += sums_by_weight(probs[np.arange(n), chosen], w, chosen == labels)
         if group is None:
             return
         order = np.argsort(group, kind="stable")
@@ -386,5 +416,5 @@ class _Tally:
 
     def sums(self) -> ClassSums:
         """Return everything counted."""
-        bins = self.bins.reshape(4, self.classes, self.width)
-        return ClassSums(bins, self.sharp, self.labels, self.of_groups)
+        bins = self.bins.reshape(6, self.classes, self.width)
+        return ClassSums(bins, self.sharp, self.top, self.labels, self.of_groups)
