@@ -202,8 +202,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         )
     if calibration == "overconfident, most in the tails":
         return (
-            f"Overconfident: stated standard deviations are {bulk} times too small for most errors, {value} times "
-            "overall, since tails are heavy."
+            f"Overconfident: errors are {value} times the stated size overall, and {bulk} times without their heavy "
+            "tails."
         )
     along = {each.on for each in places.patterns}
     tested = [name for on, name in COVARIATES.items() if on in along]
