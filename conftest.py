@@ -61,14 +61,19 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)  # of the tests that are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the share that ``SHARE`` asks for: "2/5" is every fifth file from the second, and every fifth simulation.
+    """Keep the share that ``SHARE`` asks for: "2/5" is every fifth file from the second.
 
-    One file holds most simulations; of other tests, those of a file share what is costly to make.
+    Simulations and pages are shared out one by one: a file holds most of them. Other tests of a file share what is
+    costly to make.
     """
     if "SHARE" not in os.environ:
         return
     number, shares = map(int, os.environ["SHARE"].split("/"))
-    parts = {item: item.nodeid if item.get_closest_marker("simulation") else str(item.path) for item in items}
+    alone = {"simulation", "documents"}
+    parts = {
+        item: item.nodeid if any(mark.name in alone for mark in item.iter_markers()) else str(item.path)
+        for item in items
+    }
     kept = set(sorted(set(parts.values()))[number - 1 :: shares])
     config.hook.pytest_deselected(items=[item for item in items if parts[item] not in kept])
     items[:] = [item for item in items if parts[item] in kept]

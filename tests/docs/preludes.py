@@ -89,7 +89,7 @@ report_a = uq.evaluate(depth, mean, std, groups=image_ids)
 report_b = uq.evaluate(depth, mean + 0.1, std, groups=image_ids)
 times = np.arange(depth.size).reshape(depth.shape)
 """,
-    "comparison": DEPTH + TERRAIN + 'logged("terrain", ["deep-ensemble", "mc-dropout"])',
+    "comparison": DEPTH + TERRAIN + 'logged("uq-demo-terrain", ["multi-inits", "mc-dropout"])',
     "rescoring": DEPTH
     + TERRAIN
     + """

@@ -33,7 +33,7 @@ with warnings.catch_warnings():  # the packages' own imports warn
     import pytorch_lightning
     from lightning.pytorch.loggers import CSVLogger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
-pytestmark = [*QUIET, pytest.mark.usefixtures("in_own_folder")]
+pytestmark = [*QUIET, pytest.mark.usefixtures("in_own_folder"), pytest.mark.slow]
 
 
 @pytest.mark.slow

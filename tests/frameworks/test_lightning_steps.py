@@ -23,7 +23,7 @@ with warnings.catch_warnings():  # the packages' own imports warn
     from lightning.pytorch.callbacks import EarlyStopping
     from lightning.pytorch.utilities import CombinedLoader
 
-pytestmark = [*QUIET, pytest.mark.usefixtures("in_own_folder")]
+pytestmark = [*QUIET, pytest.mark.usefixtures("in_own_folder"), pytest.mark.slow]
 
 
 def test_lightning_can_watch_the_scores(tmp_path):

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.events import FEWEST_INFORMATIVE, Event, EventTests, Tested, p_of_sums, square_of
+from uq_tracking.inference.events import FEWEST_INFORMATIVE, Event, EventTests, Tested, p_of_sums
 from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influence, set_weights, sets_of
 from uq_tracking.metrics import groups
-from uq_tracking.metrics.events import EventCells
+from uq_tracking.metrics.events import EventCells, square_of
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.groups import GroupTables

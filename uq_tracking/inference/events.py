@@ -26,18 +26,15 @@ from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import (
     EventCells,
     doubt_bucket,
-    event_cells,
     event_order,
     events_of_groups,
     fitted_odds,
+    weighted_cells,
 )
 from uq_tracking.metrics.gaps import multivariate_t
 from uq_tracking.metrics.groups import size_freedom
-from uq_tracking.statistics.classification import bin_of, sums_by_weight
-from uq_tracking.statistics.exact import FEW
 from uq_tracking.statistics.groups import GROUP_BITS
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
-from uq_tracking.statistics.sketch import SKETCH_BITS
 
 LEVEL_OF_EACH = 1 - 0.95 ** (1 / 3)
 """Level of each of the three tests (Sidak)."""
@@ -215,77 +212,6 @@ def p_of_sums(by_group: FloatArray, freedom: float) -> tuple[float, float]:
         least, most = influence.limits(total, level, cautious=True)
         low, high = (low, level) if least <= 0 <= most else (level, high)
     return total / influence.standard_error, 1 - low
-
-
-def weight_of_events(sums: FloatArray) -> float:
-    """How many times an event weighs what another sample of the same probability does; 1 if that may be chance.
-
-    The ratio of Mantel and Haenszel (1959) over bins of the probability; ``sums`` are those of `sums_by_weight`.
-    """
-    weight, own, square, own_square = sums[:, sums[0] > 0]
-    rest, rest_square = weight - own, square - own_square
-    ratio = float(own_square @ (rest / weight)) / max(float(rest_square @ (own / weight)), 1e-300)
-    if not 0 < ratio < 1e100:
-        return 1.0
-    chance = 2 * (float(own_square.sum() / own.sum() ** 2) + float(rest_square.sum() / rest.sum() ** 2))
-    return math.exp(math.log(ratio) * max(0.0, 1 - 4 * chance / max(math.log(ratio) ** 2, 1e-300)))
-
-
-def square_of(sums: FloatArray, probability: FloatArray, place: IntArray) -> FloatArray:
-    """Variance of a weighted sum of events around each probability p in these bins, over that with weights of 1.
-
-    Weights may go with the event. Calibrated are then the weighted events, so that, of samples that weigh w or r w,
-    ``p / (p + (1 - p) r)`` are events.
-    """
-    weight, _, square, _ = sums
-    ratio = weight_of_events(sums)
-    mean = np.divide(square, weight, out=np.zeros_like(square), where=weight > 0)[place]
-    p = probability
-    return np.asarray(mean * ((1 - p) * ratio + p) / (ratio * p + 1 - p))
-
-
-def square_of_top(sums: FloatArray, cells: EventCells) -> FloatArray:
-    """Variance of the weighted number of right top labels, as it is in bins: weights may go with the class."""
-    place, size = bin_of(cells.probability / cells.count), sums.shape[1]
-    count, stated, variance = (
-        np.bincount(place, column, size) for column in (cells.count, cells.probability, cells.variance)
-    )
-    _, _, square, own_square = sums
-    p = stated / np.maximum(count, 1e-300)
-    found = np.square(1 - p) * own_square + np.square(p) * (square - own_square)
-    known = variance > 0
-    return np.asarray(cells.variance * np.divide(found, variance, out=np.zeros(size), where=known)[place])
-
-
-def weighted_cells(statistics: Any, *, top: bool = False) -> tuple[EventCells, FloatArray]:
-    """Cells of the event's probability, and the variance of the weighted number of events in each."""
-    known = groups.weighted_rows(statistics)
-    if known is None:
-        cells = event_cells(statistics, top=top)
-        share, sums = groups.effective(statistics)[1], statistics.classes
-        if sums is None or share == 1:
-            return cells, cells.variance / share
-        p, unit = cells.probability / cells.count, sums.total / statistics.n
-        if top:
-            return cells, square_of_top(sums.top, cells) / unit**2
-        of_event = sums.bins[[0, 3, 4, 5], statistics.facts["event"]]
-        return cells, cells.variance * square_of(of_event, p, bin_of(p)) / unit
-    rows, weight = known
-    doubt = rows["one_minus_confidence"].astype(np.float64)
-    stated = np.ones(len(doubt), dtype=bool) if top else rows["predicted"].astype(bool)
-    p = np.where(stated, 1 - doubt, doubt)
-    order = np.lexsort((weight, rows["correct"], p))
-    p, weight, event = p[order], weight[order], (rows["correct"] == stated)[order]
-    first = run_starts(doubt_bucket(p, SKETCH_BITS)) if len(p) > FEW else run_starts(p)
-    variance, of_bins = p * (1 - p), sums_by_weight(p, weight, event)
-    cells = EventCells(
-        *(np.add.reduceat(part, first) for part in (weight, weight * p, weight * variance, weight * event))
-    )
-    if top:
-        return cells, square_of_top(of_bins, cells)
-    ratio = weight_of_events(of_bins)
-    square = np.square(np.where(event, weight / ratio, weight)) * ratio
-    return cells, np.add.reduceat(square * variance * ((1 - p) * ratio + p) / (p + (1 - p) * ratio), first)
 
 
 def bins_of(cells: EventCells, share: float, bins: float = BINS) -> IntArray:

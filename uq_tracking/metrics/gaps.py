@@ -27,7 +27,7 @@ from scipy import special
 from uq_tracking.families import family_of
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
-from uq_tracking.metrics.events import event_order, events_of_groups, two_classes
+from uq_tracking.metrics.events import event_order, events_of_groups, square_of, two_classes, weighted_cells
 from uq_tracking.metrics.other_forms import central_share
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
@@ -543,10 +543,30 @@ class ConfidenceGap(Gap):
 
     @override
     def law(self, statistics: Statistics, settings: Settings) -> Law:
-        n, share = groups.effective(statistics)
         bins = self.bins(statistics, settings.n_bins)
-        count = np.rint(bins.count * share).astype(np.int64)
-        return self.drawn(_binomial_gaps(count, bins.confidence, DRAWS), count / n)
+        effective = self._effective(bins, statistics)
+        count = np.rint(effective).astype(np.int64)
+        law = self.drawn(_binomial_gaps(count, bins.confidence, DRAWS), bins.count / statistics.n)
+        if statistics.n_effective == statistics.n or np.all(effective[bins.count > 0] >= FULL_BIN):
+            return law
+
+        def of_full_bins(reduction: Reduction) -> FloatArray:
+            if reduction.is_largest:
+                raise Undefined("some bins hold too few samples to know how weights move the largest gap")
+            return law(reduction)
+
+        return of_full_bins
+
+    def _effective(self, bins: ConfidenceBins, statistics: Any) -> FloatArray:
+        """Number of unweighted samples whose events would vary as those of each bin do."""
+        n, share = groups.effective(statistics)
+        if n == statistics.n:
+            return bins.count * share
+        cells, square = weighted_cells(statistics, top=self.top or not two_classes(statistics))
+        place = np.searchsorted(bins.low[1:], cells.probability / cells.count * (1 + ON_EDGE), side="right")
+        even, uneven = (np.bincount(place, column, len(bins.low)) for column in (cells.variance, square))
+        units: FloatArray = np.divide(even, uneven, out=np.full(len(even), share), where=uneven > 0)
+        return bins.count * units
 
     def sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Samples, sums of stated probability and those that occur of each group in each bin, lowest first."""
@@ -570,10 +590,10 @@ class ConfidenceGap(Gap):
     @override
     def band(self, x: FloatArray, statistics: Statistics, settings: Settings) -> Ends:
         """Band of the non-empty bins; in a thin one, each group counts at most as a single sample."""
-        count = self.bins(statistics, settings.n_bins).count
-        there = count > 0
+        bins = self.bins(statistics, settings.n_bins)
+        there = bins.count > 0
         if groups.count(statistics) is None:
-            n = count[there] * groups.effective(statistics)[1]
+            n = self._effective(bins, statistics)[there]
             low, high = (binomial_share(tail, n, x) for tail in TAILS)
             return low, high
         samples, held = self._held(statistics, settings)
@@ -608,25 +628,33 @@ class ClassGap(Gap):
     """Share of each class minus its stated probability, in bins of that of equal width; classes side by side."""
 
     def bins(self, statistics: Any, settings: Settings) -> FloatArray:
-        """Return the sums of `ClassSums.bins` in these bins, one class after the other, shape (4, C n_bins)."""
+        """Return the sums of `ClassSums.bins` in these bins, one class after the other, shape (6, C n_bins)."""
         found = sums_of_classes(statistics).joined(settings.n_bins)
         if found is None:
             raise Undefined(f"bins of classes are kept for 10, 5 or 2 bins and up to {MOST_BINNED} classes")
-        return np.asarray(found.reshape(4, -1))
+        return np.asarray(found.reshape(6, -1))
 
     @override
     def observed(self, statistics: Statistics, settings: Settings) -> Ends:
-        count, stated, _, occurs = self.bins(statistics, settings)
+        count, stated, _, occurs = self.bins(statistics, settings)[:4]
         return (occurs - stated) / np.maximum(count, 1e-300), count / count.sum()
 
     @override
     def law(self, statistics: Statistics, settings: Settings) -> Law:
-        """Binomial law, classes independent: of the mean, the error by that is 2 %."""
-        weight, stated, _, _ = self.bins(statistics, settings)
-        share = statistics.n_effective / sums_of_classes(statistics).total
-        count, p = np.rint(weight * share).astype(np.int64), stated / np.maximum(weight, 1e-300)
+        """Binomial law, more than two classes independent: of the mean, the error by that is 2 %."""
+        sums, size = self.bins(statistics, settings), settings.n_bins
+        weight, stated = sums[:2]
+        p = stated / np.maximum(weight, 1e-300)
+        spread = [
+            square_of(sums[[0, 3, 4, 5], place : place + size], p[place : place + size], np.arange(size))
+            for place in range(0, len(p), size)
+        ]
+        count = np.rint(weight / np.maximum(np.concatenate(spread), 1e-300)).astype(np.int64)
         draws = max(min(DRAWS, MOST_DRAWN // len(count)), 1)
-        return self.drawn(_binomial_gaps(count, p, draws), weight / weight.sum())
+        drawn = _binomial_gaps(count, p, draws)
+        if len(p) == 2 * size:  # where one class occurs, the other does not
+            drawn[:, :size] = -drawn[:, : size - 1 : -1]
+        return self.drawn(drawn, weight / weight.sum())
 
     @override
     def without_groups(self, statistics: Any, settings: Settings) -> Ends:

@@ -249,11 +249,11 @@ class ClassSums:
         return np.asarray(self.bins[3].sum(axis=1) / self.total)
 
     def joined(self, n_bins: int) -> FloatArray | None:
-        """Return the first four sums in bins of equal width, shape (4, C, n_bins); None if these are not kept."""
+        """Return the sums in bins of equal width, shape (6, C, n_bins); None if these are not kept."""
         if self.bins.shape[2] == 1 or 10 % n_bins:
             return None
         first = np.searchsorted(THOUSANDTHS, np.arange(n_bins) * 1000 // n_bins, side="right")
-        return np.asarray(np.add.reduceat(self.bins[:4], first, axis=2))
+        return np.asarray(np.add.reduceat(self.bins, first, axis=2))
 
     def __add__(self, other: ClassSums) -> ClassSums:
         both = bool(self.labels) and bool(other.labels)

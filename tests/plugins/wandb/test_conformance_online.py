@@ -16,6 +16,8 @@ from uq_tracking.tracking.backend import Run
 from uq_tracking_wandb.names import OnlineAddress
 from uq_tracking_wandb.online import OnlineStore
 
+pytestmark = pytest.mark.slow
+
 ENTITY, PROJECT = "tester", "p"
 
 

@@ -17,6 +17,8 @@ from uq_tracking.tracking.backend import Run, RunStore
 from uq_tracking_wandb.backend import WandbBackend
 from uq_tracking_wandb.run import WandbRun
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(wandb_online: WandbServer, backend: WandbBackend) -> RunStore:
