@@ -107,7 +107,7 @@ with mlflow.start_run(run_name="a"):
     + """
 RUN_ID = logged("depth", ["mc-dropout"])
 y, mu, s = y_true, y_pred, y_std
-y_val, mu_val, s_val = y[1:], mu[1:], s[1:]
+y_val, mu_val, s_val = y_val, mean_val, std_val = y[1:], mu[1:], s[1:]
 scene = image_ids
 val_report = uq.evaluate(y_val, mu_val, s_val)
 np.savez("maps.npz", y_true=y, y_pred=mu, y_std=s)
