@@ -820,6 +820,19 @@ def copies(rng):
     return tuple(column[row] for column in calibrated(rng, 500))
 
 
+@scenario(
+    "truth and prediction clipped to 0 and 1, half of the rows equal",
+    ANY,
+    USEFUL,
+    bias=None,
+    never=("copies",),
+)
+def clipped(rng):
+    y = rng.normal(0.5, 0.8, 1000)
+    mu = np.clip(y + 0.1 * rng.normal(size=1000), 0, 1)
+    return np.clip(y, 0, 1), mu, np.where((mu == 0) | (mu == 1), 0.02, 0.1)
+
+
 @scenario("calibrated; 30 samples cannot show it", (*FINE, *UNKNOWN))
 def calibrated_30(rng):
     return calibrated(rng, 30)

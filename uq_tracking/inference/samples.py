@@ -140,13 +140,14 @@ def find_dependence(
     return _of_series(z, also)
 
 
-def find_copies(columns: Sequence[FloatArray]) -> Dependence | None:
+def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Dependence | None:
     """Find out whether rows are exact copies of others, as those of overlapping tiles or of repeated passes are.
 
     Equal predictions alone do not make copies: their truth and standard deviation must be equal too, as good as
-    always. Only if one of a few rows has a copy are all compared.
+    always. Those without an error do not count, since all that are clipped to the same end are equal. Only if one of
+    a few rows has a copy are all compared.
     """
-    n = len(columns[0])
+    n, columns = len(std), (std, target, mean)
     probes = np.linspace(0, n - 1, min(n, PROBES)).astype(np.int64)
     if not any(
         np.count_nonzero(np.all([column == column[probe] for column in columns], axis=0)) > 1
@@ -155,9 +156,13 @@ def find_copies(columns: Sequence[FloatArray]) -> Dependence | None:
         return None
     place = np.lexsort(columns)
     same = [column[place][1:] == column[place][:-1] for column in columns]
-    copies = int(np.count_nonzero(np.all(same, axis=0)))
-    if not COPIES * n <= copies <= MOST_COPIES * n or copies < CERTAIN_COPIES * np.count_nonzero(same[-1]):
+    errs = target[place][1:] != mean[place][1:]
+    found = int(np.count_nonzero(np.all(same, axis=0) & errs))
+    if not COPIES * n <= found <= MOST_COPIES * n or found < CERTAIN_COPIES * np.count_nonzero(
+        same[-1] & errs
+    ):
         return None
+    copies = np.count_nonzero(np.all(same, axis=0))
     group = np.empty(n, dtype=np.int64)
     group[place] = np.concatenate([[0], np.cumsum(~np.all(same, axis=0))])
     return Dependence("copies", group, float(n - copies), True)
@@ -402,7 +407,7 @@ class Samples:
         also = (target, mean, std)
         found = find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case)
         is_alone = found.kind in ("independent", "sorted")
-        return (is_alone and find_copies((std, target, mean))) or found
+        return (is_alone and find_copies(std, target, mean)) or found
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics with these groups; those of the samples alone, where they are not all."""

@@ -611,8 +611,11 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
     return said
 
 
-def of_ranking(ranking: str, recovered: float | None) -> str:
-    """Say whether the uncertainty ranks errors; "" if that is not judged."""
+def of_ranking(ranking: str, recovered: float | None, *, classes: bool = False) -> str:
+    """Say whether the uncertainty ranks errors; "" if that is not judged.
+
+    Of classes, confident guesses have the larger Brier scores, so that nothing need be inverted.
+    """
     share = (
         "" if recovered is None else f": sparsification recovers {100 * recovered:.0f} % of an oracle's gain"
     )
@@ -620,7 +623,8 @@ def of_ranking(ranking: str, recovered: float | None) -> str:
         "useful": f"Its uncertainty ranks errors{', but weakly' if is_little(recovered) else ''}{share}.",
         "no better than constant": "No sign that its uncertainty ranks errors better than chance.",
         "worse than constant": (
-            "Its uncertainty ranks errors worse than chance: is it inverted? A constant would do better."
+            "Its uncertainty ranks errors worse than chance: "
+            + ("a constant would do better." if classes else "is it inverted? A constant would do better.")
         ),
     }
     return words.get(ranking, "")
