@@ -27,6 +27,8 @@ RARE = 0.2
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
+HARDLY = 0.25
+"""Probabilities whose calibration slope is surely below this are hardly related to the event."""
 NOT_FOR_LONG = "A recalibration fitted to these samples will not hold if this goes on."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 UNORDERED = (
@@ -185,7 +187,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         about, *_ = format_factors(1 / scale.value, 1 / scale.high, 1 / scale.low)
         return (
             f"{word}: stated standard deviations are about {about} times too large; the 50 % intervals contain "
-            f"{percent(half.value)}. A few large errors decide the factor, so it is uncertain."
+            f"{percent(half.value)} of the true values. A few large errors decide the factor, so it is uncertain."
         )
     bulk, tail, places = f"{found.bulk:.2f}", found.tail, found.places or Places()
     if calibration == "overconfident in the tails" and tail is not None:
@@ -422,7 +424,9 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
         if event.sorts is not None:
             word, what = "Overconfident", event.sorts
         else:
-            what = "too extreme, or say nothing about the event" if low <= 0 and extreme else what
+            if low <= 0 and extreme:
+                little = "hardly related to the event"
+                what = little if high < HARDLY else "too extreme, or say nothing about the event"
             limits *= high < 1 if extreme else low > 1
         what += f" (calibration slope {slope:.2f}{limits})"
         what += "; are they those of the other class" * (event.sorts == "reversed")
@@ -447,10 +451,10 @@ def of_event(calibration: str, event: Event, found: Tested) -> str:
         )
     within = f" ({percent(event.low)} to {percent(event.high)})"
     if calibration == UNTOLD:
-        return f"Not enough data to tell: {_rates(event)}{within}."
+        return f"Not enough data to tell: event rate {_rates(event)}{within}."
     if event.slope is not None:
         within = f"; calibration slope {event.slope:.2f} ({event.slope_low:.2f} to {event.slope_high:.2f})"
-    return f"{calibration.capitalize()}: {_rates(event)}{within}."
+    return f"{calibration.capitalize()}: event rate {_rates(event)}{within}."
 
 
 def short_event(calibration: str, event: Event) -> str:
