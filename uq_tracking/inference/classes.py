@@ -25,7 +25,7 @@ from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influen
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import EventCells, square_of
 from uq_tracking.metrics.groups import size_freedom
-from uq_tracking.statistics.classification import ClassSums
+from uq_tracking.statistics.classification import BY_WEIGHT, ClassSums
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
@@ -140,7 +140,7 @@ def tests_of_classes(statistics: Any, each: float) -> list[EventTests] | None:
         cells = EventCells(*(column[there] for column in (count, probability, variance, own)))
         by_group = (weight, stated[:, [place]], events[:, [place]]) if is_grouped else None
         spread = cells.variance * square_of(
-            sums.bins[[0, 3, 4, 5], place], cells.probability / cells.count, there
+            sums.bins[BY_WEIGHT, place], cells.probability / cells.count, there
         )
         made.append(EventTests(cells, spread, by_group, freedom, share, each, math.inf))
     return made

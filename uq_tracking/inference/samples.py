@@ -156,16 +156,13 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
         return None
     place = np.lexsort(columns)
     same = [column[place][1:] == column[place][:-1] for column in columns]
-    errs = target[place][1:] != mean[place][1:]
-    found = int(np.count_nonzero(np.all(same, axis=0) & errs))
-    if not COPIES * n <= found <= MOST_COPIES * n or found < CERTAIN_COPIES * np.count_nonzero(
-        same[-1] & errs
-    ):
+    equal, errs = np.all(same, axis=0), target[place][1:] != mean[place][1:]
+    found, alike = np.count_nonzero(equal & errs), np.count_nonzero(same[-1] & errs)
+    if not COPIES * n <= found <= MOST_COPIES * n or found < CERTAIN_COPIES * alike:
         return None
-    copies = np.count_nonzero(np.all(same, axis=0))
     group = np.empty(n, dtype=np.int64)
-    group[place] = np.concatenate([[0], np.cumsum(~np.all(same, axis=0))])
-    return Dependence("copies", group, float(n - copies), True)
+    group[place] = np.concatenate([[0], np.cumsum(~equal)])
+    return Dependence("copies", group, float(n - np.count_nonzero(equal)), True)
 
 
 def worth_of(scores: Sequence[FloatArray], group: IntArray) -> tuple[float, float]:

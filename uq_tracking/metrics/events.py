@@ -20,7 +20,7 @@ from scipy import special
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.registry import Undefined, intermediate, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import PREDICTED, bin_of, has_event, sums_by_weight
+from uq_tracking.statistics.classification import BY_WEIGHT, PREDICTED, bin_of, has_event, sums_by_weight
 from uq_tracking.statistics.exact import FEW, SortedRows
 from uq_tracking.statistics.groups import GroupCells, GroupTables
 from uq_tracking.statistics.orders import (
@@ -237,7 +237,7 @@ def weighted_cells(statistics: Any, *, top: bool = False) -> tuple[EventCells, F
         p, unit = cells.probability / cells.count, sums.total / statistics.n
         if top:
             return cells, square_of_top(sums.top, cells) / unit**2
-        of_event = sums.bins[[0, 3, 4, 5], statistics.facts["event"]]
+        of_event = sums.bins[BY_WEIGHT, statistics.facts["event"]]
         return cells, cells.variance * square_of(of_event, p, bin_of(p)) / unit
     rows, weight = known
     doubt = rows["one_minus_confidence"].astype(np.float64)

@@ -32,7 +32,7 @@ from uq_tracking.metrics.other_forms import central_share
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import MOST_BINNED, ClassSums
+from uq_tracking.statistics.classification import BY_WEIGHT, MOST_BINNED, ClassSums
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
 from uq_tracking.statistics.regression import expected_below, is_distribution
@@ -646,7 +646,7 @@ class ClassGap(Gap):
         weight, stated = sums[:2]
         p = stated / np.maximum(weight, 1e-300)
         spread = [
-            square_of(sums[[0, 3, 4, 5], place : place + size], p[place : place + size], np.arange(size))
+            square_of(sums[BY_WEIGHT, place : place + size], p[place : place + size], np.arange(size))
             for place in range(0, len(p), size)
         ]
         count = np.rint(weight / np.maximum(np.concatenate(spread), 1e-300)).astype(np.int64)

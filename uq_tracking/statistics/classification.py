@@ -194,6 +194,8 @@ BINS = len(THOUSANDTHS) + 1
 BIN_OF = np.searchsorted(THOUSANDTHS, np.arange(1001), side="right")
 ON_EDGE = 1e-10
 """A probability within this relative distance of an edge lies on it."""
+BY_WEIGHT = [0, 3, 4, 5]
+"""Rows of `ClassSums.bins` that are those of `sums_by_weight`."""
 MOST_BINNED = 1024
 """With more classes, each has a single bin."""
 LEAST_LOG = np.log(1e-7)
