@@ -490,7 +490,7 @@ def event_at_one_site(rng):
 
 @scenario(
     "the odds of the event are stated twice too high in one half, twice too low in the other",
-    (*PLACES, *OVER, *SHAPE, *HIGH, *LOW), bias=None, says=("stratum '", "is off too"), never=("Recalibrate",),
+    (*PLACES, *OVER, *SHAPE, *HIGH, *LOW), bias=None, says=("stratum '", "' is off too"), never=("Recalibrate",),
 )  # fmt: skip
 def event_of_halves(rng):
     by, truth = rng.integers(0, 2, 2000), stated(rng, 2000)

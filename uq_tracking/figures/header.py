@@ -155,7 +155,7 @@ def _ranking(report: Report) -> tuple[list[str], str]:
             "Sorts errors only",
         ], NEUTRAL
     if verdict.ranking == "useful":
-        start = "Knows little of where it errs" if verdict.knows_little else "Knows where it errs"
+        start = "Ranks errors, but weakly" if verdict.knows_little else "Ranks errors"
         color = NEUTRAL if verdict.knows_little else GOOD
         if verdict.recovered is None:
             return [start], color

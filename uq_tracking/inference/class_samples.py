@@ -47,13 +47,15 @@ class OffStratum:
     event : Event
         How often the event is stated and occurs there; of more than two classes, how often errors do. With a slope,
         which is that of a straight line, the event is not stated too often or too rarely there, but too extremely.
-    others, alike : int
-        Number of other labels of its set that are off too, and of those that show no difference.
+    others : list of str
+        Other labels of its set that are off too.
+    alike : int
+        Number of those that show no difference.
     """
 
     name: str
     event: Event
-    others: int
+    others: list[str]
     alike: int
 
     @property
@@ -203,7 +205,9 @@ class ClassSamples:
                     if event is not None:
                         off.setdefault(place, event)
             alike = int(judged.sum()) - len(off)
-            found += [OffStratum(str(own[place]), each, len(off) - 1, alike) for place, each in off.items()]
+            for place, event in off.items():
+                others = [str(own[other]) for other in off if other != place]
+                found.append(OffStratum(str(own[place]), event, others, alike))
         return max(found, key=lambda each: each.distance, default=None)
 
     def drift(self, dependence: Dependence | None, level: float) -> tuple[float, ...] | None:

@@ -73,13 +73,22 @@ class Tail:
 
 @dataclass(frozen=True)
 class Shape:
-    """Distance of F(y) from uniform: largest gap, p-value, and an upper limit of the true gap if there is one."""
+    """Distance of F(y) from uniform: largest gap, p-value, and an upper limit of the true gap if there is one.
+
+    Attributes
+    ----------
+    own : bool
+        Whether some of the gap remains once scale and bias are taken away.
+    level, below : float
+        Level of the quantile that is wrong by most, in steps of 1 %, and the share of the targets below it.
+    """
 
     gap: float
     p: float
     high: float | None
     own: bool
-    """Whether some of the gap remains once scale and bias are taken away."""
+    level: float
+    below: float
 
     @property
     def grade(self) -> Grade:

@@ -64,7 +64,7 @@ from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
-from uq_tracking.metrics.gaps import QUANTILE, Reduction
+from uq_tracking.metrics.gaps import QUANTILE, Reduction, quantile_shares
 from uq_tracking.metrics.proper_scores import LEVELS
 from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification, spearman
 from uq_tracking.metrics.registry import Undefined
@@ -149,14 +149,17 @@ class RegressionTests(Tests):
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
         ranking, recovered = self._ranking()
         of_ranking, sorts_only = self._of_ranking(ranking, recovered, suspicions)
+        settle_first = ranking == "worse than constant" or any(each.is_mistake for each in suspicions)
         of_bias = "" if calibration == "biased" else words.of_bias(found, self.settings)
+        if inside is not None:  # a median that is off explains the other quantiles
+            sentence, of_bias = f"{of_bias} {sentence}".lstrip(), ""
         return self.conclude(
             calibration,
             sentence or f"Calibration is not judged: {found.untested}.",
             ranking,
             (of_ranking, of_bias, self._of_predictions(calibration, found)),
             suspicions=suspicions,
-            cure=None if any(each.is_mistake for each in suspicions) else self._cure(calibration, found),
+            cure=None if settle_first else self._cure(calibration, found),
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
@@ -312,17 +315,21 @@ class RegressionTests(Tests):
             own = rest > CENTRED_SHAPE / math.sqrt(n)
         excluded = self._gap_of_quantiles()
         if groups.count(statistics) is not None:
-            below = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
-            gap = float(np.abs(below / groups.total(statistics) - LEVELS).max())
+            count = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
+            below = count / groups.total(statistics)
+            worst = int(np.abs(below - LEVELS).argmax())
+            gap = abs(float(below[worst] - LEVELS[worst]))
             gap = gap if excluded is None else min(gap, excluded)
             p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
-            return Shape(gap, p, None, own)
+            return Shape(gap, p, None, own, LEVELS[worst], below[worst])
+        below = quantile_shares(statistics, settings, LEVELS)
+        worst = int(np.abs(below - LEVELS).argmax())
         gap = pit_ks(statistics, settings)
         gap = gap if excluded is None else min(gap, excluded)
         p = kolmogorov_floor(round(n), gap).p
         if n == statistics.counts["n"]:
             high = gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / kolmogorov_stretch(round(n))
-        return Shape(gap, p, high, own)
+        return Shape(gap, p, high, own, LEVELS[worst], below[worst])
 
     def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
         """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""

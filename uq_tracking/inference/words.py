@@ -138,8 +138,8 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
         parts.insert(
             0,
-            f"{word} in shape: errors do not follow the {family} distribution; some quantiles are off by "
-            f"{format_number(100 * found.shape.gap, 2)} percentage points.",
+            f"{word} in shape: errors do not follow the {family} distribution; {percent(found.shape.below)} of the "
+            f"true values lie below its {percent(found.shape.level)} quantile.",
         )
     return " ".join(part for part in parts if part)
 
@@ -186,8 +186,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         half = next(share for share in found.shares if share.level == 0.5)
         about, *_ = format_factors(1 / scale.value, 1 / scale.high, 1 / scale.low)
         return (
-            f"{word}: stated standard deviations are about {about} times too large; the 50 % intervals contain "
-            f"{percent(half.value)} of the true values. A few large errors decide the factor, so it is uncertain."
+            f"{word}: stated standard deviations are about {about} times too large (a few large errors make the "
+            f"factor uncertain): the 50 % intervals contain {percent(half.value)} of the true values."
         )
     bulk, tail, places = f"{found.bulk:.2f}", found.tail, found.places or Places()
     if calibration == "overconfident in the tails" and tail is not None:
@@ -253,7 +253,12 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
     alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
     also = f"; {others} other strata differ too" if others else ""
     also = f"; '{strata[pattern.named[1]].name}' differs too" if others == 1 else also
-    return text + also + (f"; no difference is found among the other {alike}." if alike > 1 else ".")
+    return text + also + _of_others(alike) + "."
+
+
+def _of_others(alike: int) -> str:
+    """Say how many labels are like all samples."""
+    return f"; the other {alike} do not stand out" if alike > 1 else ""
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
@@ -277,12 +282,15 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
 
 
 def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str, calibration: str) -> str:
-    places = pattern.named or (0, len(parts) - 1)
+    named = pattern.named or (0, len(parts) - 1)
+    certain = tuple(place for place in named if _is_certain(pattern, parts[place]))
+    of_spread = pattern.quantity == "scale" and pattern.on == "std" and pattern.slope
+    places = certain if certain or of_spread else named
     slightly = "slightly " if pattern.grade == "slight" else ""
-    if pattern.quantity == "scale" and pattern.on == "std" and pattern.slope:
+    if of_spread:
         what = f"Stated standard deviations {'vary' if pattern.slope < 0 else 'differ'} {slightly}too "
         what += "much" if pattern.slope < 0 else "little"
-    elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(places) > 1:
+    elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(named) > 1:
         what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
     elif pattern.quantity == "scale" and calibration in ("overconfident", "underconfident"):
         what = "One factor is not enough"
@@ -290,7 +298,15 @@ def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str, calibratio
         what = f"Stated standard deviations are {slightly}wrong in places"
     else:
         what = f"Predictions are {slightly}biased in places"
-    return f"{what}: {'; '.join(_of_part(pattern, parts, place, unit) for place in places)}."
+    said = "; ".join(_of_part(pattern, parts, place, unit) for place in places)
+    return f"{what}: {said}." if said else f"{what}."
+
+
+def _is_certain(pattern: Pattern, part: Part) -> bool:
+    """Return whether the limits of a part alone show that it is wrong."""
+    if pattern.quantity == "bias":
+        return not part.bias_low <= 0 <= part.bias_high
+    return not part.factor_low <= 1 <= part.factor_high
 
 
 def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -> str:
@@ -350,17 +366,20 @@ def of_interval(
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
     held = f"the {percent(inside.stated)} intervals contain {percent(inside.share)} of the true values"
+    median = found.below_median
+    is_biased = median is not None and not median.low <= 0.5 <= median.high
     if calibration == "miscalibrated in shape":
-        which = "other quantiles are wrong"
+        which = f"other quantiles are wrong (p {_p(shape_p)} for all together)"
         if worst is not None:
             side = "high" if worst.value > worst.level else "low"
             which = f"the {percent(worst.level)} quantile is too {side}: {percent(worst.value)} lie below it"
-        return f"Miscalibrated in shape: {held}, but {which} (p {_p(shape_p)} for all quantiles together)."
+        elif is_biased:
+            which = "the median is wrong"
+        return f"Miscalibrated in shape: {held}, but {which}."
     word = calibration.capitalize() if calibration != UNTOLD else "Not enough data to tell"
     if inside.misses and inside.grade == "slight":
         word = f"Slightly {calibration}"
-    median = found.below_median
-    if median is not None and not (inside.misses or median.low <= 0.5 <= median.high):
+    if is_biased and not inside.misses:
         word += " in width"
     return f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."
 
@@ -480,8 +499,9 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
         said = f"{what} rarer the higher {its} probability"
     elif slopes:
-        value, low, high = (format_number(each, 2) for each in slopes)
-        rises = f"where they rise by 1, the rate rises by {value} ({low} to {high})"
+        value, low, high = (format_number(0.1 * each, 2) for each in slopes)
+        rate = "errors" if of_errors else "the event"
+        rises = f"where they are 0.1 higher, the rate of {rate} is higher by {value} ({low} to {high})"
         said = f"probabilities are {_how(slopes[0] < 1)}: {rises}"
     elif of_errors:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
@@ -490,9 +510,9 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
         said = f"it makes {often} its probabilities imply ({low} to {high})"
     else:
         said = of_level(event).partition(": ")[2].rstrip(".")
-    others = f"; {off.others} other{'s are' if off.others > 1 else ' is'} off too" if off.others else ""
-    alike = f"; no difference is found among the other {off.alike}" if off.alike > 1 else ""
-    return f"In stratum '{off.name}' {said}{others}{alike}."
+    others = f"; {len(off.others)} other strata are off too" if off.others else ""
+    others = f"; '{off.others[0]}' is off too" if len(off.others) == 1 else others
+    return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike)}."
 
 
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
@@ -628,7 +648,7 @@ def of_ranking(ranking: str, recovered: float | None, *, classes: bool = False) 
         "no better than constant": "No sign that its uncertainty ranks errors better than chance.",
         "worse than constant": (
             "Its uncertainty ranks errors worse than chance: "
-            + ("a constant would do better." if classes else "is it inverted? A constant would do better.")
+            f"{'' if classes else 'check whether it is inverted; '}a constant would do better."
         ),
     }
     return words.get(ranking, "")
@@ -637,7 +657,7 @@ def of_ranking(ranking: str, recovered: float | None, *, classes: bool = False) 
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if cure.method is None:
-        return "No recalibration that was tried fixes it (cross-fitted)."
+        return "No recalibration that was tried fixes it (cross-fitted): change the model."
     before, after = (
         "less than 0.001" if each < 0.001 else format_number(each, 2) for each in (cure.before, cure.after)
     )
