@@ -9,6 +9,7 @@ Tests, which are quick, are repeated five times as often.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
@@ -24,7 +25,7 @@ from scipy.signal import lfilter
 import uq_tracking as uq
 from uq_tracking.inference.intervals import LeftOut, interval_table
 from uq_tracking.inference.limits import Influence, sets_of
-from uq_tracking.inference.paired import diebold_mariano, paired_limits, tied_with_best
+from uq_tracking.inference.paired import Paired, diebold_mariano, limits_by_groups
 from uq_tracking.inputs.labels import Series, time_blocks
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.registry import select
@@ -293,9 +294,17 @@ def equal_methods(rng: np.random.Generator, groups: int, unequal: bool) -> tuple
         size = np.bincount(label, np.abs(errors + 0.5 * std * rng.normal(size=len(errors))))
         losses.append(size.sum() / sizes.sum())
         without.append((size.sum() - of_set(size)) / (sizes.sum() - of_set(sizes)))
-    left = LeftOut({}, {}, groups, size_freedom(squares))
-    (low, high), _ = paired_limits(losses[1] - losses[0], without[1] - without[0], [left], LEVEL)
-    return not tied_with_best(np.asarray(losses), np.stack(without, axis=1)).all(), not low <= 0 <= high
+    left = LeftOut("", 0, groups, {}, {}, size_freedom(squares))
+    best = int(np.argmin(losses))
+
+    def differs(k: int, other: int, level: float) -> bool:
+        found: Paired = limits_by_groups(
+            losses[k] - losses[other], without[k] - without[other], [left], level
+        )
+        return not found.low <= 0 <= found.high
+
+    of_pairs = 1 - (1 - LEVEL) / math.comb(7, 2)
+    return any(differs(k, best, of_pairs) for k in range(7) if k != best), differs(1, 0, LEVEL)
 
 
 def useless(rng: np.random.Generator, label: np.ndarray) -> Arrays:

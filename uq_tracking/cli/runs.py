@@ -125,7 +125,7 @@ def _report_of(uri: str, split: str | None) -> Report:
             raise FileFormatError(f"{run.stored.uri} has {run.lacking()}") from None
 
 
-@command("baseline", "where", "split", "metrics", "level", "seed")
+@command("baseline", "where", "split", "metrics", "level")
 def compare(
     uris: Runs,
     maps: Annotated[bool, typer.Option(help="Include maps of spatial predictions in the HTML page.")] = True,

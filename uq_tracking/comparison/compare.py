@@ -17,8 +17,7 @@ from uq_tracking.comparison.differences import (
     Pairs,
     answer,
     other_targets,
-    same_blocks,
-    same_groups,
+    paired_by,
     skill_sentences,
 )
 from uq_tracking.comparison.facts import (
@@ -45,7 +44,7 @@ from uq_tracking.comparison.table import difference_table, disagreement, score_t
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
 from uq_tracking.formatting import encodable, listed, one_line, shorten
 from uq_tracking.runs.read import LoggedRun
-from uq_tracking.settings import check_level, check_seed
+from uq_tracking.settings import check_level
 from uq_tracking.streams.map_samples import checked_maps
 from uq_tracking.tables import Table
 from uq_tracking.tables.formats import table_csv, table_latex, table_markdown, tables_html
@@ -288,7 +287,6 @@ def compare(
     baseline: str | None = None,
     metrics: Iterable[str] | None = None,
     level: float = 0.95,
-    seed: int = 0,
     maps: Maps = "auto",
     progress: Callable[[str, int], None] | None = None,
 ) -> Comparison:
@@ -315,8 +313,6 @@ def compare(
         given, by default by the first scoring rule.
     level : float
         Confidence level of the intervals.
-    seed : int
-        Seed of the resamples that show how large the largest of many differences is by chance.
     maps : "auto", bool, int or list of int
         Which cases of spatial predictions to draw; "auto" draws up to two. This downloads the predictions of one run
         per method; False reads only reports.
@@ -349,7 +345,6 @@ def compare(
     check_text("baseline", baseline, "the name of a method")
     check_callable("progress", progress)
     check_level(level)
-    check_seed(seed)
     if not sources:
         raise SettingsError(
             "nothing to compare; pass addresses such as mlflow:EXPERIMENT, or reports by method"
@@ -372,10 +367,9 @@ def compare(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
-    left, unpaired = same_groups(runs)
-    blocks, refused = same_blocks(runs)
+    left, blocks, refused = paired_by(runs)
     data = data_of(runs)
-    pairs = Pairs(groups, left, blocks, level, seed, data)
+    pairs = Pairs(groups, left, blocks, level, data)
     parts = [replace(pairs, groups=part) for part in by_part(groups, data)]
     cases = cast(Maps, checked_maps(maps))
     drawn, problems = ((), []) if cases is False else map_cases(groups, cases)
@@ -392,7 +386,7 @@ def compare(
         ),
         ties=tuple(tie for metric in judging for part in parts for tie in part.ties(metric)),
         maps=drawn,
-        warnings=(*comparability.warnings(runs), *unpaired, *problems),
+        warnings=(*comparability.warnings(runs), *problems),
         skipped=tuple(skipped),
         sources=tuple(_named(source) for source in sources),
     )
@@ -401,9 +395,9 @@ def compare(
     judges = dict.fromkeys(metric for metric in (*in_unit, found.sorted_by, *shown) if metric is not None)
     answers = ([each for part in parts for each in answer(part, judge, found.unit)] for judge in judges)
     said = next(filter(None, answers), [])
-    if not said and blocks and shown:
-        keys = listed([metric.key for metric in shown])
-        said = [f"No differences by {keys}, no function of mean losses: they need groups=."]
+    lacking = [metric.key for metric in shown if not metric.means]
+    if not said and blocks and lacking:
+        said = [f"No differences by {listed(lacking)}, no function of mean losses: they need groups=."]
     apart = (sentence for part in parts for sentence in other_targets(part))
     skills = skill_sentences(baseline, found.differences)
     return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *skills, *apart, *refused]))))

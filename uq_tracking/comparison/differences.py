@@ -1,50 +1,53 @@
 """Differences between methods, with intervals: which methods the data can distinguish.
 
-The first of four ways that the runs allow:
+The first of five ways that the runs allow:
 
-* **over runs**: both methods have three or more runs (seeds, folds). Welch's interval of the difference of means; it
-  is about the methods on this test set. Also used with two runs if groups are not known.
 * **paired groups**: the reports hold scores without sets of the same groups (images, scenes) of the same data; sets
-  are left out for both together, so what is hard for both cancels. It is about these runs on such data.
+  are left out for both together, so what is hard for both cancels.
 * **paired blocks**: the runs stored sums of losses over the same blocks of consecutive samples, and no groups were
   given. The variance of the difference is that of its slow movements along the blocks, so that dependence between
   neighbors is allowed for. Only for scores that are functions of mean losses.
+* **paired folds**: runs of both methods on the same three or more sets of targets. Student's interval of the
+  differences on each.
+* **over runs**: both methods have two or more runs. Welch's interval of the difference of means; it is about the
+  methods on this test set.
 * **from the intervals**: single runs whose reports hold confidence intervals, combined as if they were
   independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data tend to
   err together, so this is wider than a paired interval.
 
-Each interval is for one difference. Ties with the best are decided for all pairs jointly: the largest studentised
-difference of all pairs is compared with the studentised range, each pair with its own degrees of freedom (Games and
-Howell 1976, Journal of Educational Statistics 1, 113), because methods vary unequally from run to run. Intervals that
-are not of runs are widened in the same proportion; over blocks, each pair is at the level of all divided by their
-number (Dunn 1961, Journal of the American Statistical Association 56, 52).
+Paired groups and blocks say how a difference varies with the samples. Where a method has several runs, the variance
+of the mean over runs is added: otherwise three seeds that hardly differ would make a difference on thirty samples
+certain, and two that differ much would not count.
+
+Each interval is for one difference. Ties with the best are decided for all pairs jointly: each pair is at the level
+of all divided by their number (Dunn 1961, Journal of the American Statistical Association 56, 52).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from statistics import fmean, variance
+from itertools import chain
+from statistics import fmean, stdev, variance
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from uq_tracking.comparison.runs import ScoredRun, by_method, is_alike, losses_of, mean_losses
+from uq_tracking.comparison.runs import ScoredRun, by_value, is_alike, losses_of, mean_losses
 from uq_tracking.formatting import format_interval, format_number, format_percent, listed, one_line, shortened
 from uq_tracking.inference.intervals import LeftOut
 from uq_tracking.inference.limits import Range
 from uq_tracking.inference.paired import (
     FEWEST_SAMPLES,
     MANY_SAMPLES,
+    Paired,
     block_moves,
     limits_by_blocks,
-    paired_limits,
+    limits_by_groups,
     relative_change,
-    tied_by_blocks,
-    tied_with_best,
 )
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
@@ -52,17 +55,15 @@ from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.tables import unit_text
 
-How = Literal["paired groups", "paired blocks", "over runs", "from the intervals", "none"]
+How = Literal["paired groups", "paired blocks", "paired folds", "over runs", "from the intervals", "none"]
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
 
 MANY_RUNS = 3
-"""If both methods have this many runs, the spread over runs says more about the methods than the groups do."""
+"""With so many runs, each method has a variance of its own; fewer are taken to vary as those of the other do."""
 ROUNDING = 1e-12
 """Differences up to this share of the losses are rounding: they count as 0."""
 DRAWS = 50_000
-"""Number of simulated ranges; their 95 % point is then known to 1 %, with a single degree of freedom to 4 %."""
-FREEDOMS = np.geomspace(1, 200, 24)
-"""Degrees of freedom for which ranges are simulated."""
+"""Number of simulated differences."""
 SKILLS = {"crps": "crps_skill", "brier": "brier_skill"}
 """Share by which a method lowers the baseline's loss, by the key of the loss."""
 MOSTLY = 0.8
@@ -130,23 +131,20 @@ class Pairs:
     blocks: Mapping[str, Blocks]
     """Sums of losses over the same blocks of samples, by the label of each run that stored them."""
     level: float
-    seed: int
-    """Of the resamples that show how large the largest of many differences is by chance."""
     data: Mapping[str, int] = field(default_factory=dict)
     """Number of the targets that a run was scored on, by its label; empty if they are not known for all."""
     _known: dict[tuple[str, str], Known] = field(default_factory=dict, init=False, repr=False)
 
-    def difference(self, name: str, reference: str, metric: Metric, methods: int = 2) -> Difference | None:
+    def difference(self, name: str, reference: str, metric: Metric, pairs: int = 1) -> Difference | None:
         """Return the difference in one metric; None if either has no value, or an infinite one.
 
-        With more than two ``methods``, the interval is one of all pairs of these, which contain the true values
-        jointly.
+        Intervals of so many ``pairs`` contain the true values jointly.
         """
         means = self.known(name, metric).mean, self.known(reference, metric).mean
         if not all(map(math.isfinite, means)):
             return None
         value = means[0] - means[1]
-        interval, how, effect = self._interval(name, reference, metric, methods)
+        interval, how, effect = self._interval(name, reference, metric, 1 - (1 - self.level) / pairs)
         if max(map(abs, (value, *(interval or ())))) <= ROUNDING * max(map(abs, means)):
             value, interval = 0.0, None if interval is None else (0.0, 0.0)
             effect = None if effect is None else 0.0
@@ -172,44 +170,28 @@ class Pairs:
     def skill(self, name: str, baseline: str, metric: Metric) -> Difference | None:
         """Return by which share a method lowers a loss of the baseline; None if either has no value.
 
-        With the share held, the interval is that of the loss less this share of the baseline's.
+        With the share held, the interval is that of the loss less this share of the baseline's. Those of all methods
+        hold jointly, since the best of them are looked at.
         """
         mine, loss = self.known(name, metric).mean, self.known(baseline, metric).mean
         if not (math.isfinite(mine) and math.isfinite(loss) and loss > 0):
             return None
-        limits, how, _ = self._interval(name, baseline, metric, 2, mine / loss)
+        level = 1 - (1 - self.level) / (len(self.groups) - 1)
+        limits, how, _ = self._interval(name, baseline, metric, level, mine / loss)
         value = 1 - mine / loss
         interval = None if limits is None else (value - limits[1] / loss, value - limits[0] / loss)
         verdict = _verdict(limits, value * loss)
         return Difference(name, baseline, SKILLS[metric.key], value, interval, how, verdict)
 
     def ties(self, metric: Metric) -> list[Difference]:
-        """Return differences of all methods to the best one, with verdicts that hold for all pairs jointly.
-
-        By the largest studentised difference, over groups if those of all runs are known, else over runs. If only
-        some methods have several runs, what is paired over groups is tested at the level divided by the number of
-        pairs (Bonferroni).
-        """
+        """Return differences of all methods to the best one, with verdicts that hold for all pairs jointly."""
         losses = mean_losses(self.groups, metric)
         known = {name: loss for name, loss in losses.items() if math.isfinite(loss)}
         if len(known) < 2:
             return []
-        best = min(known, key=known.__getitem__)
-        found = [self.difference(name, best, metric, len(known)) for name in known if name != best]
-        differences = [item for item in found if item is not None]
-        each = [self.known(name, metric) for name in known]
-        exact = np.asarray(list(known.values()))
-        if differences and all(item.how in ("paired blocks", "none") for item in differences):
-            moves = [one.moves for one in each if one.moves is not None]
-            if len(moves) == len(each):
-                tied = tied_by_blocks(exact, np.stack(moves, axis=1), self.level)
-                return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
-        columns = [one.without for one in each if one.without is not None]
-        is_over_groups = all(item.how in ("paired groups", "none") for item in differences)
-        if not is_over_groups or sum(one.hidden for one in each) > 1 or len(columns) < len(each):
-            return differences
-        tied = tied_with_best(exact, np.stack(columns, axis=1), self.level, self.seed)
-        return _judged(differences, dict(zip(known, tied.tolist(), strict=True)))
+        best, pairs = min(known, key=known.__getitem__), math.comb(len(known), 2)
+        found = (self.difference(name, best, metric, pairs) for name in known if name != best)
+        return [item for item in found if item is not None]
 
     def known(self, name: str, metric: Metric) -> Known:
         """Return what tells how far a loss of a method is from others, computed once."""
@@ -221,7 +203,7 @@ class Pairs:
         return self._known[name, metric.key]
 
     def _interval(
-        self, name: str, reference: str, metric: Metric, methods: int, times: float = 1.0
+        self, name: str, reference: str, metric: Metric, level: float, times: float = 1.0
     ) -> tuple[Range | None, How, float | None]:
         """Return the interval of the difference of mean losses, how it was made, and the size of the effect.
 
@@ -232,28 +214,44 @@ class Pairs:
             return None, "none", None
         first, second = self.known(name, metric), self.known(reference, metric)
         mine, theirs = first.values, [times * loss for loss in second.values]
-        runs, pairs = min(len(mine), len(theirs)), math.comb(methods, 2)
-        paired = None
+        value = fmean(mine) - fmean(theirs)
+        found: Paired | None = None
+        how: How = "none"
+        effect = cohens_d(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
         if first.without is not None and second.without is not None and not (first.hidden and second.hidden):
-            left, together = (
-                [self.left[run.label] for run in (*one, *other)],
-                first.without - times * second.without,
-            )
-            value = first.mean - times * second.mean
-            paired = paired_limits(value, together, left, 1 - (1 - self.level) / pairs)
-        by_blocks = first.moves is not None and second.moves is not None
-        if (runs > 2 or (runs == 2 and paired is None and not by_blocks)) and not self.apart(one, other):
-            return welch(mine, theirs, self.level, methods), "over runs", cohens_d(mine, theirs)
-        if paired is not None:
-            return paired[0], "paired groups", paired[1]
-        if first.moves is not None and second.moves is not None:
-            value, together = fmean(mine) - fmean(theirs), first.moves - times * second.moves
-            return limits_by_blocks(value, together, self.level, pairs), "paired blocks", None
+            left = [self.left[run.label] for run in (*one, *other)]
+            found = limits_by_groups(value, first.without - times * second.without, left, level)
+            spread = found.error * math.sqrt(min(part.n_groups for part in left))
+            how, effect = "paired groups", value / spread if spread > 0 else None
+        elif first.moves is not None and second.moves is not None:
+            found, how = limits_by_blocks(value, first.moves - times * second.moves, level), "paired blocks"
+        if found is not None:
+            return found.over_runs(*variance_over_runs(mine, theirs), level), how, effect
+        folds = self._folds(one, other, metric, times)
+        if len(folds) >= MANY_RUNS:
+            error = stdev(folds) / math.sqrt(len(folds))
+            half = float(special.stdtrit(len(folds) - 1, (1 + level) / 2)) * error
+            return (value - half, value + half), "paired folds", effect
+        if min(len(mine), len(theirs)) > 1 and not self.apart(one, other):
+            return welch(mine, theirs, level), "over runs", effect
         ranges = [_loss_range(runs, metric) for runs in (one, other)] if len(mine) == len(theirs) == 1 else []
         if ranges and ranges[0] is not None and ranges[1] is not None:
-            wider, scaled = joint_factor(methods, self.level), (times * ranges[1][0], times * ranges[1][1])
-            return mover(mine[0], ranges[0], theirs[0], scaled, wider), "from the intervals", None
+            scaled = times * ranges[1][0], times * ranges[1][1]
+            wider = special.ndtri((1 + level) / 2) / special.ndtri((1 + self.level) / 2)
+            return mover(mine[0], ranges[0], theirs[0], scaled, float(wider)), "from the intervals", None
         return None, "none", None
+
+    def _folds(
+        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, times: float
+    ) -> list[float]:
+        """Return the difference on each set of targets; nothing unless both have as many runs on each."""
+        mine, theirs = (by_value(runs, lambda run: self.data.get(run.label)) for runs in (one, other))
+        if {fold: len(runs) for fold, runs in mine.items()} != {
+            fold: len(runs) for fold, runs in theirs.items()
+        }:
+            return []
+        losses = [(losses_of(mine[fold], metric), losses_of(theirs[fold], metric)) for fold in mine]
+        return [fmean(a) - times * fmean(b) for a, b in losses if a and b]
 
     def apart(self, one: Sequence[ScoredRun], other: Sequence[ScoredRun]) -> bool:
         """Return whether no targets are common, so that the spread over runs of the same targets says nothing."""
@@ -304,6 +302,7 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
     alike: list[str] = []
     used: set[How] = set()
     differences = pairs.ties(metric)
+    left = list(order)
     while differences and len(apart) + len(alike) < SAID:
         first, found = differences[0].reference, {each.method: each for each in differences}
         used |= {each.how for each in differences}
@@ -316,11 +315,14 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
         if tied:
             of = f" by {metric.key}" * (not apart)
             alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}")
-        others = (pairs.difference(name, worse[0], metric, len(losses)) for name in worse[1:])
+        left = worse if worse else [] if tied else left[1:]  # of what cannot be paired with the others, go on
+        others = (pairs.difference(name, left[0], metric, math.comb(len(losses), 2)) for name in left[1:])
         differences = [each for each in others if each is not None]
-    if not apart and not alike:
-        return
-    yield "; ".join([*apart, *alike]) + "."
+    infinite = [names[name] for name in order if not math.isfinite(losses[name])]
+    if apart or alike:
+        yield "; ".join([*apart, *alike]) + "."
+    if infinite and len(order) > 1:
+        yield f"{metric.key} of {listed(infinite)} is infinite."
     if "paired blocks" in used:
         fewest = min(run.report.counts["n"] for runs in pairs.groups.values() for run in runs)
         few = f" {fewest} samples are too few to allow for dependence." if fewest < MANY_SAMPLES else ""
@@ -362,58 +364,56 @@ def other_targets(pairs: Pairs) -> Iterator[str]:
         yield f"No differences over runs between {listed(others)} and {first}: they were scored on other targets."
 
 
-def _judged(differences: Sequence[Difference], is_tied: Mapping[str, bool]) -> list[Difference]:
-    """Return differences to the best, with what all pairs jointly say."""
-    return [
-        replace(item, verdict="indistinguishable" if is_tied[item.method] else "worse")
-        for item in differences
-    ]
+def paired_by(runs: Sequence[ScoredRun]) -> tuple[dict[str, LeftOut], dict[str, Blocks], list[str]]:
+    """Return what runs can be paired by, by label, and say why others cannot.
 
-
-def same_blocks(runs: Sequence[ScoredRun]) -> tuple[dict[str, Blocks], list[str]]:
-    """Return the blocks of the runs that can be compared by them, and say why others cannot.
-
-    Runs with groups are compared by these, and methods with many runs by their spread.
+    That is scores without each set of groups, or, of runs without groups, sums over blocks of samples.
     """
-    free = [run for run in runs if not run.report.intervals]
-    found = {run.label: blocks for run in free if (blocks := run.report.blocks) is not None}
-    if len(free) < 2 or not found or all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
-        return {}, []
-    first = next(iter(found))
-    kept: dict[str, Blocks] = {}
+    grouped = [run for run in runs if "intervals" in run.report.provenance]
+    free = [run for run in runs if "intervals" not in run.report.provenance]
+    left = {run.label: part for run in grouped if (part := run.report.left_out) is not None}
+    blocks = {run.label: sums for run in free if (sums := run.report.blocks) is not None}
     refused: dict[str, list[str]] = {}
-    for run in free:
-        blocks, n = found.get(run.label), run.report.counts["n"]
-        if blocks is None:
-            why = "no sums of consecutive samples are stored; rescore where predictions are"
-        elif n < FEWEST_SAMPLES:
-            why = f"{n} samples are fewer than {FEWEST_SAMPLES}"
-        elif blocks.has_targets_of(found[first]):
-            kept[run.label] = blocks
-            continue
-        elif blocks.targets.sum() == found[first].targets.sum():
-            why = f"the targets of {first} in another order; log all in the same order, or with groups="
-        else:
-            why = f"other targets than {first}"
-        refused.setdefault(why, []).append(run.label)
-    reasons = [f"No paired differences for {', '.join(labels)}: {why}." for why, labels in refused.items()]
-    return kept if len(kept) > 1 else {}, reasons
+    for kind in (grouped, free):
+        for run in kind:
+            first = next((each for each in kind if each.label in left or each.label in blocks), run)
+            if why := _unpaired(run, first, left, blocks):
+                refused.setdefault(why, []).append(run.label)
+    reasons = [f"No paired differences for {listed(labels)}: {why}." for why, labels in refused.items()]
+    if grouped and free:
+        fewer, others = sorted((grouped, free), key=len)
+        how = ("with groups=", "without") if fewer is grouped else ("without groups=", "with")
+        reasons.append(
+            f"No paired differences between {listed([run.label for run in fewer])}, scored {how[0]}, and the "
+            f"{'other' if len(others) == 1 else 'others'}, scored {how[1]}: log all alike."
+        )
+    for label in chain.from_iterable(refused.values()):
+        left.pop(label, None)
+        blocks.pop(label, None)
+    return left, blocks, reasons if len(runs) > 1 else []
 
 
-def same_groups(runs: Sequence[ScoredRun]) -> tuple[dict[str, LeftOut], list[str]]:
-    """Return scores without each set of groups, of runs of the same groups, and say which others were left out."""
-    if all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
-        return {}, []
-    found = [(run, left) for run in runs if (left := run.report.left_out) is not None]
-    kept = {
-        run.label: left
-        for run, left in found
-        if left.has_sets_of(found[0][1])
-        and (run is found[0][0] or same_targets(found[0][0].report, run.report))
-    }
-    others = [run.label for run, _ in found if run.label not in kept]
-    named = f"No paired differences for {', '.join(others)}: their groups differ from those of"
-    return kept if len(kept) > 1 else {}, [f"{named} {found[0][0].label}."] if others else []
+def _unpaired(
+    run: ScoredRun, first: ScoredRun, left: Mapping[str, LeftOut], blocks: Mapping[str, Blocks]
+) -> str:
+    """Say why a run cannot be paired with the first that can; "" if it can."""
+    groups, n = run.report.provenance.get("intervals"), run.report.counts["n"]
+    if groups is not None:
+        if run.label not in left:
+            return f"{groups.get('groups')} groups are too few, or its report holds no scores without each"
+        alike = run is first or same_targets(first.report, run.report)
+        is_same = alike and left[run.label].has_sets_of(left[first.label])
+        return "" if is_same else f"its groups differ from those of {first.label}"
+    if run.label not in blocks:
+        return "no sums of consecutive samples are stored; rescore where predictions are"
+    if n < FEWEST_SAMPLES:
+        return f"{n} samples are fewer than {FEWEST_SAMPLES}"
+    mine, theirs = blocks[run.label], blocks[first.label]
+    if mine.has_targets_of(theirs):
+        return "" if mine.has_weights_of(theirs) else f"its weights differ from those of {first.label}"
+    if mine.targets.sum() != theirs.targets.sum():
+        return f"other targets than {first.label}"
+    return f"the targets of {first.label} in another order; log all in the same order, or with groups="
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
@@ -446,8 +446,28 @@ def _loss_range(runs: Sequence[ScoredRun], metric: Metric) -> Range | None:
     return ends[0], ends[1]
 
 
-def welch(one: Sequence[float], other: Sequence[float], level: float, methods: int = 2) -> Range:
-    """Return Welch's interval of a difference of means, jointly for all pairs of ``methods``; a point if none varies.
+def variance_over_runs(one: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
+    """Return the variance of a difference of means from run to run, and its degrees of freedom; 0 for single runs.
+
+    Methods of fewer than three runs are taken to vary alike.
+
+    >>> variance_over_runs([1.0, 2.0, 3.0], [2.0]), variance_over_runs([1.0], [2.0])
+    ((1.3333333333333333, 2), (0.0, inf))
+    """
+    sizes = len(one), len(other)
+    if max(sizes) == 1:
+        return 0.0, math.inf
+    a, b = (variance(values) if len(values) > 1 else 0.0 for values in (one, other))
+    if min(sizes) < MANY_RUNS:
+        freedom = sum(sizes) - 2
+        pooled = ((sizes[0] - 1) * a + (sizes[1] - 1) * b) / freedom
+        return pooled * (1 / sizes[0] + 1 / sizes[1]), freedom
+    a, b = a / sizes[0], b / sizes[1]
+    return a + b, (a + b) ** 2 / (a**2 / (sizes[0] - 1) + b**2 / (sizes[1] - 1)) if a + b else math.inf
+
+
+def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
+    """Return Welch's interval of a difference of means; a point if none varies.
 
     >>> low, high = welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], 0.95)
     >>> round(low, 3), round(high, 3)
@@ -458,35 +478,8 @@ def welch(one: Sequence[float], other: Sequence[float], level: float, methods: i
     if a + b == 0:
         return gap, gap
     freedom = (a + b) ** 2 / (a**2 / (len(one) - 1) + b**2 / (len(other) - 1))
-    half = float(largest_by_chance(methods, np.asarray(freedom), level)) * math.sqrt(a + b)
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(a + b)
     return gap - half, gap + half
-
-
-def largest_by_chance(methods: int, freedom: FloatArray, level: float) -> FloatArray:
-    """Return what the largest studentised difference of equal methods exceeds in ``1 - level`` of cases."""
-    if methods == 2:
-        return np.asarray(special.stdtrit(freedom, (1 + level) / 2))
-    logs = np.interp(np.log(freedom), np.log(FREEDOMS), _largest_ranges(methods, level))
-    return np.asarray(np.exp(logs))
-
-
-def joint_factor(methods: int, level: float) -> float:
-    """Return how many times wider joint intervals of all pairs of methods are than that of one, with many groups.
-
-    >>> [round(joint_factor(methods, 0.95), 2) for methods in (2, 7)]
-    [1.0, 1.51]
-    """
-    many = np.asarray(FREEDOMS[-1])
-    return float(largest_by_chance(methods, many, level) / largest_by_chance(2, many, level))
-
-
-@lru_cache(maxsize=32)
-def _largest_ranges(methods: int, level: float) -> FloatArray:
-    """Return the logarithm of the same for each of FREEDOMS, by simulation, as the integral takes seconds."""
-    rng = np.random.default_rng(0)
-    ranges = np.ptp(rng.normal(size=(DRAWS, methods)), axis=1) / math.sqrt(2)
-    spreads = (np.sqrt(rng.standard_gamma(freedom / 2, DRAWS) * 2 / freedom) for freedom in FREEDOMS)
-    return np.log([np.quantile(ranges / spread, level) for spread in spreads])
 
 
 @lru_cache(maxsize=32)
@@ -501,5 +494,5 @@ def found_mostly(runs: int, level: float, methods: int) -> float:
     one, other = np.random.default_rng(0).normal(size=(2, DRAWS, runs))
     a, b = (values.var(axis=1, ddof=1) / runs for values in (one, other))
     freedom = (a + b) ** 2 / ((a**2 + b**2) / (runs - 1))
-    half = largest_by_chance(methods, freedom, level) * np.sqrt(a + b)
+    half = special.stdtrit(freedom, 1 - (1 - level) / 2 / math.comb(methods, 2)) * np.sqrt(a + b)
     return float(np.quantile(half + one.mean(axis=1) - other.mean(axis=1), MOSTLY))

@@ -206,7 +206,9 @@ def _legend(facts: Facts) -> Iterator[str]:
     yield from _seen_by_runs(facts)
     used = intervals_used(facts)
     if used:
-        yield f"intervals of differences: {', '.join(used)}"
+        yield f"intervals of differences: {', '.join(used)}".replace(
+            "over runs", "over runs (on this test set)"
+        )
         lacking = [
             metric.key for metric in facts.shown() if metric.direction is not None and not metric.means
         ]

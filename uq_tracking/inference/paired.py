@@ -1,17 +1,11 @@
-"""Comparing methods scored on the same samples: differences by groups, the best of several, and series.
-
-The studentised difference of every pair is compared with the 95 % point of the largest of all in resamples of the
-groups, with the standard errors of each resample. So if methods are equal, all are tied with the best in 95 % of
-cases, however many there are. Testing each pair separately would call one of seven equal methods worse in half of the
-cases.
-"""
+"""Comparing methods scored on the same samples: differences by groups, by blocks, and along series."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +20,6 @@ from uq_tracking.settings import check_level
 from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.orders import FloatArray
 
-RESAMPLES = 2000
-"""Resamples of the groups behind the best of several."""
-IN_CACHE = 16
-"""Parts of these that are looked at one after the other."""
 TERMS_RATE = 0.2
 """Number of cosines as a fraction of ``n^(2/3)``: half the number that is optimal at autocorrelations of .7, so that
 the level also holds at .8."""
@@ -37,14 +27,39 @@ FEWEST_TERMS = 4
 FEWEST_LOSSES = 8
 
 
-def paired_limits(
-    value: float, differences: FloatArray, left: Sequence[LeftOut], level: float
-) -> tuple[Range, float | None]:
-    """Interval of a difference of losses and its effect size, from the differences without each set of groups."""
+class Paired(NamedTuple):
+    """A difference of mean losses on the same samples, its limits for these runs, and its standard error."""
+
+    value: float
+    low: float
+    high: float
+    error: float
+    freedom: float
+    """Degrees of freedom of the standard error."""
+
+    def over_runs(self, variance: float, freedom: float, level: float) -> Range:
+        """Limits for other runs of the methods too, whose difference has this variance from run to run.
+
+        Samples and runs vary independently, so variances add; their degrees of freedom are Satterthwaite's.
+        """
+        square = self.error**2
+        if not variance:
+            return self.low, self.high
+        total = square + variance
+        joint = total**2 / (square**2 / self.freedom + variance**2 / freedom)
+        reach = float(special.stdtrit(joint, (1 + level) / 2)) * math.sqrt(total)
+        own = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        if not own:
+            return self.value - reach, self.value + reach
+        wider = max(reach / own, 1.0)
+        return self.value - wider * (self.value - self.low), self.value + wider * (self.high - self.value)
+
+
+def limits_by_groups(value: float, differences: FloatArray, left: Sequence[LeftOut], level: float) -> Paired:
+    """Limits of a difference of losses from the differences without each set of groups."""
     influence = Influence.left_out(differences, min(part.freedom for part in left))
     low, high = influence.limits(value, level, cautious=True)
-    spread = influence.standard_error * math.sqrt(min(part.n_groups for part in left))
-    return (min(low, value), max(high, value)), value / spread if spread > 0 else None
+    return Paired(value, min(low, value), max(high, value), influence.standard_error, influence.freedom)
 
 
 def relative_change(metric: Metric, mine: float, theirs: float) -> float | None:
@@ -62,80 +77,14 @@ def relative_change(metric: Metric, mine: float, theirs: float) -> float | None:
     return sign * (mine - theirs) / abs(theirs) if theirs else None
 
 
-def tied_with_best(
-    losses: FloatArray, without: FloatArray, level: float = 0.95, seed: int = 0
-) -> npt.NDArray[np.bool_]:
-    """Find the methods that are indistinguishable from the best.
-
-    Parameters
-    ----------
-    losses : array, shape (methods,)
-        Lower is better.
-    without : array, shape (sets, methods)
-        The same without each set of groups; all methods share the sets.
-    level : float
-    seed : int
-        Seed of the resamples.
-
-    Returns
-    -------
-    bool array, shape (methods,)
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.normal(size=(20, 3))
-    >>> tied_with_best(np.asarray([0.0, 0.1, 9.0]), np.asarray([0.0, 0.1, 9.0]) + 0.05 * noise)
-    array([ True,  True, False])
-    """
-    sets, methods = without.shape
-    one, other = np.triu_indices(methods, 1)
-    moves = (without.mean(axis=0) - without) * (sets - 1) / sets
-    pairs = moves[:, one] - moves[:, other]
-    error = np.sqrt(np.square(pairs).sum(axis=0) * sets / (sets - 1))
-    critical = critical_value(pairs, level, seed)
-    gap = losses[one] - losses[other]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        studentised = np.where(gap == 0, 0.0, gap / error)
-    beaten = np.zeros(methods, dtype=bool)
-    beaten[one[studentised > critical]] = True
-    beaten[other[studentised < -critical]] = True
-    return ~beaten
-
-
-def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
-    """The value that the largest studentised difference of equal methods exceeds in ``1 - level`` of resamples.
-
-    ``pairs`` are the contributions of the sets to every difference, shape (sets, pairs); they sum to zero.
-    """
-    moving = pairs[:, np.square(pairs).sum(axis=0) > 0]
-    if not moving.shape[1]:
-        return np.inf
-    sets, squares, largest = len(moving), np.square(moving) * len(moving), []
-    for weights in np.array_split(_resamples(sets, seed), IN_CACHE):  # for all pairs of forty methods
-        square = np.square(weights @ moving)
-        spread = weights @ squares
-        spread -= square
-        with np.errstate(divide="ignore", invalid="ignore"):
-            square /= spread
-        square[spread <= 0] = 0.0
-        largest.append(square.max(axis=1))
-    return float(np.quantile(np.sqrt(np.concatenate(largest) * (sets - 1)), level))
-
-
-@lru_cache(maxsize=8)
-def _resamples(sets: int, seed: int) -> FloatArray:
-    """Draw how many times each set counts in every resample, the same for all metrics."""
-    drawn = np.random.default_rng(seed).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES)
-    weights = drawn.astype(np.float64)
-    weights.setflags(write=False)
-    return weights
-
-
 FEWEST_SAMPLES, MANY_SAMPLES = 20, 200
 """Samples that a comparison by blocks needs, and from which on it allows for dependence between them."""
 TERMS_OF_BLOCKS = 12
 """Cosines over blocks: from 1000 samples on, the level holds for autocorrelations up to .9."""
+FEWEST_OF_BLOCKS, SLOWER = 3, 0.99
+"""Where the lowest cosines but the first are larger than the next ones at this level, the differences are alike over
+longer than those show, as those of few images are: half as many are used, down to three. The first is also that of a
+trend, such as samples sorted by their std have, which is no dependence."""
 STEP = 1e-6
 """Relative step of a numerical derivative."""
 AGREES, AGREES_ERROR = 1e-3, 1e-2
@@ -157,46 +106,37 @@ def block_moves(metric: Metric, blocks: Blocks, score: float) -> FloatArray:
     means = losses.sum(axis=1) / count.sum()
     moves = (losses - means[:, None] * count) / count.sum()
     total = np.zeros(len(count))
-    for place, mean in enumerate(means):
+    known = metric.of_means(*means.tolist())
+    for place in np.flatnonzero(np.any(moves, axis=1)).tolist():
+        mean = means[place]
         step = STEP * max(abs(mean), float(np.abs(moves[place]).sum()), 1e-300)
         ends = [means + step * sign * (np.arange(len(means)) == place) for sign in (1, -1)]
-        high, low = (metric.loss(metric.of_means(*end.tolist())) for end in ends)
-        total += moves[place] * (high - low) / (2 * step)
-    known = metric.of_means(*means.tolist())
+        high, low = (metric.loss(metric.of_means(*end.tolist())) - metric.loss(known) for end in ends)
+        slope = (high - low) / 2 if high * low < 0 else max(high, low, key=abs)  # a target lies at a kink
+        total += moves[place] * slope / step
     if abs(known - score) > AGREES * abs(score) + AGREES_ERROR * math.sqrt(float(np.square(total).sum())):
         raise Undefined("it was scored under other settings than its blocks; rescore from predictions")
     return total
 
 
-def limits_by_blocks(value: float, moves: FloatArray, level: float, pairs: int = 1) -> Range:
-    """Interval of a difference of losses from the difference of the blocks' contributions, jointly for ``pairs``."""
+def limits_by_blocks(value: float, moves: FloatArray, level: float) -> Paired:
+    """Limits of a difference of losses from the difference of the blocks' contributions."""
     terms = min(TERMS_OF_BLOCKS, max(FEWEST_TERMS, len(moves) // 4))
-    reach = float(special.stdtrit(terms, 1 - (1 - level) / 2 / pairs)) * _slow_error(moves, terms)
-    return value - reach, value + reach
+    square = len(moves) * np.square(dct(moves, norm="ortho")[1:])
+    while terms > FEWEST_OF_BLOCKS:
+        low, following = square[1:terms], square[terms : 3 * terms]
+        if low.mean() <= special.fdtri(len(low), len(following), SLOWER) * following.mean():
+            break
+        terms = max(terms // 2, FEWEST_OF_BLOCKS)
+    error = math.sqrt(float(square[:terms].mean()))
+    reach = float(special.stdtrit(terms, (1 + level) / 2)) * error
+    return Paired(value, value - reach, value + reach, error, terms)
 
 
 def _slow_error(moves: FloatArray, terms: int) -> float:
     """Return the standard error of a sum of consecutive contributions, from as many of their lowest cosines."""
     slow = dct(moves, norm="ortho")[1 : terms + 1]
     return math.sqrt(len(moves) * float(np.square(slow).mean()))
-
-
-def tied_by_blocks(losses: FloatArray, moves: FloatArray, level: float = 0.95) -> npt.NDArray[np.bool_]:
-    """Find the methods that are indistinguishable from the best, by Dunn's test of all pairs.
-
-    ``moves`` are the contributions of the blocks to every method's loss, shape (blocks, methods).
-    """
-    one, other = np.triu_indices(len(losses), 1)
-    gap = losses[one] - losses[other]
-    limits = [
-        limits_by_blocks(value, moves[:, i] - moves[:, j], level, len(one))
-        for value, i, j in zip(gap.tolist(), one, other, strict=True)
-    ]
-    beaten = np.zeros(len(losses), dtype=bool)
-    for (low, high), i, j in zip(limits, one, other, strict=True):
-        beaten[i] |= low > 0
-        beaten[j] |= high < 0
-    return ~beaten
 
 
 @dataclass(frozen=True)

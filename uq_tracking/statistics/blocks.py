@@ -68,7 +68,12 @@ class Blocks:
 
     def has_targets_of(self, other: Blocks) -> bool:
         """Whether both are of the same targets in the same order, and cut alike."""
-        return np.array_equal(self.targets, other.targets) and np.array_equal(self.sums[-1], other.sums[-1])
+        return np.array_equal(self.targets, other.targets)
+
+    def has_weights_of(self, other: Blocks) -> bool:
+        """Whether the blocks of both weigh alike, as shares of all."""
+        mine, theirs = (each.sums[-1] / each.sums[-1].sum() for each in (self, other))
+        return np.allclose(mine, theirs, rtol=1e-9, atol=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; hashes as text, since JSON has no integers of 64 bits."""
