@@ -424,7 +424,7 @@ class TestPaired:
                 own, probs=factor * z, logits=True, groups=codes, run=f"dir:{tmp_path}", method=name, figures=False,
                 maps=False, predictions=False,
             )  # fmt: skip
-        found = uq.compare(f"dir:{tmp_path}", baseline="base", seed=4)
+        found = uq.compare(f"dir:{tmp_path}", baseline="base")
         difference = found.difference("sharper", "nll")
         assert (difference.how, difference.verdict) == ("paired groups", "worse")
         pair = [evaluated(codes, labels, factor * z) for factor in (1.05, 1.0)]

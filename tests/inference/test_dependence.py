@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.scenarios.regression import field, series
 from uq_tracking.errors import SettingsError
-from uq_tracking.inference.samples import correlation_reach, find_dependence
+from uq_tracking.inference.samples import _period, clipped, correlation_reach, find_dependence
 from uq_tracking.inputs import Predictions
 
 
@@ -55,6 +55,63 @@ def test_a_series_is_cut_into_blocks_only_if_neighbors_are_alike():
     found = of(series(rng, 5000, 0.8), spatial=False)
     assert found.kind == "blocks"
     assert 300 < found.worth < 1500  # 5000 x (1 - .8) / (1 + .8) = 556
+
+
+def test_stations_that_take_turns_are_found():
+    """An offset of each for good; fewer than twelve are no sample of stations."""
+    rng = np.random.default_rng(10)
+    z = rng.normal(size=(100, 24)) + rng.normal(size=24)
+    found = of(z.reshape(-1), spatial=False)
+    assert found.kind == "cases"
+    assert np.array_equal(found.group, np.arange(2400) % 24)
+    assert of(z[:, :7].reshape(-1), spatial=False).kind == "independent"
+
+
+def test_stations_whose_errors_change_slowly_are_cut_into_blocks_of_whole_turns():
+    rng = np.random.default_rng(11)
+    z = np.stack([series(rng, 300, 0.8) for _ in range(20)], axis=1)
+    found = of(z.reshape(-1), spatial=False)
+    assert found.kind == "blocks"
+    assert 100 < found.worth < 4000  # 6000 x (1 - .8) / (1 + .8) = 667, from nine blocks
+    assert not any(np.unique(np.diff(found.group.reshape(300, 20), axis=1)))
+
+
+@pytest.mark.parametrize("draw", ["normal", "heavy", "slow", "drift"])
+def test_periods_are_rarely_seen_where_there_are_none(draw):
+    rng = np.random.default_rng(12)
+    made = {
+        "normal": lambda: rng.normal(size=800),
+        "heavy": lambda: rng.standard_t(3, size=800),
+        "slow": lambda: series(rng, 800, 0.95),
+        "drift": lambda: rng.normal(size=800) * np.linspace(0.8, 2, 800),
+    }[draw]
+    assert sum(_period((z, clipped(z)))[0] > 0 for z in (made() for _ in range(60))) <= 1
+
+
+def test_cases_that_follow_each_other_are_cut_into_blocks():
+    rng = np.random.default_rng(13)
+    noise = field(rng, 300, 8, 1)
+    z = noise.copy()
+    for time in range(1, 300):
+        z[time] = 0.6 * z[time - 1] + 0.8 * noise[time]
+    found = of(z, spatial=True)
+    assert (found.kind, len(np.unique(found.group))) == ("blocks", 9)
+    assert of(noise, spatial=True).kind == "cases"
+    valid = rng.random(z.shape) < 0.7
+    assert find_dependence(z[valid], z.shape, valid, (), spatial=True).kind == "blocks"
+    assert of(z[:20], spatial=True).kind == "too few"
+    drift = noise * np.linspace(0.7, 1.5, 300)[:, None, None] + np.linspace(-1, 1, 300)[:, None, None]
+    assert of(drift, spatial=True).kind == "cases"
+
+
+def test_a_slow_forecast_is_no_covariate():
+    """Past errors move it, so that its own errors seem to depend on it."""
+    walk = np.cumsum(np.random.default_rng(14).normal(size=610))
+    report = uq.evaluate(walk[10:], walk[:600], np.full(600, np.sqrt(10)))
+    assert "mean" not in report.verdict.places.parts
+    std = np.random.default_rng(15).uniform(0.5, 1.5, 5000)
+    quick = uq.evaluate(std * series(np.random.default_rng(16), 5000, 0.8), std[::-1], std)
+    assert "mean" in quick.verdict.places.parts
 
 
 def test_sorted_rows_are_no_series():

@@ -543,6 +543,75 @@ def groups(rng):
     return (mu + s * error, mu, s), {"groups": group}
 
 
+def in_turn(rng: np.random.Generator, times: int, stations: int, correlation: float) -> np.ndarray:
+    """Errors of stations, each correlated in time, shape (times, stations)."""
+    return np.stack([series(rng, times, correlation) for _ in range(stations)], axis=1)
+
+
+@scenario("calibrated rows of 24 stations in turn, each correlated in time (AR .8)", (*FINE, *UNKNOWN))
+def stations_in_turn(rng):
+    z = in_turn(rng, 100, 24, 0.8).ravel()
+    s, mu = spread_stds(rng, 2400, 0.4), 3 * rng.normal(size=2400)
+    return mu + s * z, mu, s
+
+
+@scenario("calibrated rows of 24 stations in turn, each with an offset", (*FINE, *UNKNOWN))
+def stations_with_offsets(rng):
+    z = 0.8 * rng.normal(size=1440) + 0.6 * np.tile(rng.normal(size=24), 60)
+    s, mu = spread_stds(rng, 1440, 0.4), 3 * rng.normal(size=1440)
+    return mu + s * z, mu, s
+
+
+@scenario("rows of 24 stations in turn, each correlated in time, 1.6 times too small", OVER)
+def stations_in_turn_too_small(rng):
+    z = in_turn(rng, 200, 24, 0.5).ravel()
+    s, mu = spread_stds(rng, 4800, 0.4), 3 * rng.normal(size=4800)
+    return mu + 1.6 * s * z, mu, s
+
+
+@scenario("calibrated frames of a video, each like the one before (AR .8)", (*FINE, *UNKNOWN))
+def frames(rng):
+    noise, z = field(rng, 60, 16, 2), np.zeros((60, 16, 16))
+    z[0] = noise[0]
+    for time in range(1, 60):
+        z[time] = 0.8 * z[time - 1] + 0.6 * noise[time]
+    s, mu = spread_stds(rng, z.shape, 0.4), 3 * rng.normal(size=z.shape)
+    return mu + s * z, mu, s
+
+
+def overlapping(
+    rng: np.random.Generator, origins: int, leads: int, correlation: float
+) -> tuple[np.ndarray, ...]:
+    """Exact forecasts, with their stds, of a series for several leads from each origin, shape (origins, leads)."""
+    z = series(rng, origins + leads, correlation)
+    origin, lead = np.arange(origins)[:, None], np.arange(1, leads + 1)
+    std = np.sqrt(1 - correlation ** (2 * lead)) * np.ones((origins, 1))
+    return z[origin + lead], z[origin] * correlation**lead, std
+
+
+@scenario("exact forecasts for 24 leads from each of 200 origins, whose errors overlap", (*FINE, *UNKNOWN))
+def overlapping_origins(rng):
+    return overlapping(rng, 200, 24, 0.9)
+
+
+@scenario("the same forecasts in one column, origin by origin", (*FINE, *UNKNOWN))
+def overlapping_origins_in_rows(rng):
+    return tuple(each.ravel() for each in overlapping(rng, 200, 24, 0.9))
+
+
+@scenario("exact forecasts of a random walk ten steps ahead, in order", (*FINE, *UNKNOWN))
+def ten_steps_ahead(rng):
+    walk = np.cumsum(rng.normal(size=610))
+    return walk[10:], walk[:600], np.full(600, np.sqrt(10))
+
+
+@scenario("calibrated rows, sorted by their absolute error", FINE)
+def sorted_by_error(rng):
+    y, mu, s = calibrated(rng, 500)
+    order = np.argsort(-np.abs(y - mu))
+    return y[order], mu[order], s[order]
+
+
 # ---- drift ----
 
 

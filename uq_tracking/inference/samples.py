@@ -9,11 +9,13 @@ Maps and series have neighbors with errors alike. So where nobody said which bel
 ``order=``:
 
 * twelve or more cases (all axes but the two of a map; else the first axis): consecutive cases are put together, into
-  at most 64 groups;
+  at most 64 groups, or, if each case is like the one before, as frames of a video and forecasts from overlapping
+  origins are, into long blocks;
 * fewer maps: each is cut into tiles whose side is at least three times the distance over which errors are alike; if
   that leaves fewer than nine tiles, nothing can be tested;
 * one-dimensional data: if neighbors in the given order, or blocks of it, are alike by more than chance, blocks of
-  consecutive samples become the groups.
+  consecutive samples become the groups; so they do if every S-th sample is alike, as where the rows of S stations
+  take turns. If twelve or more of these stay alike over the whole series, they are the groups.
 
 Rows that are exact copies of others count as one sample.
 
@@ -31,7 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import fft, special
 
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
@@ -60,6 +62,13 @@ CLIPPED = 5.0
 MOST_BLOCKS, FEWEST_BLOCKS, BLOCKS_RATE = 20, 8, 0.2
 DRIFTS = 10
 """Samples per block that a series must be worth without its trend, for all to be due to a drift."""
+OF_PERIODS, LEAST_PERIODS, PERSISTS = 5.5, 4, 0.5
+"""Standard errors by which samples one to four periods apart must be more alike than others, how many periods half of
+the series must hold, and the share of that which must be left over its second half for it to persist."""
+MULTIPLES = 0.8
+"""A period's multiples are about as much alike: the first that is so by this share of the largest is the period."""
+MOST_IN_ORDER, MOST_PERIOD = 16_384, 1000
+"""Consecutive samples of which periods are looked for, and the longest one."""
 SORTED = 0.99
 """Data of which this share of the steps goes one way are sorted, which is no order in time."""
 SWITCH = 0.0005
@@ -91,6 +100,8 @@ class Dependence:
         Whether samples are alike by more than chance.
     reach : int or None
         Distance in pixels over which errors of a map are alike.
+    p : float
+        p-value of the groups being alike.
     """
 
     kind: Kind
@@ -98,6 +109,7 @@ class Dependence:
     worth: float
     alike: bool = False
     reach: int | None = None
+    p: float = 1.0
 
 
 def find_dependence(
@@ -130,8 +142,12 @@ def find_dependence(
     cases = math.prod(lead) if case is None else int(case.max()) + 1
     if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
         halvings = max(0, math.ceil(math.log2(cases / MOST_GROUPS)))
+        is_whole = case is None
         if case is None:
             case = np.repeat(np.arange(cases), math.prod(shape) // cases)
+        own = case if valid is None else case[valid.reshape(-1)]
+        if _follow(z, own, cases, valid, is_whole=is_whole):
+            return _in_blocks(z, own, cases)
         return _of_groups("cases", z, case >> halvings, valid)
     if spatial and case is not None:
         return Dependence("few maps", None, float(cases), True)
@@ -185,6 +201,13 @@ def worth_of(scores: Sequence[FloatArray], group: IntArray) -> tuple[float, floa
         worth = min(worth, n / ratio)
         p = min(p, float(special.fdtrc(groups - 1, n - groups, ratio)))
     return worth, p
+
+
+def is_slow(values: FloatArray, group: IntArray) -> bool:
+    """Return whether values vary more between groups than within them."""
+    size = np.bincount(group)
+    means = np.bincount(group, values) / np.maximum(size, 1)
+    return 2 * float(np.square(values - means[group]).sum()) < float(np.square(values - values.mean()).sum())
 
 
 def clipped(z: FloatArray) -> FloatArray:
@@ -251,21 +274,81 @@ def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
         rising, falling = np.count_nonzero(steps > 0), np.count_nonzero(steps < 0)
         if rising + falling > n / 2 and max(rising, falling) > SORTED * (rising + falling):
             return Dependence("sorted", None, float(n))
-    blocks = min(max(round(BLOCKS_RATE * n ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
-    if n < 2 * blocks:
+    if n < 2 * FEWEST_BLOCKS:
         return Dependence("independent", None, float(n))
-    scores = (z, clipped(z))
-    block = np.minimum(np.arange(n) * blocks // n, blocks - 1)
-    worth, p = worth_of(scores, block)
+    scores, at = (z, clipped(z)), np.arange(n)
+    period, persists = _period(scores)
+    if persists and period >= FEWEST_CASES:
+        return _of_groups("cases", z, at % period, None)
+    if period:
+        found = _in_blocks(z, at // period, n // period + 1)
+        if found.worth < n:
+            return found
+    found = _in_blocks(z, at, n)
     correlation = max(_lag_one(score) for score in scores)
-    if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and p >= SWITCH:
+    if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and found.p >= SWITCH:
         return Dependence("independent", None, float(n))
-    if worth < blocks:
-        rest = _without_trend(z)
-        of_rest = worth_of((rest, _without_trend(clipped(rest))), block)[0]
-        if of_rest < DRIFTS * blocks:
-            return Dependence("too few", None, worth, True)
-    return Dependence("blocks", block, worth, p < SAID)
+    return found
+
+
+def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
+    """Cut a series into blocks; ``at`` is the place of each sample among so many, each of which may hold several."""
+    blocks = min(max(round(BLOCKS_RATE * places ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
+    block = at * blocks // places
+    scores: tuple[FloatArray, ...] = (z, clipped(z))
+    worth, p = worth_of(scores, block)
+    few, of_rest = blocks, DRIFTS * blocks
+    if (
+        len(z) > 2 * places
+    ):  # the means at all places are a series, but so short that its worth is not well known
+        size = np.bincount(at)
+        scores = tuple(np.bincount(at, score)[size > 0] / size[size > 0] for score in scores)
+        few = of_rest = 2 * blocks
+    block_of = np.flatnonzero(np.bincount(at)) * blocks // places if few > blocks else block
+    if worth_of(scores, block_of)[0] < few:
+        rest = _without_trend(scores[0])
+        if worth_of((rest, _without_trend(clipped(rest))), block_of)[0] < of_rest:
+            return Dependence("too few", None, worth, True, p=p)
+    return Dependence("blocks", block, worth, p < SAID, p=p)
+
+
+def _follow(z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None, *, is_whole: bool) -> bool:
+    """Return whether each case is like the one before: by its mean, or, of whole arrays, sample by sample."""
+    least = 1.0
+    for score in (z, clipped(z)):
+        rest = score - np.polynomial.Polynomial.fit(case, score, 1)(case)
+        parts: list[FloatArray] = [np.asarray(np.bincount(case, rest, cases)[:, None])]
+        if is_whole:
+            whole = np.zeros(len(rest) if valid is None else valid.size)
+            whole[... if valid is None else valid.reshape(-1)] = rest
+            parts.append(whole.reshape(cases, -1))
+        for part in parts:
+            products = np.einsum("ij,ij->i", part[1:], part[:-1])
+            error = float(products.std(ddof=1)) / math.sqrt(cases - 1)
+            if error > 0:
+                least = min(least, float(special.stdtr(cases - 2, -products.mean() / error)))
+    return least < SWITCH
+
+
+def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
+    """Return at how many places each sample is more like another than at half as many, 0 if at none; if for long."""
+    for score in scores:
+        smooth = score[:MOST_IN_ORDER] - score[:MOST_IN_ORDER].mean()
+        series = smooth[1:] - _lag_one(smooth) * smooth[:-1]  # else slow waves look like periods
+        n, square = len(series), float(series @ series)
+        periods = range(2, min(n // 2 // LEAST_PERIODS, MOST_PERIOD) + 1)
+        if not square or not periods:
+            continue
+        power = np.square(np.abs(fft.rfft(series, 2 * n)))
+        alike = fft.irfft(power)[: n // 2 + 1] / square * n / np.arange(n, n - n // 2 - 1, -1)
+        multiples = (np.arange(period, len(alike), period) for period in periods)
+        peaks = [alike[place] - alike[place - place[0] // 2] for place in multiples]
+        near = np.asarray([part[:LEAST_PERIODS].mean() for part in peaks])
+        if near.max() * math.sqrt(LEAST_PERIODS * n / 2) > OF_PERIODS:
+            first = int(np.flatnonzero(near > MULTIPLES * near.max())[0])
+            far = peaks[first][len(peaks[first]) // 2 :].mean()
+            return periods[first], bool(far > PERSISTS * near[first])
+    return 0, False
 
 
 def _without_trend(values: FloatArray) -> FloatArray:
@@ -401,7 +484,7 @@ class Samples:
             count = np.bincount(within)
             z = z - (np.bincount(within, z) / count)[within]
             z = z / np.sqrt(np.maximum(np.bincount(within, np.square(z)) / count, 1e-300))[within]
-        also = (target, mean, std)
+        also = (target, mean, std, np.abs(error))
         found = find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case)
         is_alone = found.kind in ("independent", "sorted")
         return (is_alone and find_copies(std, target, mean)) or found
