@@ -130,11 +130,13 @@ def test_a_pipeline_sees_the_code_of_the_process(folder):
 
 
 def test_several_conditions_and_those_that_cannot_be_read(folder):
+    assert run(f"dir:{folder}", "--metrics", "crps", "--fail-if", "nll < -1e9").exit_code == 0
     both = run(f"dir:{folder}", "--fail-if", "nll < -1e9", "--fail-if", "crps > 0")
     assert both.exit_code == 3
     for condition, words in (
         ("crps > baseline", "needs --baseline"),
         ("crps = 1", "cannot read --fail-if 'crps = 1'; pass, for example, 'coverage_95 < .93'"),
+        ("coverage_95 < 93", "--fail-if 'coverage_95 < 93': coverage_95 lies between 0 and 1"),
         ("nothing > 1", "no run has a metric called nothing"),
     ):
         failed = run(f"dir:{folder}", "--fail-if", condition)

@@ -175,7 +175,9 @@ def compare(
     with messages.status("reading runs") as status:
         comparison = compare_runs(
             *uris,
-            metrics=None if shown else metrics,
+            metrics=None
+            if shown or not metrics
+            else [*metrics, *(condition.key for condition in conditions)],
             maps="auto" if maps and (form in ("html", "json") or log) else False,
             progress=lambda name, count: status.update(f"reading runs: {count}, {name}"),
             **options,
@@ -241,8 +243,12 @@ def _failures(comparison: Comparison, condition: Condition) -> Iterator[str]:
     """Yield a line for every method for which a condition holds, or for which it cannot be checked."""
     if condition.to_baseline and comparison.baseline is None:
         raise SettingsError(f"--fail-if {condition.text!r} needs --baseline")
-    if condition.key not in {metric.key for metric in comparison.metrics}:
+    metric = next((metric for metric in comparison.metrics if metric.key == condition.key), None)
+    if metric is None:
         raise SettingsError(f"--fail-if {condition.text!r}: no run has a metric called {condition.key}")
+    low, high = metric.bounds
+    if not (condition.to_baseline or low <= condition.number <= high):
+        raise SettingsError(f"--fail-if {condition.text!r}: {metric.key} lies between {low:g} and {high:g}")
     limit: float | None = condition.number
     if condition.to_baseline:
         known = comparison.table[comparison.baseline or ""][condition.key].value
