@@ -426,7 +426,7 @@ def _numerical_crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) 
     if law.quantile is not None:  # for when the moments do not exist or mislead
         quarter, centre, rest = (law.quantile(np.full(y.shape, p)) for p in (0.25, 0.5, 0.75))
         spread = np.where(rest > quarter, rest - quarter, spread)
-    return crps_by_quadrature(y, law.cdf, law.sf or (lambda x: 1 - law.cdf(x)), centre, spread)
+    return crps_by_quadrature(y, law.cdf, centre, spread)
 
 
 def _t(z: FloatArray, df: Any) -> FloatArray:
@@ -504,7 +504,7 @@ REACH = 4.2
 
 
 def crps_by_quadrature(
-    target: FloatArray, cdf: Function, sf: Function, centre: FloatArray, scale: FloatArray
+    target: FloatArray, cdf: Function, centre: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """``integral of F^2`` below the truth plus ``integral of (1 - F)^2`` above it; NaN where that is too inexact.
 
@@ -515,8 +515,9 @@ def crps_by_quadrature(
     Parameters
     ----------
     target : float64 array, shape (n,)
-    cdf, sf : callable
-        Distribution function and its complement, of arrays of shape (n,).
+    cdf : callable
+        Distribution function of arrays of shape (n,). Its complement is not asked for: what rounds to 0 adds nothing,
+        and scipy's ``beta.sf`` takes twelve times as long as ``beta.cdf``.
     centre, scale : float64 arrays, shape (n,)
         Rough location and width of the distribution; they affect the effort, not the result.
 
@@ -533,10 +534,10 @@ def crps_by_quadrature(
         slope = math.pi / 2 * math.cosh(t)
         out = math.exp(bend)
         below = np.square(cdf(low - scale * out))
-        above = np.square(sf(high + scale * out))
+        above = np.square(1 - cdf(high + scale * out))
         share = 1 / (1 + math.exp(-2 * bend))
         place = low + (high - low) * share
-        between = np.where(middle > 0, np.square(cdf(place)), np.square(sf(place)))
+        between = np.square(cdf(place) - 1 + middle)
         weight = 2 * share * (1 - share)
         return np.asarray(slope * (out * scale * (below + above) + weight * (high - low) * between))
 
@@ -562,7 +563,7 @@ Components = tuple[FloatArray, FloatArray, FloatArray]
 class Law:
     """One univariate distribution per sample.
 
-    ``quantile`` and ``sf`` are None if the object lacks them. ``mass`` is the probability function of a discrete
+    ``quantile`` is None if the object lacks it. ``mass`` is the probability function of a discrete
     distribution, and ``log_density`` its log. ``named`` is the scipy distribution behind the object.
     """
 
@@ -571,7 +572,6 @@ class Law:
     mean: FloatArray | None
     std: FloatArray | None
     quantile: Function | None = None
-    sf: Function | None = None
     mass: Function | None = None
     named: Any = None
 
@@ -609,7 +609,6 @@ def _of_scipy(dist: Any) -> Law:
         np.asarray(dist.mean(), dtype=float),
         np.asarray(dist.std(), dtype=float),
         dist.ppf,
-        dist.sf,
         dist.pmf if discrete else None,
         named=dist,
     )
@@ -714,7 +713,6 @@ def _by_duck_typing(dist: Any) -> Law:
         _values(dist.mean) if hasattr(dist, "mean") else None,
         _spread(dist),
         None if quantile is None else _wrapped(dist, quantile),
-        _wrapped(dist, dist.sf) if callable(getattr(dist, "sf", None)) else None,
     )
 
 
