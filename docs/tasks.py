@@ -47,7 +47,7 @@ def draw() -> None:
                 (drawn,) = Path("uq_runs").glob(f"*-run/uq_{name}.png")
                 copyfile(drawn, PICTURES / f"{name}.png")
             run("dense")
-            (drawn,) = Path("runs").rglob("uq_map_0.png")
+            (drawn,) = Path("uq_runs").glob("*-network/uq_map_0.png")
             copyfile(drawn, PICTURES / "dense.png")
         finally:
             os.chdir(back)
