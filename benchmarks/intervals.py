@@ -241,7 +241,7 @@ OF_SHAPE = (
 def verdict_table(repeats: int) -> Iterable[str]:
     """A Markdown table of how often each word comes."""
     words = {
-        "no error found": NO_ERROR[:2],
+        "no miscalibration": NO_ERROR[:2],
         "not enough data": ("not enough data",),
         "overconfident": ("overconfident",),
         "underconfident": ("underconfident",),

@@ -490,7 +490,8 @@ def event_at_one_site(rng):
 
 @scenario(
     "the odds of the event are stated twice too high in one half, twice too low in the other",
-    (*PLACES, *OVER, *SHAPE, *HIGH, *LOW), bias=None, says=("stratum '", "' is off too"), never=("Recalibrate",),
+    (*PLACES, *OVER, *SHAPE, *HIGH, *LOW), bias=None, says=("stratum '", "' is off the other way"),
+    never=("Recalibrate",),
 )  # fmt: skip
 def event_of_halves(rng):
     by, truth = rng.integers(0, 2, 2000), stated(rng, 2000)
@@ -539,7 +540,7 @@ def event_rises_as_stated(rng):
 
 @scenario(
     "5 classes, rows in the order of time: logits become too large", (*PLACES, *OVER, *CLASSES), bias=None,
-    says=("along the order of the samples: in the first 20 %, it implies", "will not hold"), never=("Recalibrate",),
+    says=("along the order of the samples: in the first 20 %, it expects", "will not hold"), never=("Recalibrate",),
 )  # fmt: skip
 def five_classes_drift(rng):
     logits = 1.5 * rng.normal(size=(3000, 5))

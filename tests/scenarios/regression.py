@@ -374,7 +374,7 @@ def one_site_biased(rng):
 
 @scenario(
     "1.5 times too small everywhere but at one site", OVER, USEFUL,
-    says=("Stratum '3' is unlike the others",), never=("Stratum '3' is 1",),
+    says=("Stratum '3' is the exception",), never=("Stratum '3' is 1",),
 )  # fmt: skip
 def one_site_calibrated(rng):
     z, s, mu, site = sites(rng)
@@ -1201,7 +1201,7 @@ def mixture(rng):
     "modes twice too narrow in a mixture: its std, that between them, is nearly right",
     (*SHAPE, *OVER),
     bias=None,
-    says=("true values lie below its",),
+    says=("true values lie below the stated",),
     slow=True,
 )
 def narrow_modes(rng):

@@ -49,6 +49,8 @@ class OffStratum:
         which is that of a straight line, the event is not stated too often or too rarely there, but too extremely.
     others : list of str
         Other labels of its set that are off too.
+    opposite : bool
+        Whether a single other one is off to the other side.
     alike : int
         Number of those that show no difference.
     """
@@ -57,6 +59,7 @@ class OffStratum:
     event: Event
     others: list[str]
     alike: int
+    opposite: bool = False
 
     @property
     def distance(self) -> tuple[bool, bool, float]:
@@ -206,8 +209,9 @@ class ClassSamples:
                         off.setdefault(place, event)
             alike = int(judged.sum()) - len(off)
             for place, event in off.items():
-                others = [str(own[other]) for other in off if other != place]
-                found.append(OffStratum(str(own[place]), event, others, alike))
+                others = {str(own[other]): each for other, each in off.items() if other != place}
+                opposite = [_side(each) != _side(event) for each in others.values()] == [True]
+                found.append(OffStratum(str(own[place]), event, list(others), alike, opposite))
         return max(found, key=lambda each: each.distance, default=None)
 
     def drift(self, dependence: Dependence | None, level: float) -> tuple[float, ...] | None:
@@ -259,6 +263,11 @@ class ClassSamples:
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
         return counted(statistics.layout, changed(self.data, groups=group))
+
+
+def _side(event: Event) -> tuple[bool, bool]:
+    """Return whether it is the rate that is wrong, and whether it, or the slope, is too high."""
+    return event.slope is None, event.stated > event.observed if event.slope is None else event.slope > 1
 
 
 def _event(stated: float, gap: tuple[float, float, float]) -> Event | None:

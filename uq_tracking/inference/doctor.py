@@ -433,7 +433,7 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
     )
     if members > 3:
         chance = math.sqrt((members + 1) / (members - 3))
-        text += f" Of {members} members, even a perfect ensemble's std would seem {chance:.2f} times too small."
+        text += f" That there are only {members} explains a factor of {chance:.2f}."
     return Suspicion(
         "spread of means",
         text,

@@ -239,6 +239,11 @@ class Findings:
         order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
         return next(each for each in order if each in found)
 
+    def bias_of_one_label(self) -> bool:
+        """Whether a single label is biased, which makes the mean of all so."""
+        places = () if self.places is None else self.places.found()
+        return any((each.quantity, each.on, len(each.named)) == ("bias", "label", 1) for each in places)
+
     def has_opposite_places(self) -> bool:
         """Whether some place is off to the other side than the overall scale, and by more."""
         if self.scale is None or self.places is None:

@@ -150,7 +150,11 @@ class RegressionTests(Tests):
         ranking, recovered = self._ranking()
         of_ranking, sorts_only = self._of_ranking(ranking, recovered, suspicions)
         settle_first = ranking == "worse than constant" or any(each.is_mistake for each in suspicions)
-        of_bias = "" if calibration == "biased" else words.of_bias(found, self.settings)
+        of_bias = (
+            ""
+            if calibration == "biased" or found.bias_of_one_label()
+            else words.of_bias(found, self.settings)
+        )
         if inside is not None:  # a median that is off explains the other quantiles
             sentence, of_bias = f"{of_bias} {sentence}".lstrip(), ""
         return self.conclude(

@@ -305,10 +305,11 @@ def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
         scores = tuple(np.bincount(at, score)[size > 0] / size[size > 0] for score in scores)
         few = of_rest = 2 * blocks
     block_of = np.flatnonzero(np.bincount(at)) * blocks // places if few > blocks else block
-    if worth_of(scores, block_of)[0] < few:
+    own = worth_of(scores, block_of)[0]
+    if own < few:
         rest = _without_trend(scores[0])
         if worth_of((rest, _without_trend(clipped(rest))), block_of)[0] < of_rest:
-            return Dependence("too few", None, worth, True, p=p)
+            return Dependence("too few", None, min(worth, own), True, p=p)
     return Dependence("blocks", block, worth, p < SAID, p=p)
 
 

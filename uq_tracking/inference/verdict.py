@@ -287,6 +287,8 @@ class Tests(ABC):
         alike = self.dependence if self.dependence is not None and self.dependence.alike else None
         n = int(self.statistics.counts["n"])
         mistakes = suspicions and words.of_mistakes(suspicions, calibration, said)
+        if calibration == words.UNTOLD:
+            rest = [words.UNRANKED if each == words.NO_SIGN else each for each in rest]
         parts = [said, "" if cure is None else words.of_cure(cure), *rest]
         parts += ["" if alike is None or 2 * alike.worth > n else words.of_dependence(alike, n)]
         return Verdict(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.doctor import Cure, Suspicion
     from uq_tracking.inference.events import Event, Tested
-    from uq_tracking.inference.findings import Findings, Share
+    from uq_tracking.inference.findings import Findings, Shape, Share
     from uq_tracking.inference.regression import Few, Inside
     from uq_tracking.inference.samples import Dependence
     from uq_tracking.inference.verdict import Estimate, Verdict
@@ -24,9 +24,13 @@ SLIGHT = 1.05
 """Factors below this are called slight."""
 RARE = 0.2
 """Rates below this are compared by their ratio."""
+NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
+UNRANKED = "Nor can it be told whether its uncertainty ranks errors."
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
+BEYOND_THREE = 0.0027
+"""Share of normal errors beyond three standard deviations."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
 NOT_FOR_LONG = "A recalibration fitted to these samples will not hold if this goes on."
@@ -138,10 +142,20 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
         parts.insert(
             0,
-            f"{word} in shape: errors do not follow the {family} distribution; {percent(found.shape.below)} of the "
-            f"true values lie below its {percent(found.shape.level)} quantile.",
+            f"{word} in shape: errors do not follow the {family} distribution; {_of_shape(found, found.shape)}.",
         )
     return " ".join(part for part in parts if part)
+
+
+def _of_shape(found: Findings, shape: Shape) -> str:
+    """Say that tails are too heavy, or else which quantile is wrong by most."""
+    half, tail = next((share for share in found.shares if share.level == 0.5), None), found.tail
+    if half and tail and half.value - 0.5 > shape.gap and tail.share > 2 * BEYOND_THREE:
+        return (
+            f"the stated tails are too light: the 50 % intervals contain {percent(half.value)} of the true values, "
+            f"yet {percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} would)"
+        )
+    return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
 
 
 def of_bias(found: Findings, settings: Settings) -> str:
@@ -193,8 +207,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == "overconfident in the tails" and tail is not None:
         return (
             f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
-            f"(0.27 % would) and carry {percent(tail.carried)} of the squared errors; the bulk is {bulk} times "
-            "the stated size. Look at those errors. Do not widen every standard deviation."
+            f"({percent(BEYOND_THREE)} would) and carry {percent(tail.carried)} of the squared errors; the bulk is "
+            f"{bulk} times the stated size. Look at those errors. Do not widen every standard deviation."
         )
     if calibration == "too wide for most, too narrow for a few":
         return (
@@ -212,7 +226,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     best = f"errors are {_times_stated(*factors)}"
     if calibration == "calibrated":
         fifths = " and of the ".join(tested)
-        everywhere = f" In every fifth of the {fifths} that size is right within 5 %." if tested else ""
+        everywhere = f" That holds within 5 % in every fifth of the {fifths}." if tested else ""
         return f"Calibrated within 2 %: {best}.{everywhere}"
     of_the_bias = of_bias(found, settings)
     if calibration == "consistent with calibrated":
@@ -225,10 +239,10 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             "a drift along the order of the samples": "order" in along,
         }
         nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
-        error = "no error found" if found.is_clean() else "no error found that matters"
+        error = "no miscalibration found" + (not found.is_clean()) * " that matters"
         return f"Consistent with calibrated: {error}{' overall' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
-        no_error = "" if of_the_bias else "no error is found, but "
+        no_error = "" if of_the_bias else "no miscalibration is found, but "
         return f"Not enough data to tell: {no_error}errors could be {low} to {high} times the stated size."
     if calibration == "biased":
         word = "Slightly biased" if found.bias_grade == "slight" else "Biased"
@@ -246,7 +260,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
         text = f"In stratum '{part.name}' predictions are {_bias_of(part)}"
     elif part.factor_low <= 1 <= part.factor_high:
         size = _times_stated(*part.factors)
-        text = f"Stratum '{part.name}' is unlike the others: its errors are {size}"
+        text = f"Stratum '{part.name}' is the exception: its errors are {size}"
     else:
         text = f"In stratum '{part.name}' standard deviations are {_times_too(*part.factors)}"
     others = len(pattern.named) - 1
@@ -501,7 +515,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     elif slopes:
         value, low, high = (format_number(0.1 * each, 2) for each in slopes)
         rate = "errors" if of_errors else "the event"
-        rises = f"where they are 0.1 higher, the rate of {rate} is higher by {value} ({low} to {high})"
+        rises = f"where they rise by 0.1, the rate of {rate} rises by {value} ({low} to {high})"
         said = f"probabilities are {_how(slopes[0] < 1)}: {rises}"
     elif of_errors:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
@@ -511,7 +525,8 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     else:
         said = of_level(event).partition(": ")[2].rstrip(".")
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
-    others = f"; '{off.others[0]}' is off too" if len(off.others) == 1 else others
+    if len(off.others) == 1:
+        others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
     return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike)}."
 
 
@@ -521,7 +536,7 @@ def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
 
     def part(stated: str, seen: str) -> str:
         if of_errors:
-            return f"it implies {stated} errors and makes {seen}"
+            return f"it expects {stated} errors and makes {seen}"
         return f"it forecasts the event in {stated} of cases, and it occurs in {seen}"
 
     first, last = part(was, occurs), part(becomes, now)
@@ -534,7 +549,7 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
     if calibration == UNTOLD:
         event = found.top_event
         within = f"({percent(1 - event.high)} to {percent(1 - event.low)})"
-        rates = f"{percent(1 - event.stated)} errors implied, {percent(1 - event.observed)} observed"
+        rates = f"{percent(1 - event.stated)} errors expected, {percent(1 - event.observed)} observed"
         return f"Not enough data to tell: {rates} {within}."
     if calibration == "calibrated":
         return (
@@ -549,7 +564,7 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
         if scale is not None:
             factors = format_factors(scale.value, scale.low, scale.high)
             best = "; errors are {} times as many as implied ({} to {})".format(*factors)
-        return f"Consistent with calibrated: no error found in the confidence{any_class}{best}."
+        return f"Consistent with calibrated: no miscalibration found in the confidence{any_class}{best}."
     off = found.level or found.slope
     if calibration == "miscalibrated in shape":
         lead = (
@@ -645,7 +660,7 @@ def of_ranking(ranking: str, recovered: float | None, *, classes: bool = False) 
     )
     words = {
         "useful": f"Its uncertainty ranks errors{', but weakly' if is_little(recovered) else ''}{share}.",
-        "no better than constant": "No sign that its uncertainty ranks errors better than chance.",
+        "no better than constant": NO_SIGN,
         "worse than constant": (
             "Its uncertainty ranks errors worse than chance: "
             f"{'' if classes else 'check whether it is inverted; '}a constant would do better."
@@ -688,7 +703,7 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
             "each region whose errors are correlated."
         )
     reason = (
-        f"neighboring errors are correlated; the series is worth about {worth} independent samples. Pass a longer one"
+        f"errors are correlated along the series, which is worth about {worth} independent samples. Pass a longer one"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
