@@ -43,6 +43,15 @@ def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
             assert "with no miscalibration found (cross-fitted)" in report.verdict.text
 
 
+def test_what_halves_an_error_is_named_with_what_is_left():
+    said = []
+    for seed in range(8):
+        std, mean, error = samples(seed, 1000)
+        said.append(uq.evaluate(mean + error, mean, std**1.6).verdict.text)
+    assert all("Recalibrate with std_isotonic: ENCE falls from" in text for text in said)
+    assert any("with some miscalibration left (cross-fitted)." in text for text in said)
+
+
 def test_none_is_named_where_the_mean_is_wrong():
     std, mean, error = samples(0)
     for wrong in (2 * mean + error, mean + error + 0.5 * std):
@@ -160,4 +169,4 @@ def test_most_of_an_error_is_no_more_than_that():
     smoothed = 0.8 * probs + 0.05
     text = uq.evaluate(labels, probs=smoothed).verdict.text
     assert "Recalibrate with temperature: ECE falls from 0.07" in text
-    assert "with still some miscalibration found (cross-fitted)" in text
+    assert "with some miscalibration left (cross-fitted)" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
 import uq_tracking as uq
 from tests.scenarios.regression import field, series
@@ -102,6 +103,42 @@ def test_cases_that_follow_each_other_are_cut_into_blocks():
     assert of(z[:20], spatial=True).kind == "too few"
     drift = noise * np.linspace(0.7, 1.5, 300)[:, None, None] + np.linspace(-1, 1, 300)[:, None, None]
     assert of(drift, spatial=True).kind == "cases"
+
+
+def test_few_frames_that_follow_each_other_share_their_tiles():
+    rng = np.random.default_rng(17)
+    still = np.repeat(field(rng, 1, 96, 1), 6, axis=0) + 0.3 * field(rng, 6, 96, 1)
+    found = of(still, spatial=True)
+    assert found.kind == "tiles"
+    assert np.array_equal(found.group.reshape(6, -1)[0], found.group.reshape(6, -1)[5])
+    apart = of(field(rng, 6, 96, 1), spatial=True)
+    assert not np.intersect1d(apart.group.reshape(6, -1)[0], apart.group.reshape(6, -1)[5]).size
+    smooth = np.repeat(field(rng, 1, 48, 4), 6, axis=0)
+    assert of(smooth, spatial=True).kind == "too few"
+
+
+def test_classes_that_occur_like_before_are_alike_though_top_labels_are_not():
+    rng = np.random.default_rng(18)
+    probs = special.softmax(rng.normal(size=(1500, 3)), axis=1)
+    latent = special.ndtr(series(rng, 1500, 0.95))[:, None]
+    labels = (latent > probs.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    verdict = uq.evaluate(labels, probs=probs).verdict
+    assert verdict.worth is not None
+    assert verdict.worth < 500
+    assert uq.evaluate(labels[rng.permutation(1500)], probs=probs).verdict.worth is None
+
+
+def test_what_is_claimed_of_samples_that_are_gone_says_what_it_takes_for_granted():
+    rng = np.random.default_rng(19)
+    probs = rng.uniform(size=2000)
+    labels = (rng.random(2000) < probs**2).astype(int)
+    stream, sentence = uq.Accumulator(), "This takes samples for independent: if some belong together"
+    stream.update(labels, probs=probs)
+    assert sentence in stream.compute().verdict.text
+    assert sentence not in uq.evaluate(labels, probs=probs).verdict.text
+    right = uq.Accumulator()
+    right.update((rng.random(2000) < probs).astype(int), probs=probs)
+    assert sentence not in right.compute().verdict.text
 
 
 def test_a_slow_forecast_is_no_covariate():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .regression import ANY_RANKING, FINE, OVER, SHAPE, UNDER, UNKNOWN, USEFUL, Scenario, into
+from .regression import ANY_RANKING, FINE, OVER, SHAPE, UNDER, UNKNOWN, USEFUL, Scenario, into, series
 
 HIGH, LOW, CLASSES = ("too high",), ("too low",), ("miscalibrated in classes",)
 SCENARIOS: dict[str, Scenario] = {}
@@ -546,6 +546,17 @@ def five_classes_drift(rng):
     logits = 1.5 * rng.normal(size=(3000, 5))
     probs = special.softmax(logits * np.linspace(0.6, 1.8, 3000)[:, None], axis=1)
     return (drawn(rng, special.softmax(logits, axis=1), probs)[0][0],), {"probs": probs}
+
+
+@scenario(
+    "calibrated, three classes, rows in time: what occurs is like what occurred before",
+    (*FINE, *UNKNOWN),
+    bias=None,
+)
+def three_classes_in_time(rng):
+    probs = special.softmax(rng.normal(size=(1500, 3)), axis=1)
+    latent = special.ndtr(series(rng, 1500, 0.9))[:, None]
+    return ((latent > probs.cumsum(axis=1)).sum(axis=1).clip(max=2),), {"probs": probs}
 
 
 @scenario("calibrated, 5 classes at four sites", (*FINE, *UNKNOWN), bias=None, never=("stratum",))

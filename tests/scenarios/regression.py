@@ -579,6 +579,14 @@ def frames(rng):
     return mu + s * z, mu, s
 
 
+@scenario("ten calibrated frames of a video, nearly alike", (*FINE, *UNKNOWN))
+def few_frames(rng):
+    z = ndimage.gaussian_filter(rng.normal(size=(10, 48, 48)), (3, 2, 2), mode="wrap")
+    z /= z.std()
+    s, mu = spread_stds(rng, z.shape, 0.3), 3 * rng.normal(size=z.shape)
+    return mu + s * z, mu, s
+
+
 def overlapping(
     rng: np.random.Generator, origins: int, leads: int, correlation: float
 ) -> tuple[np.ndarray, ...]:

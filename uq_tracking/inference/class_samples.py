@@ -33,6 +33,8 @@ from uq_tracking.statistics.statistics import Statistics
 
 MOST_NUMBERS, MOST_CURED = 1 << 20, 1 << 18
 """Probabilities that are kept, and that a recalibration is looked for with."""
+CONTRASTS = 3
+"""Contrasts of more than two classes in which samples may be alike."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
@@ -248,15 +250,31 @@ class ClassSamples:
         return self.group if dependence is None else dependence.group
 
     def dependence(self) -> Dependence | None:
-        """Find out which samples belong together, by errors of the event, or of the top label of more classes."""
+        """Find out which samples belong together, by errors of the event, or of more classes.
+
+        Of these, by those of the top label and of some contrasts of the classes, whichever are alike over most.
+        """
         if self.group is not None or self.independent or not len(self.data.truth):
             return None
         steps = np.diff(self.data.truth.astype(np.int64))
         stated, occurs = self.event
         if len(self.shape) == 1 and not (np.any(steps > 0) and np.any(steps < 0)):
             return Dependence("sorted", None, float(len(stated)))  # class by class, or a single one
-        found = find_dependence(
-            occurs - stated, self.shape, self.valid, (stated,), spatial=self.spatial, case=self.case
+        errors = [occurs - stated]
+        if self.data.form.n_classes > 2:
+            probs = np.concatenate(
+                [self.data.form.probabilities(at) for at in self.data.form.places(self.data.shape)]
+            )
+            contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (self.data.form.n_classes, CONTRASTS))
+            errors += list((contrasts[self.data.truth] - probs @ contrasts).T)
+        found = min(
+            (
+                find_dependence(
+                    error, self.shape, self.valid, (stated,), spatial=self.spatial, case=self.case
+                )
+                for error in errors
+            ),
+            key=lambda each: each.worth,
         )
         return found if found.reach is None else replace(found, reach=self.step * found.reach)
 

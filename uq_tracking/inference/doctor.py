@@ -477,8 +477,8 @@ def find_cure(
 ) -> Cure | None:
     """Return the simplest recalibration after which neither size nor places of the standard deviations are wrong.
 
-    Of a wrong shape, a table of quantiles is looked at alone. One without a method says that none helps; None, that
-    this is not known.
+    If there is none, one that halves ENCE, though some error is left. Of a wrong shape, a table of quantiles is
+    looked at alone. One without a method says that none helps; None, that this is not known.
 
     Each half of the samples (or of the groups) gets the parameters that were fitted to the other.
 
@@ -498,7 +498,7 @@ def find_cure(
         return None
     if shape:
         return _cure_of_shape(kept, side, settings)
-    before = _ence(kept, settings)
+    before, best = _ence(kept, settings), Cure()
     for method in (StdScaling, StdIsotonic):
         made = kept["std"].copy()
         try:
@@ -508,10 +508,13 @@ def find_cure(
         except RecalibrationError:
             continue
         cured = {**kept, "std": made}
-        if np.all(made > 0) and _is_right(cured, unit):
-            after = _ence(cured, settings)
-            return Cure(method.method, before, after) if after <= GAIN * before else None
-    return Cure()
+        if np.all(made > 0):
+            after, removes = _ence(cured, settings), _is_right(cured, unit)
+            if removes:
+                return Cure(method.method, before, after) if after <= GAIN * before else None
+            if after <= GAIN * before and not after > best.after:
+                best = Cure(method.method, before, after, removes=False)
+    return best
 
 
 def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Settings) -> Cure | None:

@@ -225,7 +225,9 @@ class RegressionTests(Tests):
         shape = calibration in CURABLE_SHAPES
         if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
             return None
-        return find_cure(samples.rows, samples.units(self.dependence), self.settings, shape=shape)
+        cure = find_cure(samples.rows, samples.units(self.dependence), self.settings, shape=shape)
+        elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
+        return Cure() if cure is not None and elsewhere and not cure.removes else cure
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""

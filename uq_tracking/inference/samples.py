@@ -258,13 +258,39 @@ def _of_maps(z: FloatArray, shape: tuple[int, int, int], valid: FloatArray | Non
         maps = np.full(shape, np.nan)
         maps[valid.reshape(shape)] = z
     reach = correlation_reach(maps)
+    if cases > 1 and _tiles_follow(maps, reach):
+        label = _tiles(1, height, width, reach)
+        if label is None:
+            return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)) / cases, True, reach)
+        return _of_groups("tiles", z, np.tile(label, cases), valid, reach)
+    label = _tiles(cases, height, width, reach)
+    if label is None:
+        return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)), True, reach)
+    return _of_groups("tiles", z, label, valid, reach)
+
+
+def _tiles(cases: int, height: int, width: int, reach: int) -> IntArray | None:
+    """Return the number of each pixel's tile, of all cases one after the other; None if there are too few tiles."""
     tiles = min(int(math.sqrt(MOST_TILES / cases)), int(min(height, width) // (SIDE * reach)))
     if tiles < 1 or cases * tiles * tiles < FEWEST_TILES:
-        return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)), True, reach)
+        return None
     row, column = np.arange(height) * tiles // height, np.arange(width) * tiles // width
     tile = row[:, None] * tiles + column[None]
-    label = np.arange(cases)[:, None, None] * tiles * tiles + tile
-    return _of_groups("tiles", z, label.reshape(-1), valid, reach)
+    return np.asarray(np.arange(cases)[:, None, None] * tiles * tiles + tile).reshape(-1)
+
+
+def _tiles_follow(maps: FloatArray, reach: int) -> bool:
+    """Return whether each of a few maps is like the one before, as short videos are: by the products of blocks."""
+    rows, columns = (np.arange(0, size, reach) for size in maps.shape[1:])
+    for score in (maps, np.abs(maps)):
+        known = np.isfinite(score)
+        centred = np.where(known, score - np.mean(score, where=known), 0.0)
+        sums = np.add.reduceat(np.add.reduceat(centred, rows, axis=1), columns, axis=2)
+        products = (sums[1:] * sums[:-1]).sum(axis=0).reshape(-1)
+        error = float(products.std(ddof=1)) / math.sqrt(products.size) if products.size > 1 else 0.0
+        if error > 0 and special.stdtr(products.size - 1, -products.mean() / error) < SWITCH:
+            return True
+    return False
 
 
 def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:

@@ -291,6 +291,8 @@ class Tests(ABC):
             rest = [words.UNRANKED if each == words.NO_SIGN else each for each in rest]
         parts = [said, "" if cure is None else words.of_cure(cure), *rest]
         parts += ["" if alike is None or 2 * alike.worth > n else words.of_dependence(alike, n)]
+        if self.samples is None and self.statistics.groups is None and calibration not in words.NO_CLAIM:
+            parts.append(words.IF_INDEPENDENT)
         return Verdict(
             calibration=calibration,
             ranking=ranking,

@@ -25,6 +25,9 @@ SLIGHT = 1.05
 RARE = 0.2
 """Rates below this are compared by their ratio."""
 NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
+IF_INDEPENDENT = (
+    "This takes samples for independent: if some belong together (pixels, time steps), pass groups=."
+)
 UNRANKED = "Nor can it be told whether its uncertainty ranks errors."
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
@@ -35,6 +38,7 @@ HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
 NOT_FOR_LONG = "A recalibration fitted to these samples will not hold if this goes on."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
+NO_CLAIM = (*NO_ERROR, UNTOLD)
 UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
@@ -97,7 +101,7 @@ def of_parts(verdicts: Mapping[str, Verdict]) -> str:
     'No error found in 0 of 0.'
     """
     factors = {name: found.scale.value for name, found in verdicts.items() if found.scale is not None}
-    wrong = [name for name, found in verdicts.items() if found.calibration not in (*NO_ERROR, UNTOLD)]
+    wrong = [name for name, found in verdicts.items() if found.calibration not in NO_CLAIM]
     wrong.sort(key=lambda name: -abs(math.log(max(factors.get(name, 1.0), 1e-300))))
     few = sum(found.calibration == UNTOLD for found in verdicts.values())
     named = ", ".join(
@@ -676,9 +680,9 @@ def of_cure(cure: Cure) -> str:
     before, after = (
         "less than 0.001" if each < 0.001 else format_number(each, 2) for each in (cure.before, cure.after)
     )
-    left = "no" if cure.removes else "still some"
+    left = "no miscalibration found" if cure.removes else "some miscalibration left"
     score = cure.score if "_" in cure.score else cure.score.upper()
-    found = f"{score} falls from {before} to {after}, with {left} miscalibration found (cross-fitted)"
+    found = f"{score} falls from {before} to {after}, with {left} (cross-fitted)"
     return f"Recalibrate with {cure.method}: {found}."
 
 
