@@ -432,6 +432,7 @@ def test_seeds_are_averaged_and_their_spread_counts():
         assert_allclose(found.interval, paired(moves["b"], moves["a"], over=over), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 2), (1, 5)])
 @pytest.mark.parametrize("between", [0.02, 1.0])
 def test_equal_methods_are_alike_whether_seeds_or_samples_vary(sizes, between):
