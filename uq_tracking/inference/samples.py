@@ -343,7 +343,7 @@ def _follow(z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None,
     """Return whether each case is like the one before: by its mean, or, of whole arrays, sample by sample."""
     least = 1.0
     for score in (z, clipped(z)):
-        rest = score - np.polynomial.Polynomial.fit(case, score, 1)(case)
+        rest = _without_trend(score, case)
         parts: list[FloatArray] = [np.asarray(np.bincount(case, rest, cases)[:, None])]
         if is_whole:
             whole = np.zeros(len(rest) if valid is None else valid.size)
@@ -378,9 +378,10 @@ def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
     return 0, False
 
 
-def _without_trend(values: FloatArray) -> FloatArray:
+def _without_trend(values: FloatArray, place: IntArray | None = None) -> FloatArray:
     """Return what remains of a series after a straight line: a drift alone makes all its neighbors alike."""
-    at = np.arange(len(values)) - (len(values) - 1) / 2
+    at = np.arange(len(values)) if place is None else place
+    at = at - at.mean()
     return np.asarray(values - values.mean() - at * (at @ values / (at @ at)))
 
 
