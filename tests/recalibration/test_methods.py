@@ -309,6 +309,20 @@ def test_labels_that_all_have_the_largest_logit_have_no_temperature():
 # what cannot be done
 
 
+def test_what_a_verdict_names_is_fitted_to_the_report_that_holds_its_samples():
+    rng = np.random.default_rng(0)
+    probs = rng.uniform(size=2000)
+    labels = (rng.random(2000) < probs**2).astype(int)
+    report = uq.evaluate(labels, probs=probs)
+    assert report.verdict.cure == "logistic"
+    assert uq.recalibrate(report, "logistic") == uq.recalibrate(
+        uq.Predictions.from_probs(labels, probs), "logistic"
+    )
+    again = uq.Report.from_json(report.to_json())
+    with pytest.raises(RecalibrationError, match="nor do reports of many samples or read back"):
+        uq.recalibrate(again, "logistic")
+
+
 def test_refusals_of_temperature(classified):
     labels, logits = classified
     refused = [

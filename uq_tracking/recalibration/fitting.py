@@ -143,6 +143,9 @@ def fit_groups(
 def _fit_arrays(
     method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
+    samples = getattr(source, "samples", None)  # of a report that was just made; it may hold only some
+    if getattr(samples, "total", 0) is None:
+        source = getattr(samples, "data", source)
     if isinstance(source, Predictions) and source.task == method.task:
         if ignore_label is not None or weights is not None:
             raise SettingsError("Predictions hold their own weights and ignore_label; pass them there")
@@ -150,7 +153,7 @@ def _fit_arrays(
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
             f"{method.method} is fitted on Predictions.from_probs(...) or (labels, logits), not on a "
-            f"{type(source).__name__}; statistics do not hold the logits"
+            f"{type(source).__name__}; statistics do not hold the logits, nor do reports of many samples or read back"
         )
     return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, weights)
 
