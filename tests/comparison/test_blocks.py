@@ -15,7 +15,7 @@ from scipy import special, stats
 import uq_tracking as uq
 from tests.streams.made import counted, predictions
 from uq_tracking.comparison.differences import Pairs, paired_by
-from uq_tracking.comparison.runs import ScoredRun, by_method
+from uq_tracking.comparison.runs import ScoredRun, by_method, data_of
 from uq_tracking.inference.paired import block_moves, limits_by_blocks
 from uq_tracking.metrics.registry import Undefined, every_metric, find
 
@@ -396,13 +396,13 @@ def test_groups_keep_their_own_way():
     assert uq.compare(made, baseline="a").difference("b", "crps").how == "paired groups"
     mixed = uq.compare({**made, "c": uq.evaluate(truth, mean + 0.6, std)}, baseline="a")
     assert mixed.difference("c", "crps").how == "none"
-    assert (
-        "No paired differences between c, scored without groups=, and the others, scored with: log all alike."
-        in mixed.answer
+    reason = (
+        "No paired differences between c, scored without groups=, and the others, scored with: log them all"
     )
+    assert any(sentence.startswith(reason) for sentence in mixed.answer)
     few = {name: uq.evaluate(truth, mean + k, std, groups=groups // 6) for k, name in enumerate("ab")}
     reason = (
-        "No paired differences for a and b: 5 groups are too few, or its report holds no scores without each."
+        "No paired differences for a and b: 5 groups are too few, or the scores without each are not stored."
     )
     assert reason in refused(few)
 
@@ -466,6 +466,36 @@ def test_folds_are_paired():
     assert uq.compare({**made, "b": made["b"][:4]}, baseline="a").difference("b", "crps").how == "over runs"
 
 
+def test_splits_and_folds_are_paired_by_themselves():
+    rng = np.random.default_rng(3)
+    val, test = rng.normal(size=(2, 300))
+    error = rng.normal(size=300)
+
+    def runs(scale, *truths):
+        return [uq.evaluate(truth, truth + scale * error, np.ones(300)) for truth in truths]
+
+    logged = [
+        ScoredRun(f"{name} [{split}]", f"{name} [{split}]", None, runs(scale, truth)[0], split)
+        for name, scale in (("a", 1.0), ("b", 1.3))
+        for split, truth in (("val", val), ("test", test))
+    ]
+    left, blocks, refused = paired_by(logged, data_of(logged))
+    assert (left, sorted(blocks), refused) == ({}, sorted(run.label for run in logged), [])
+    folds = rng.normal(size=(3, 300))
+    made = {"a": runs(1.0, *folds), "b": runs(1.3, *folds)}
+    found = uq.compare(made, baseline="a", metrics=["crps"])
+    assert found.difference("b", "crps").how == "paired folds"
+    assert not any("No paired" in sentence for sentence in found.answer)
+    few = {
+        "few": uq.evaluate(val[:10], val[:10], np.ones(10)),
+        "a": runs(1.0, val)[0],
+        "b": runs(1.3, val)[0],
+    }
+    found = uq.compare(few, baseline="a", metrics=["crps"])
+    assert found.difference("b", "crps").how == "paired blocks"
+    assert "No paired differences for few: 10 samples are fewer than 20." in found.answer
+
+
 def test_a_best_method_that_cannot_be_paired_does_not_hide_the_others():
     rng = np.random.default_rng(2)
     truth, error = rng.normal(size=(2, 400))
@@ -494,7 +524,7 @@ def test_infinite_scores_and_other_weights_are_named():
     )
     found = uq.compare({"a": a, "b": b, "c": c}, baseline="a")
     assert found.difference("b", "crps").how == "paired blocks"
-    assert "No paired differences for c: its weights differ from those of a." in found.answer
+    assert "No paired differences for c: other weights than a." in found.answer
 
 
 def test_logged_runs_and_old_ones_that_are_rescored(tmp_path):
@@ -623,7 +653,7 @@ def classes_of(rng, draw, n, methods, scale=1.0):
 
 def judged(made):
     """Differences of all methods to the best, as `compare` finds them."""
-    _, blocks, problems = paired_by(made)
+    _, blocks, problems = paired_by(made, {})
     assert not problems
     (metric,) = find(list(made[0].report.scores), made[0].report.task)
     return Pairs(by_method(made), {}, blocks, 0.95).ties(metric)
@@ -726,4 +756,4 @@ def test_answer_speaks_of_the_first_score_that_has_one_and_keeps_names_on_a_line
     assert " mae (" in sentence
     assert len(sentence) < 250
     known = uq.compare(reports, metrics=["r2", "medae"]).answer
-    assert known == ("No differences by r2 and medae, no function of mean losses: they need groups=.",)
+    assert known == ("No differences by r2 and medae: not means of losses, so they need groups=.",)

@@ -132,7 +132,7 @@ def test_what_is_claimed_of_samples_that_are_gone_says_what_it_takes_for_granted
     rng = np.random.default_rng(19)
     probs = rng.uniform(size=2000)
     labels = (rng.random(2000) < probs**2).astype(int)
-    stream, sentence = uq.Accumulator(), "This takes samples for independent: if some belong together"
+    stream, sentence = uq.Accumulator(), "This assumes independent samples: if some belong together"
     stream.update(labels, probs=probs)
     assert sentence in stream.compute().verdict.text
     assert sentence not in uq.evaluate(labels, probs=probs).verdict.text

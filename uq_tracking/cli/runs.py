@@ -172,12 +172,11 @@ def compare(
     form = form or SUFFIXES[suffix]
     _check_format(form, FORMATS)
     shown: MetricKeys = "all" if metrics == ["all"] else None
+    asked = None if shown or not metrics else [*metrics, *(condition.key for condition in conditions)]
     with messages.status("reading runs") as status:
         comparison = compare_runs(
             *uris,
-            metrics=None
-            if shown or not metrics
-            else [*metrics, *(condition.key for condition in conditions)],
+            metrics=asked,
             maps="auto" if maps and (form in ("html", "json") or log) else False,
             progress=lambda name, count: status.update(f"reading runs: {count}, {name}"),
             **options,

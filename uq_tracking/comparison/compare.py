@@ -367,8 +367,8 @@ def compare(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
-    left, blocks, refused = paired_by(runs)
     data = data_of(runs)
+    left, blocks, refused = paired_by(runs, data)
     pairs = Pairs(groups, left, blocks, level, data)
     parts = [replace(pairs, groups=part) for part in by_part(groups, data)]
     cases = cast(Maps, checked_maps(maps))
@@ -397,7 +397,7 @@ def compare(
     said = next(filter(None, answers), [])
     lacking = [metric.key for metric in shown if not metric.means]
     if not said and blocks and lacking:
-        said = [f"No differences by {listed(lacking)}, no function of mean losses: they need groups=."]
+        said = [f"No differences by {listed(lacking)}: not means of losses, so they need groups=."]
     apart = (sentence for part in parts for sentence in other_targets(part))
     skills = skill_sentences(baseline, found.differences)
     return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *skills, *apart, *refused]))))

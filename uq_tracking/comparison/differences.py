@@ -1,6 +1,6 @@
 """Differences between methods, with intervals: which methods the data can distinguish.
 
-The first of five ways that the runs allow:
+The first of these that the runs allow is used:
 
 * **paired groups**: the reports hold scores without sets of the same groups (images, scenes) of the same data; sets
   are left out for both together, so what is hard for both cancels.
@@ -19,8 +19,9 @@ Paired groups and blocks say how a difference varies with the samples. Where a m
 of the mean over runs is added: otherwise three seeds that hardly differ would make a difference on thirty samples
 certain, and two that differ much would not count.
 
-Each interval is for one difference. Ties with the best are decided for all pairs jointly: each pair is at the level
-of all divided by their number (Dunn 1961, Journal of the American Statistical Association 56, 52).
+Each interval is for one difference; those of skills hold jointly. Ties with the best are decided for all pairs
+jointly: each pair is at the level of all divided by their number (Dunn 1961, Journal of the American Statistical
+Association 56, 52).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from statistics import fmean, stdev, variance
 from typing import Literal, NamedTuple
 
@@ -59,7 +60,7 @@ How = Literal["paired groups", "paired blocks", "paired folds", "over runs", "fr
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
 
 MANY_RUNS = 3
-"""With so many runs, each method has a variance of its own; fewer are taken to vary as those of the other do."""
+"""Runs from which on a method's own spread is added to that of samples, and folds that are paired."""
 ROUNDING = 1e-12
 """Differences up to this share of the losses are rounding: they count as 0."""
 DRAWS = 50_000
@@ -138,7 +139,7 @@ class Pairs:
     def difference(self, name: str, reference: str, metric: Metric, pairs: int = 1) -> Difference | None:
         """Return the difference in one metric; None if either has no value, or an infinite one.
 
-        Intervals of so many ``pairs`` contain the true values jointly.
+        With several ``pairs``, intervals of that many hold jointly.
         """
         means = self.known(name, metric).mean, self.known(reference, metric).mean
         if not all(map(math.isfinite, means)):
@@ -217,13 +218,15 @@ class Pairs:
         value = fmean(mine) - fmean(theirs)
         found: Paired | None = None
         how: How = "none"
+        same = len({self.data.get(run.label) for run in (*one, *other)}) == 1
         effect = cohens_d(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
-        if first.without is not None and second.without is not None and not (first.hidden and second.hidden):
+        shown = same and not (first.hidden and second.hidden)
+        if shown and first.without is not None and second.without is not None:
             left = [self.left[run.label] for run in (*one, *other)]
             found = limits_by_groups(value, first.without - times * second.without, left, level)
             spread = found.error * math.sqrt(min(part.n_groups for part in left))
             how, effect = "paired groups", value / spread if spread > 0 else None
-        elif first.moves is not None and second.moves is not None:
+        elif same and first.moves is not None and second.moves is not None:
             found, how = limits_by_blocks(value, first.moves - times * second.moves, level), "paired blocks"
         if found is not None:
             return found.over_runs(*variance_over_runs(mine, theirs), level), how, effect
@@ -231,7 +234,7 @@ class Pairs:
         if len(folds) >= MANY_RUNS:
             error = stdev(folds) / math.sqrt(len(folds))
             half = float(special.stdtrit(len(folds) - 1, (1 + level) / 2)) * error
-            return (value - half, value + half), "paired folds", effect
+            return (fmean(folds) - half, fmean(folds) + half), "paired folds", effect
         if min(len(mine), len(theirs)) > 1 and not self.apart(one, other):
             return welch(mine, theirs, level), "over runs", effect
         ranges = [_loss_range(runs, metric) for runs in (one, other)] if len(mine) == len(theirs) == 1 else []
@@ -244,11 +247,9 @@ class Pairs:
     def _folds(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, times: float
     ) -> list[float]:
-        """Return the difference on each set of targets; nothing unless both have as many runs on each."""
+        """Return the difference on each set of targets; nothing unless both have runs on each."""
         mine, theirs = (by_value(runs, lambda run: self.data.get(run.label)) for runs in (one, other))
-        if {fold: len(runs) for fold, runs in mine.items()} != {
-            fold: len(runs) for fold, runs in theirs.items()
-        }:
+        if mine.keys() != theirs.keys():
             return []
         losses = [(losses_of(mine[fold], metric), losses_of(theirs[fold], metric)) for fold in mine]
         return [fmean(a) - times * fmean(b) for a, b in losses if a and b]
@@ -261,7 +262,9 @@ class Pairs:
     def _over_runs(
         self, runs: Sequence[ScoredRun], metric: Metric, of: Callable[[Pairs, str, Metric, float], FloatArray]
     ) -> FloatArray | None:
-        """Return the mean over runs of what each stored about a loss; None if one lacks it."""
+        """Return the mean over runs of what each stored about a loss; None if one lacks it, or has other targets."""
+        if len({self.data.get(run.label) for run in runs}) > 1:
+            return None
         try:
             return np.asarray(
                 np.mean([of(self, run.label, metric, run.report.scores[metric.key]) for run in runs], axis=0)
@@ -302,7 +305,7 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
     alike: list[str] = []
     used: set[How] = set()
     differences = pairs.ties(metric)
-    left = list(order)
+    remaining, of_pairs = order, math.comb(sum(map(math.isfinite, losses.values())), 2)
     while differences and len(apart) + len(alike) < SAID:
         first, found = differences[0].reference, {each.method: each for each in differences}
         used |= {each.how for each in differences}
@@ -315,8 +318,10 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
         if tied:
             of = f" by {metric.key}" * (not apart)
             alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}")
-        left = worse if worse else [] if tied else left[1:]  # of what cannot be paired with the others, go on
-        others = (pairs.difference(name, left[0], metric, math.comb(len(losses), 2)) for name in left[1:])
+        remaining = worse or (
+            [] if tied else remaining[1:]
+        )  # one that cannot be paired does not hide the others
+        others = (pairs.difference(name, remaining[0], metric, of_pairs) for name in remaining[1:])
         differences = [each for each in others if each is not None]
     infinite = [names[name] for name in order if not math.isfinite(losses[name])]
     if apart or alike:
@@ -364,28 +369,37 @@ def other_targets(pairs: Pairs) -> Iterator[str]:
         yield f"No differences over runs between {listed(others)} and {first}: they were scored on other targets."
 
 
-def paired_by(runs: Sequence[ScoredRun]) -> tuple[dict[str, LeftOut], dict[str, Blocks], list[str]]:
+def paired_by(
+    runs: Sequence[ScoredRun], data: Mapping[str, int]
+) -> tuple[dict[str, LeftOut], dict[str, Blocks], list[str]]:
     """Return what runs can be paired by, by label, and say why others cannot.
 
-    That is scores without each set of groups, or, of runs without groups, sums over blocks of samples.
+    That is scores without each set of groups, or, of runs without groups, sums over blocks of samples; ``data`` is
+    the number of each run's targets.
     """
-    grouped = [run for run in runs if "intervals" in run.report.provenance]
-    free = [run for run in runs if "intervals" not in run.report.provenance]
-    left = {run.label: part for run in grouped if (part := run.report.left_out) is not None}
-    blocks = {run.label: sums for run in free if (sums := run.report.blocks) is not None}
+    grouped = {run.label: run for run in runs if "intervals" in run.report.provenance}
+    free = {run.label: run for run in runs if run.label not in grouped}
+    left = {run.label: part for run in grouped.values() if (part := run.report.left_out) is not None}
+    blocks = {run.label: sums for run in free.values() if (sums := run.report.blocks) is not None}
     refused: dict[str, list[str]] = {}
-    for kind in (grouped, free):
-        for run in kind:
-            first = next((each for each in kind if each.label in left or each.label in blocks), run)
-            if why := _unpaired(run, first, left, blocks):
+    of_data = list(by_value(runs, lambda run: data.get(run.label)).values())
+    shared = [scored for scored in of_data if len({run.method for run in scored}) > 1]
+    usual = next(iter(shared or of_data), [])
+    for scored, kind in product(of_data, (grouped, free)):
+        alike = scored if len({run.method for run in scored}) > 1 else usual
+        can = [run for run in alike if run.label in kind and (run.label in left or run.label in blocks)]
+        first = next((run for run in can if run.report.counts["n"] >= FEWEST_SAMPLES), None)
+        for run in scored:
+            why = _unpaired(run, first or run, left, blocks) if run.label in kind else ""
+            if why:
                 refused.setdefault(why, []).append(run.label)
     reasons = [f"No paired differences for {listed(labels)}: {why}." for why, labels in refused.items()]
     if grouped and free:
         fewer, others = sorted((grouped, free), key=len)
         how = ("with groups=", "without") if fewer is grouped else ("without groups=", "with")
         reasons.append(
-            f"No paired differences between {listed([run.label for run in fewer])}, scored {how[0]}, and the "
-            f"{'other' if len(others) == 1 else 'others'}, scored {how[1]}: log all alike."
+            f"No paired differences between {listed(list(fewer))}, scored {how[0]}, and the "
+            f"{'other' if len(others) == 1 else 'others'}, scored {how[1]}: log them all the same way."
         )
     for label in chain.from_iterable(refused.values()):
         left.pop(label, None)
@@ -400,17 +414,17 @@ def _unpaired(
     groups, n = run.report.provenance.get("intervals"), run.report.counts["n"]
     if groups is not None:
         if run.label not in left:
-            return f"{groups.get('groups')} groups are too few, or its report holds no scores without each"
+            return f"{groups.get('groups')} groups are too few, or the scores without each are not stored"
         alike = run is first or same_targets(first.report, run.report)
         is_same = alike and left[run.label].has_sets_of(left[first.label])
-        return "" if is_same else f"its groups differ from those of {first.label}"
+        return "" if is_same else f"other groups than {first.label}"
     if run.label not in blocks:
         return "no sums of consecutive samples are stored; rescore where predictions are"
     if n < FEWEST_SAMPLES:
         return f"{n} samples are fewer than {FEWEST_SAMPLES}"
     mine, theirs = blocks[run.label], blocks[first.label]
     if mine.has_targets_of(theirs):
-        return "" if mine.has_weights_of(theirs) else f"its weights differ from those of {first.label}"
+        return "" if mine.has_weights_of(theirs) else f"other weights than {first.label}"
     if mine.targets.sum() != theirs.targets.sum():
         return f"other targets than {first.label}"
     return f"the targets of {first.label} in another order; log all in the same order, or with groups="
@@ -462,8 +476,16 @@ def variance_over_runs(one: Sequence[float], other: Sequence[float]) -> tuple[fl
         freedom = sum(sizes) - 2
         pooled = ((sizes[0] - 1) * a + (sizes[1] - 1) * b) / freedom
         return pooled * (1 / sizes[0] + 1 / sizes[1]), freedom
-    a, b = a / sizes[0], b / sizes[1]
-    return a + b, (a + b) ** 2 / (a**2 / (sizes[0] - 1) + b**2 / (sizes[1] - 1)) if a + b else math.inf
+    return _welch(one, other)
+
+
+def _welch(one: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
+    """Return the variance of a difference of means, each group's its own, and its degrees of freedom."""
+    a, b = (variance(values) / len(values) for values in (one, other))
+    if a + b == 0:
+        return 0.0, math.inf
+    share = a / (a + b)
+    return a + b, 1 / (share**2 / (len(one) - 1) + (1 - share) ** 2 / (len(other) - 1))
 
 
 def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
@@ -473,12 +495,8 @@ def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
     >>> round(low, 3), round(high, 3)
     (-3.267, 1.267)
     """
-    gap = math.fsum(one) / len(one) - math.fsum(other) / len(other)
-    a, b = (variance(values) / len(values) for values in (one, other))
-    if a + b == 0:
-        return gap, gap
-    freedom = (a + b) ** 2 / (a**2 / (len(one) - 1) + b**2 / (len(other) - 1))
-    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(a + b)
+    gap, (spread, freedom) = math.fsum(one) / len(one) - math.fsum(other) / len(other), _welch(one, other)
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(spread)
     return gap - half, gap + half
 
 

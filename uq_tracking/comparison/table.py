@@ -217,7 +217,7 @@ def _legend(facts: Facts) -> Iterator[str]:
     elif len(facts.groups) > 1:
         yield (
             "single runs without confidence intervals: it is not known whether methods differ by more than chance; "
-            "log with groups=, or log three runs of each method"
+            "log with groups=, or log two or more runs of each method"
         )
     if any(len(runs) > 1 for runs in facts.groups.values()):
         yield "mean ± standard deviation over the runs of a method"

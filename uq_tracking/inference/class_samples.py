@@ -138,7 +138,6 @@ class ClassSamples:
             "by": None,
         }
         made = object.__new__(type(data))._fill({**vars(data), **own})
-        case = None if case is None else case[keep]
         total = data.n if truth.size < math.prod(shape) else None
         return cls(made, group, data.independent, truth.shape, valid, case, spatial, step, total, by)
 
@@ -212,7 +211,8 @@ class ClassSamples:
             alike = int(judged.sum()) - len(off)
             for place, event in off.items():
                 others = {str(own[other]): each for other, each in off.items() if other != place}
-                opposite = [_side(each) != _side(event) for each in others.values()] == [True]
+                of_rate, is_high = _side(event)
+                opposite = [_side(each) for each in others.values()] == [(of_rate, not is_high)]
                 found.append(OffStratum(str(own[place]), event, list(others), alike, opposite))
         return max(found, key=lambda each: each.distance, default=None)
 
@@ -252,7 +252,7 @@ class ClassSamples:
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together, by errors of the event, or of more classes.
 
-        Of these, by those of the top label and of some contrasts of the classes, whichever are alike over most.
+        Of these, by those of the top label and of some contrasts of the classes, whichever leave the fewest.
         """
         if self.group is not None or self.independent or not len(self.data.truth):
             return None

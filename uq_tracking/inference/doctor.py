@@ -351,10 +351,12 @@ def _corrupt_target(error: FloatArray) -> Suspicion | None:
         return None
     size = np.abs(error)
     second, first = (float(value) for value in np.partition(size, -2)[-2:])
-    square = float(np.sum(np.square(size, dtype=np.float64)))
-    if not first > 30 * second > 0 or first**2 <= square / 2:
+    if not first > 30 * second > 0:
         return None
-    rest = math.sqrt(max(square - first**2, 0.0) / (len(error) - 1))
+    square = float(np.sum(np.square(size / first, dtype=np.float64)))
+    if square >= 2:
+        return None
+    rest = first * math.sqrt(max(square - 1, 0.0) / (len(error) - 1))
     return Suspicion(
         "corrupt target",
         f"One error ({format_number(first)}) is {format_number(first / second)} times as large as the next.",
@@ -433,7 +435,7 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
     )
     if members > 3:
         chance = math.sqrt((members + 1) / (members - 3))
-        text += f" That there are only {members} explains a factor of {chance:.2f}."
+        text += f" Having only {members} members explains a factor of {chance:.2f}."
     return Suspicion(
         "spread of means",
         text,
@@ -477,8 +479,8 @@ def find_cure(
 ) -> Cure | None:
     """Return the simplest recalibration after which neither size nor places of the standard deviations are wrong.
 
-    If there is none, one that halves ENCE, though some error is left. Of a wrong shape, a table of quantiles is
-    looked at alone. One without a method says that none helps; None, that this is not known.
+    If there is none, the one that lowers ENCE most, if it halves it, though some error is left. Of a wrong shape, a
+    table of quantiles is looked at alone. One without a method says that none helps; None, that this is not known.
 
     Each half of the samples (or of the groups) gets the parameters that were fitted to the other.
 
@@ -510,8 +512,10 @@ def find_cure(
         cured = {**kept, "std": made}
         if np.all(made > 0):
             after, removes = _ence(cured, settings), _is_right(cured, unit)
+            if removes and after <= GAIN * before:
+                return Cure(method.method, before, after)
             if removes:
-                return Cure(method.method, before, after) if after <= GAIN * before else None
+                return best if best.method else None
             if after <= GAIN * before and not after > best.after:
                 best = Cure(method.method, before, after, removes=False)
     return best

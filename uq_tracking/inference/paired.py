@@ -42,11 +42,11 @@ class Paired(NamedTuple):
 
         Samples and runs vary independently, so variances add; their degrees of freedom are Satterthwaite's.
         """
-        square = self.error**2
         if not variance:
             return self.low, self.high
-        total = square + variance
-        joint = total**2 / (square**2 / self.freedom + variance**2 / freedom)
+        total = self.error**2 + variance
+        share = variance / total
+        joint = 1 / ((1 - share) ** 2 / self.freedom + share**2 / freedom)
         reach = float(special.stdtrit(joint, (1 + level) / 2)) * math.sqrt(total)
         own = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
         if not own:
@@ -122,7 +122,7 @@ def block_moves(metric: Metric, blocks: Blocks, score: float) -> FloatArray:
 def limits_by_blocks(value: float, moves: FloatArray, level: float) -> Paired:
     """Limits of a difference of losses from the difference of the blocks' contributions."""
     terms = min(TERMS_OF_BLOCKS, max(FEWEST_TERMS, len(moves) // 4))
-    square = len(moves) * np.square(dct(moves, norm="ortho")[1:])
+    square = _slow_squares(moves)
     while terms > FEWEST_OF_BLOCKS:
         low, following = square[1:terms], square[terms : 3 * terms]
         if low.mean() <= special.fdtri(len(low), len(following), SLOWER) * following.mean():
@@ -133,10 +133,9 @@ def limits_by_blocks(value: float, moves: FloatArray, level: float) -> Paired:
     return Paired(value, value - reach, value + reach, error, terms)
 
 
-def _slow_error(moves: FloatArray, terms: int) -> float:
-    """Return the standard error of a sum of consecutive contributions, from as many of their lowest cosines."""
-    slow = dct(moves, norm="ortho")[1 : terms + 1]
-    return math.sqrt(len(moves) * float(np.square(slow).mean()))
+def _slow_squares(moves: FloatArray) -> FloatArray:
+    """Return what each cosine of consecutive contributions, the slowest first, says their sum's variance is."""
+    return np.asarray(len(moves) * np.square(dct(moves, norm="ortho")[1:]))
 
 
 @dataclass(frozen=True)
@@ -214,7 +213,7 @@ def diebold_mariano(
     if not 1 <= used < n:
         raise SettingsError(f"terms is {used}; pass at least 1, and fewer than the {n} losses")
     mean, spread = float(gap.mean()), float(gap.std())
-    error = _slow_error((gap - mean) / n, used)
+    error = math.sqrt(float(_slow_squares((gap - mean) / n)[:used].mean()))
     if error <= 1e-12 * abs(mean) or spread <= 0:
         raise Undefined("the two losses differ by a constant")
     statistic = mean / error

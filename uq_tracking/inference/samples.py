@@ -65,7 +65,7 @@ DRIFTS = 10
 OF_PERIODS, LEAST_PERIODS, PERSISTS = 5.5, 4, 0.5
 """Standard errors by which samples one to four periods apart must be more alike than others, how many periods half of
 the series must hold, and the share of that which must be left over its second half for it to persist."""
-MULTIPLES = 0.8
+MULTIPLES = 0.7
 """A period's multiples are about as much alike: the first that is so by this share of the largest is the period."""
 MOST_IN_ORDER, MOST_PERIOD = 16_384, 1000
 """Consecutive samples of which periods are looked for, and the longest one."""
@@ -101,7 +101,7 @@ class Dependence:
     reach : int or None
         Distance in pixels over which errors of a map are alike.
     p : float
-        p-value of the groups being alike.
+        p-value of blocks being alike.
     """
 
     kind: Kind
@@ -146,7 +146,7 @@ def find_dependence(
         if case is None:
             case = np.repeat(np.arange(cases), math.prod(shape) // cases)
         own = case if valid is None else case[valid.reshape(-1)]
-        if _follow(z, own, cases, valid, is_whole=is_whole):
+        if _cases_follow(z, own, cases, valid, is_whole=is_whole):
             return _in_blocks(z, own, cases)
         return _of_groups("cases", z, case >> halvings, valid)
     if spatial and case is not None:
@@ -258,15 +258,11 @@ def _of_maps(z: FloatArray, shape: tuple[int, int, int], valid: FloatArray | Non
         maps = np.full(shape, np.nan)
         maps[valid.reshape(shape)] = z
     reach = correlation_reach(maps)
-    if cases > 1 and _tiles_follow(maps, reach):
-        label = _tiles(1, height, width, reach)
-        if label is None:
-            return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)) / cases, True, reach)
-        return _of_groups("tiles", z, np.tile(label, cases), valid, reach)
-    label = _tiles(cases, height, width, reach)
+    same = cases if cases > 1 and _tiles_follow(maps, reach) else 1
+    label = _tiles(cases // same, height, width, reach)
     if label is None:
-        return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)), True, reach)
-    return _of_groups("tiles", z, label, valid, reach)
+        return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)) / same, True, reach)
+    return _of_groups("tiles", z, np.tile(label, same), valid, reach)
 
 
 def _tiles(cases: int, height: int, width: int, reach: int) -> IntArray | None:
@@ -307,7 +303,7 @@ def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
     if persists and period >= FEWEST_CASES:
         return _of_groups("cases", z, at % period, None)
     if period:
-        found = _in_blocks(z, at // period, n // period + 1)
+        found = _in_blocks(z, at // period, -(-n // period))
         if found.worth < n:
             return found
     found = _in_blocks(z, at, n)
@@ -324,9 +320,7 @@ def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
     scores: tuple[FloatArray, ...] = (z, clipped(z))
     worth, p = worth_of(scores, block)
     few, of_rest = blocks, DRIFTS * blocks
-    if (
-        len(z) > 2 * places
-    ):  # the means at all places are a series, but so short that its worth is not well known
+    if len(z) > 2 * places:  # the means at all places are a series, too short for its worth to be well known
         size = np.bincount(at)
         scores = tuple(np.bincount(at, score)[size > 0] / size[size > 0] for score in scores)
         few = of_rest = 2 * blocks
@@ -335,11 +329,13 @@ def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
     if own < few:
         rest = _without_trend(scores[0])
         if worth_of((rest, _without_trend(clipped(rest))), block_of)[0] < of_rest:
-            return Dependence("too few", None, min(worth, own), True, p=p)
+            return Dependence("too few", None, max(min(worth, own), 1.0), True, p=p)
     return Dependence("blocks", block, worth, p < SAID, p=p)
 
 
-def _follow(z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None, *, is_whole: bool) -> bool:
+def _cases_follow(
+    z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None, *, is_whole: bool
+) -> bool:
     """Return whether each case is like the one before: by its mean, or, of whole arrays, sample by sample."""
     least = 1.0
     for score in (z, clipped(z)):
@@ -348,7 +344,8 @@ def _follow(z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None,
         if is_whole:
             whole = np.zeros(len(rest) if valid is None else valid.size)
             whole[... if valid is None else valid.reshape(-1)] = rest
-            parts.append(whole.reshape(cases, -1))
+            places = whole.reshape(cases, -1)
+            parts.append(places - places.mean(axis=0))  # what all have in common at a place does not pass on
         for part in parts:
             products = np.einsum("ij,ij->i", part[1:], part[:-1])
             error = float(products.std(ddof=1)) / math.sqrt(cases - 1)
@@ -358,7 +355,7 @@ def _follow(z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None,
 
 
 def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
-    """Return at how many places each sample is more like another than at half as many, 0 if at none; if for long."""
+    """Return after how many places samples are alike again, 0 if after none, and whether that persists."""
     for score in scores:
         smooth = score[:MOST_IN_ORDER] - score[:MOST_IN_ORDER].mean()
         series = smooth[1:] - _lag_one(smooth) * smooth[:-1]  # else slow waves look like periods
@@ -368,13 +365,17 @@ def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
             continue
         power = np.square(np.abs(fft.rfft(series, 2 * n)))
         alike = fft.irfft(power)[: n // 2 + 1] / square * n / np.arange(n, n - n // 2 - 1, -1)
-        multiples = (np.arange(period, len(alike), period) for period in periods)
+        multiples = [np.arange(period, len(alike), period) for period in periods]
         peaks = [alike[place] - alike[place - place[0] // 2] for place in multiples]
         near = np.asarray([part[:LEAST_PERIODS].mean() for part in peaks])
         if near.max() * math.sqrt(LEAST_PERIODS * n / 2) > OF_PERIODS:
-            first = int(np.flatnonzero(near > MULTIPLES * near.max())[0])
-            far = peaks[first][len(peaks[first]) // 2 :].mean()
-            return periods[first], bool(far > PERSISTS * near[first])
+            whole = np.asarray([alike[place[:LEAST_PERIODS]].mean() for place in multiples])
+            seen = near > near.max() / 2  # divisors of the period are, by half
+            first = int(np.flatnonzero(seen & (whole > MULTIPLES * whole[seen].max()))[0])
+            last = np.arange(periods[first], len(alike), periods[first])
+            last = last[len(last) // 2 :]
+            far = float((alike[last] - alike[last - periods[first] // 2]).mean())
+            return periods[first], far > PERSISTS * near[first]
     return 0, False
 
 

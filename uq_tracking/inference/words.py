@@ -26,7 +26,7 @@ RARE = 0.2
 """Rates below this are compared by their ratio."""
 NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
 IF_INDEPENDENT = (
-    "This takes samples for independent: if some belong together (pixels, time steps), pass groups=."
+    "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
 UNRANKED = "Nor can it be told whether its uncertainty ranks errors."
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
@@ -302,7 +302,7 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
 def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str, calibration: str) -> str:
     named = pattern.named or (0, len(parts) - 1)
     certain = tuple(place for place in named if _is_certain(pattern, parts[place]))
-    of_spread = pattern.quantity == "scale" and pattern.on == "std" and pattern.slope
+    of_spread = pattern.quantity == "scale" and pattern.on == "std" and pattern.slope != 0
     places = certain if certain or of_spread else named
     slightly = "slightly " if pattern.grade == "slight" else ""
     if of_spread:
