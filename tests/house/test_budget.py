@@ -26,7 +26,7 @@ evaluation             818     880       5     6
 figures               2027    1480      13    12
 files                  642     380       4     3
 frameworks             920     360       7     4
-inference             5263    1650      16    11
+inference             5267    1650      16    11
 inputs                3780    2250      15    18
 metrics               2559    1400      13     9
 recalibration         1385     920       7     8
@@ -37,7 +37,7 @@ tables                 720     430       4     4
 tasks                  395     360       4     2
 testing                619     420       5     5
 tracking              3143    1950      17    17
-total                33687   20540     177   164
+total                33691   20540     177   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 861, 99, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 871, 99, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -34,6 +34,8 @@ Raised by five functions: what is said of samples that are alike, and how they a
 Raised by three functions: tiles have a level of their own, and copies of rows are looked for.
 Raised by six functions: standard deviations next to 0 are looked for, and the skewness of few errors.
 Raised by one function: classes that were passed as a regression are looked for.
+Raised by ten functions: maps that follow each other as frames of a video do are found, forecasts that change slowly are
+no covariate, and tails are named.
 """
 
 

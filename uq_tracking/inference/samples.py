@@ -65,6 +65,10 @@ DRIFTS = 10
 OF_PERIODS, LEAST_PERIODS, PERSISTS = 5.5, 4, 0.5
 """Standard errors by which samples one to four periods apart must be more alike than others, how many periods half of
 the series must hold, and the share of that which must be left over its second half for it to persist."""
+OF_OTHERS, MAD = 4.0, 1.4826
+"""The same beside what other periods show, and the standard deviation of normal values over their median absolute."""
+SLOW = 0.5
+"""Autocorrelation from which on a series changes slowly, so that its places in turn are no stations."""
 MULTIPLES = 0.7
 """A period's multiples are about as much alike: the first that is so by this share of the largest is the period."""
 MOST_IN_ORDER, MOST_PERIOD = 16_384, 1000
@@ -358,7 +362,8 @@ def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
     """Return after how many places samples are alike again, 0 if after none, and whether that persists."""
     for score in scores:
         smooth = score[:MOST_IN_ORDER] - score[:MOST_IN_ORDER].mean()
-        series = smooth[1:] - _lag_one(smooth) * smooth[:-1]  # else slow waves look like periods
+        slow = _lag_one(smooth)
+        series = smooth[1:] - slow * smooth[:-1]  # else slow waves look like periods
         n, square = len(series), float(series @ series)
         periods = range(2, min(n // 2 // LEAST_PERIODS, MOST_PERIOD) + 1)
         if not square or not periods:
@@ -368,14 +373,15 @@ def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
         multiples = [np.arange(period, len(alike), period) for period in periods]
         peaks = [alike[place] - alike[place - place[0] // 2] for place in multiples]
         near = np.asarray([part[:LEAST_PERIODS].mean() for part in peaks])
-        if near.max() * math.sqrt(LEAST_PERIODS * n / 2) > OF_PERIODS:
-            whole = np.asarray([alike[place[:LEAST_PERIODS]].mean() for place in multiples])
-            seen = near > near.max() / 2  # divisors of the period are, by half
-            first = int(np.flatnonzero(seen & (whole > MULTIPLES * whole[seen].max()))[0])
-            last = np.arange(periods[first], len(alike), periods[first])
-            last = last[len(last) // 2 :]
-            far = float((alike[last] - alike[last - periods[first] // 2]).mean())
-            return periods[first], far > PERSISTS * near[first]
+        usual = MAD * float(np.median(np.abs(near)))
+        if near.max() <= max(OF_PERIODS * math.sqrt(2 / LEAST_PERIODS / n), OF_OTHERS * usual):
+            continue
+        whole = np.asarray([alike[place[:LEAST_PERIODS]].mean() for place in multiples])
+        whole[(near <= near.max() / 2) | (whole <= near / 2)] = 0.0  # divisors, and what is only less unlike
+        if whole.max() > 0:
+            first = int(np.flatnonzero(whole > MULTIPLES * whole.max())[0])
+            far = multiples[first][len(multiples[first]) // 2 :]
+            return periods[first], bool(slow < SLOW and alike[far].mean() > PERSISTS * whole[first])
     return 0, False
 
 
