@@ -34,7 +34,7 @@ Raised by five functions: what is said of samples that are alike, and how they a
 Raised by three functions: tiles have a level of their own, and copies of rows are looked for.
 Raised by six functions: standard deviations next to 0 are looked for, and the skewness of few errors.
 Raised by one function: classes that were passed as a regression are looked for.
-Raised by ten functions: maps that follow each other as frames of a video do are found, forecasts that change slowly are
+Raised by ten functions: maps that follow each other as frames of a video do are found, slow forecasts are
 no covariate, and tails are named.
 """
 
