@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uq_tracking.checks import check_callable, check_text, named_options, read_json, whole_number, written
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import (
+    ORDER,
     SKILLS,
     Pairs,
     answer,
@@ -394,7 +395,7 @@ def compare(
     in_unit = [metric for metric in shown if metric.family == "scoring" and metric.unit == "target"]
     judges = dict.fromkeys(metric for metric in (*in_unit, found.sorted_by, *shown) if metric is not None)
     answers = ([each for part in parts for each in answer(part, judge, found.unit)] for judge in judges)
-    said = next(filter(None, answers), [])
+    said = sorted(next(filter(None, answers), []), key=lambda sentence: sentence.startswith(ORDER))
     lacking = [metric.key for metric in shown if not metric.means]
     if not said and blocks and lacking:
         said = [f"No differences by {listed(lacking)}: not means of losses, so they need groups=."]
