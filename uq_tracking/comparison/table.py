@@ -206,9 +206,8 @@ def _legend(facts: Facts) -> Iterator[str]:
     yield from _seen_by_runs(facts)
     used = intervals_used(facts)
     if used:
-        yield f"intervals of differences: {', '.join(used)}".replace(
-            "over runs", "over runs (on this test set)"
-        )
+        named = (f"{how} (on this test set)" if how == "over runs" else how for how in used)
+        yield f"intervals of differences: {', '.join(named)}"
         lacking = [
             metric.key for metric in facts.shown() if metric.direction is not None and not metric.means
         ]

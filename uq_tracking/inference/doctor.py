@@ -516,7 +516,7 @@ def find_cure(
                 return Cure(method.method, before, after)
             if removes:
                 return best if best.method else None
-            if after <= GAIN * before and not after > best.after:
+            if after <= GAIN * before and (best.method is None or after < best.after):
                 best = Cure(method.method, before, after, removes=False)
     return best
 

@@ -286,11 +286,17 @@ def _tiles_follow(maps: FloatArray, reach: int) -> bool:
         known = np.isfinite(score)
         centred = np.where(known, score - np.mean(score, where=known), 0.0)
         sums = np.add.reduceat(np.add.reduceat(centred, rows, axis=1), columns, axis=2)
-        products = (sums[1:] * sums[:-1]).sum(axis=0).reshape(-1)
-        error = float(products.std(ddof=1)) / math.sqrt(products.size) if products.size > 1 else 0.0
-        if error > 0 and special.stdtr(products.size - 1, -products.mean() / error) < SWITCH:
+        if _are_positive((sums[1:] * sums[:-1]).sum(axis=0).reshape(-1)):
             return True
     return False
+
+
+def _are_positive(products: FloatArray) -> bool:
+    """Return whether the mean of products is above 0 by more than chance."""
+    if len(products) < 2:
+        return False
+    error = float(products.std(ddof=1)) / math.sqrt(len(products))
+    return error > 0 and bool(special.stdtr(len(products) - 1, -products.mean() / error) < SWITCH)
 
 
 def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
@@ -323,12 +329,12 @@ def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
     block = at * blocks // places
     scores: tuple[FloatArray, ...] = (z, clipped(z))
     worth, p = worth_of(scores, block)
-    few, of_rest = blocks, DRIFTS * blocks
+    few, of_rest, block_of = blocks, DRIFTS * blocks, block
     if len(z) > 2 * places:  # the means at all places are a series, too short for its worth to be well known
         size = np.bincount(at)
         scores = tuple(np.bincount(at, score)[size > 0] / size[size > 0] for score in scores)
         few = of_rest = 2 * blocks
-    block_of = np.flatnonzero(np.bincount(at)) * blocks // places if few > blocks else block
+        block_of = np.flatnonzero(size) * blocks // places
     own = worth_of(scores, block_of)[0]
     if own < few:
         rest = _without_trend(scores[0])
@@ -341,7 +347,6 @@ def _cases_follow(
     z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None, *, is_whole: bool
 ) -> bool:
     """Return whether each case is like the one before: by its mean, or, of whole arrays, sample by sample."""
-    least = 1.0
     for score in (z, clipped(z)):
         rest = _without_trend(score, case)
         parts: list[FloatArray] = [np.asarray(np.bincount(case, rest, cases)[:, None])]
@@ -350,12 +355,9 @@ def _cases_follow(
             whole[... if valid is None else valid.reshape(-1)] = rest
             places = whole.reshape(cases, -1)
             parts.append(places - places.mean(axis=0))  # what all have in common at a place does not pass on
-        for part in parts:
-            products = np.einsum("ij,ij->i", part[1:], part[:-1])
-            error = float(products.std(ddof=1)) / math.sqrt(cases - 1)
-            if error > 0:
-                least = min(least, float(special.stdtr(cases - 2, -products.mean() / error)))
-    return least < SWITCH
+        if any(_are_positive(np.einsum("ij,ij->i", part[1:], part[:-1])) for part in parts):
+            return True
+    return False
 
 
 def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
