@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import special
@@ -130,15 +132,43 @@ def test_classes_that_occur_like_before_are_alike_though_top_labels_are_not():
 
 def test_what_is_claimed_of_samples_that_are_gone_says_what_it_takes_for_granted():
     rng = np.random.default_rng(19)
-    probs = rng.uniform(size=2000)
-    labels = (rng.random(2000) < probs**2).astype(int)
-    stream, sentence = uq.Accumulator(), "This assumes independent samples: if some belong together"
-    stream.update(labels, probs=probs)
-    assert sentence in stream.compute().verdict.text
-    assert sentence not in uq.evaluate(labels, probs=probs).verdict.text
-    right = uq.Accumulator()
-    right.update((rng.random(2000) < probs).astype(int), probs=probs)
-    assert sentence not in right.compute().verdict.text
+    logits, sentence = rng.normal(size=(2000, 3)), "This assumes independent samples: if some belong together"
+    probs, labels = (
+        special.softmax(2 * logits, axis=1),
+        (logits + rng.gumbel(size=logits.shape)).argmax(axis=1),
+    )
+    right = special.softmax(logits, axis=1)
+    for stated, metrics, is_said in ((probs, ["ece"], True), (probs, None, False), (right, ["ece"], False)):
+        stream = uq.Accumulator(metrics=metrics)
+        stream.update(labels, probs=stated)
+        assert (sentence in stream.compute().verdict.text) == is_said
+
+
+def test_a_stream_of_classes_is_judged_like_the_same_classes_in_memory():
+    rng = np.random.default_rng(20)
+    probs = special.softmax(rng.normal(size=(1500, 3)), axis=1)
+    latent = special.ndtr(series(rng, 1500, 0.9))[:, None]
+    labels = (latent > probs.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    by = rng.permutation(1500) % 2
+    streams = [uq.Accumulator(statistics="exact") for _ in range(3)]
+    for start in range(0, 1500, 100):
+        part = slice(start, start + 100)
+        for stream in (streams[0], streams[1 if start < 700 else 2]):
+            stream.update(labels[part], probs=probs[part], by=by[part])
+    merged = pickle.loads(pickle.dumps(streams[1])).merge(streams[2])
+    expected = uq.evaluate(labels, probs=probs, by=by).verdict
+    for stream in (streams[0], merged):
+        found = stream.compute().verdict
+        assert found.text == expected.text
+        assert found.worth == pytest.approx(expected.worth, rel=1e-6)
+
+
+def test_few_maps_of_classes_in_a_long_stream_are_not_judged():
+    rng, stream = np.random.default_rng(21), uq.Accumulator()
+    for _ in range(2):
+        probs = rng.dirichlet(np.ones(3), size=(1, 256, 256))
+        stream.update((rng.random((1, 256, 256, 1)) > probs.cumsum(axis=-1)).sum(axis=-1), probs=probs)
+    assert "2 maps are too few to know how correlated neighboring errors are" in stream.compute().verdict.text
 
 
 def test_a_slow_forecast_is_no_covariate():

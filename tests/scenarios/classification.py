@@ -5,12 +5,26 @@ As for `regression`: whoever changes a word of the verdict changes it here.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from .regression import ANY_RANKING, FINE, OVER, SHAPE, UNDER, UNKNOWN, USEFUL, Scenario, into, series
+from .regression import (
+    ANY_RANKING,
+    FINE,
+    OVER,
+    SHAPE,
+    UNDER,
+    UNKNOWN,
+    USEFUL,
+    Scenario,
+    field,
+    into,
+    series,
+    streamed,
+)
 
 HIGH, LOW, CLASSES = ("too high",), ("too low",), ("miscalibrated in classes",)
 SCENARIOS: dict[str, Scenario] = {}
@@ -588,3 +602,47 @@ def five_classes_of_sites_alike(rng):
 def event_of_patients_in_halves(rng):
     p, alike, code = patients(rng, 30, 50, 0.2)
     return (alike < p,), {"probs": p, "groups": code, "by": np.arange(1500) % 2}
+
+
+# ---- streams ----
+
+IN_BATCHES = {"evaluate": partial(streamed, batch=8, metric="brier")}
+
+
+def class_maps(rng: np.random.Generator, maps: int, factor: float = 1.0) -> Made:
+    """Return maps of four classes whose neighbors are alike."""
+    logits = 1.5 * np.stack([field(rng, maps, 48, 4) for _ in range(4)], axis=-1)
+    probs, latent = special.softmax(logits, axis=-1), special.ndtr(field(rng, maps, 48, 3))
+    labels = (latent[..., None] > probs.cumsum(axis=-1)).sum(axis=-1).clip(max=3)
+    return (labels,), {"probs": special.softmax(factor * logits, axis=-1), **IN_BATCHES}
+
+
+@scenario(
+    "batches of 32 calibrated maps of 4 classes, neighbors alike; half of the pixels are kept",
+    (*FINE, *UNKNOWN), bias=None, never=("assumes independent",), slow=True,
+)  # fmt: skip
+def stream_of_class_maps(rng):
+    return class_maps(rng, 32)
+
+
+@scenario(
+    "batches of 32 maps of 4 classes, logits 1.6 times too large", (*OVER, *CLASSES), bias=None, slow=True
+)
+def stream_of_extreme_class_maps(rng):
+    return class_maps(rng, 32, 1.6)
+
+
+@scenario("batches of 3 calibrated classes, neighbors in time alike", (*FINE, *UNKNOWN), bias=None, slow=True)
+def stream_of_classes_in_time(rng):
+    labels, options = three_classes_in_time(rng)
+    return labels, {**options, **IN_BATCHES}
+
+
+@scenario(
+    "batches of an event whose logits are twice too large at one of four sites", (*PLACES, *OVER, *HIGH, *LOW),
+    bias=None, says=("stratum 'coast'",), slow=True,
+)  # fmt: skip
+def stream_of_event_at_one_site(rng):
+    by, p = sites(rng, 3000), stated(rng, 3000)
+    labels, options = events(rng, np.where(by == "coast", odds(p, 1, 2), p), p, by=by)
+    return labels, {**options, "evaluate": partial(streamed, batch=500, metric="brier")}

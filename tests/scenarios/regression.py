@@ -786,9 +786,9 @@ def zeros(rng):
 # ---- streams ----
 
 
-def streamed(*arrays: np.ndarray, batch: int, **labels: np.ndarray) -> uq.Report:
+def streamed(*arrays: np.ndarray, batch: int, metric: str = "rmse", **labels: np.ndarray) -> uq.Report:
     """Count batches, and score them."""
-    stream = uq.Accumulator(metrics=("rmse",))
+    stream = uq.Accumulator(metrics=(metric,))
     for start in range(0, len(arrays[0]), batch):
         part = slice(start, start + batch)
         own = {name: label[part] for name, label in labels.items()}

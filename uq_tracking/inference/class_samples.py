@@ -17,7 +17,7 @@ from uq_tracking.inference.doctor import halves_of
 from uq_tracking.inference.events import SLIGHT_GAP, Event
 from uq_tracking.inference.limits import TINY, contrast_parts
 from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, trend_of
-from uq_tracking.inference.samples import Dependence, chosen, find_dependence
+from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, chosen, find_dependence
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
@@ -31,8 +31,8 @@ from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import Statistics
 
-MOST_NUMBERS, MOST_CURED = 1 << 20, 1 << 18
-"""Probabilities that are kept, and that a recalibration is looked for with."""
+MOST_CURED = 1 << 18
+"""Probabilities that a recalibration is looked for with."""
 CONTRASTS = 3
 """Contrasts of more than two classes in which samples may be alike."""
 DRAWN = {"boundary", "interior"}

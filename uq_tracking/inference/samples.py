@@ -24,10 +24,8 @@ Groups are worth :math:`n / F` independent samples, with F the mean square betwe
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -37,11 +35,9 @@ from scipy import fft, special
 
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
-from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.blocks import block_length
 from uq_tracking.statistics.collecting import groups_of_rows
-from uq_tracking.statistics.groups import Label, plain_labels
-from uq_tracking.statistics.layout import Rows, joined_rows, row_count
+from uq_tracking.statistics.groups import plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 from uq_tracking.statistics.statistics import Statistics
@@ -400,32 +396,32 @@ def _lag_one(values: FloatArray) -> float:
     return float(centred[1:] @ centred[:-1]) / square if square else 0.0
 
 
-PER_BLOCK = 512
-"""Samples kept in each of at most 127 blocks: at most 65,024."""
-PLACE, CASE, LABELS = "place", "case", ("groups", "by")
-MOST_PARTS = 256
-"""Batches whose samples are held apart."""
+PER_BLOCK, MOST_NUMBERS = 512, 1 << 20
+"""Samples kept in each of at most 127 blocks, at most 65,024, and probabilities kept of all."""
 MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
-def halvings_for(samples: int) -> int:
-    """Return k for so many samples, of which one in 2^k is kept.
+def halvings_for(samples: int, classes: int = 1) -> int:
+    """Return k for so many samples, of which one in 2^k is kept; fewer where each holds many probabilities.
 
     >>> [halvings_for(n) for n in (1000, 127 * 512, 127 * 512 + 1, 1_000_000)]
     [0, 0, 1, 4]
+    >>> halvings_for(1_000_000, classes=10), halvings_for(1_000_000, classes=1000)
+    (4, 10)
     """
-    return max(block_length(samples) // PER_BLOCK, 1).bit_length() - 1
+    of_numbers = math.ceil(samples * classes / MOST_NUMBERS) - 1
+    return max(max(block_length(samples) // PER_BLOCK, 1).bit_length() - 1, max(of_numbers, 0).bit_length())
 
 
 def chosen(first: int, count: int, halvings: int) -> IntArray:
     """Return the places that are kept among so many from the first on, in their order."""
     node = np.arange(first >> halvings, ((first + count - 1) >> halvings) + 1)
     for level in range(halvings, 0, -1):
-        node = 2 * node + _child(node, level)
+        node = 2 * node + child(node, level)
     return np.asarray(node[(first <= node) & (node < first + count)])
 
 
-def _child(node: IntArray, level: int) -> IntArray:
+def child(node: IntArray, level: int) -> IntArray:
     """Return which child of each node is kept, 0 or 1."""
     state = (node.astype(np.uint64) + np.uint64(level << 48)) * MULTIPLIERS[0]
     state = (state ^ (state >> np.uint64(31))) * MULTIPLIERS[1]
@@ -556,153 +552,3 @@ def _spread(keep: npt.NDArray[np.bool_], data: Any) -> npt.NDArray[np.bool_]:
     made = np.zeros(data.shape, dtype=bool)
     made[data.valid] = keep
     return made
-
-
-class EvenSamples:
-    """Samples of a stream, evenly spread.
-
-    Parameters
-    ----------
-    samples, first : int
-        Number of all samples and place of the first one among them, if parts are counted apart and then merged.
-    origin, shape : tuple of int
-        Index of the first sample into the whole, and the shape of that, of a part of an array.
-    """
-
-    def __init__(
-        self, samples: int = 0, first: int = 0, origin: tuple[int, ...] = (), shape: tuple[int, ...] = ()
-    ) -> None:
-        self._halvings, self._end = halvings_for(samples), first
-        self._origin, self._shape = origin, shape
-        self._parts: list[Mapping[str, Any]] = []
-        self._cases = 0
-        self._independent = False
-        self._sides: set[tuple[int, ...]] = set()
-        """Shapes of cases; () of one-dimensional data."""
-        self._names: dict[str, dict[Label, int]] = {name: {} for name in LABELS}
-        """Numbers of the labels."""
-
-    def passing(self, data: Any, codes: Mapping[str, Any]) -> Iterator[Rows]:
-        """Yield the rows of a batch, block by block, and keep some of them; ``codes`` are those of its labels."""
-        first = self._end
-        self._end += data.n
-        self._independent |= data.independent
-        if not self._shape:
-            self._halve(halvings_for(self._end))
-        place = chosen(first, data.n, self._halvings) - first
-        kept, before = [], 0
-        for rows in data.row_blocks():
-            inside = slice(*np.searchsorted(place, (before, before + row_count(rows))))
-            if "mean" in rows:
-                kept.append({name: column[place[inside] - before] for name, column in rows.items()})
-            before += row_count(rows)
-            yield rows
-        if not kept:
-            return
-        columns = {**joined_rows(kept), PLACE: place + first, CASE: self._case_of(data, place)}
-        for name, (labels, code) in codes.items():
-            used, number = np.unique(data.select(code)[place], return_inverse=True)
-            known = self._names[name]
-            numbers = [known.setdefault(label, len(known)) for label in plain_labels(labels[used])]
-            columns[name] = np.asarray(numbers, dtype=np.int64)[number]
-        self._add(columns)
-
-    def _add(self, columns: Mapping[str, Any]) -> None:
-        if row_count(columns):
-            self._parts.append(columns)
-        if len(self._parts) > MOST_PARTS:
-            self._parts = [joined_rows(self._parts)]
-
-    def _case_of(self, data: Any, place: IntArray) -> IntArray:
-        """Return the numbers of the cases of these samples of a batch, and count its cases."""
-        shape, whole = data.shape, self._shape or data.shape
-        if len(shape) < 2:
-            self._sides.add(())
-            return np.zeros(len(place), dtype=np.int64)
-        leading = len(shape) - 2 if looks_spatial(whole) else 1
-        is_complete = data.valid is None and shape[leading:] == whole[leading:]
-        self._sides.add(shape[leading:] if is_complete else (-1,) * len(shape[leading:]))
-        at = place if data.valid is None else np.flatnonzero(data.valid)[place]
-        case = at // math.prod(shape[leading:])
-        if not self._shape:
-            self._cases += math.prod(shape[:leading])
-            return np.asarray(case + self._cases - math.prod(shape[:leading]))
-        if not leading:
-            return np.asarray(case)
-        index = np.add(np.unravel_index(case, shape[:leading]), np.reshape(self._origin[:leading], (-1, 1)))
-        return np.asarray(np.ravel_multi_index(tuple(index), whole[:leading]))
-
-    def _halve(self, halvings: int) -> None:
-        """Keep only what is kept at this number of halvings."""
-        while self._halvings < halvings:
-            self._halvings += 1
-            parts = []
-            for columns in self._parts:
-                node = columns[PLACE] >> self._halvings
-                stays = (columns[PLACE] >> (self._halvings - 1)) & 1 == _child(node, self._halvings)
-                parts.append({name: column[stays] for name, column in columns.items()})
-            self._parts = [joined_rows(parts)] if parts else []
-
-    def merge(self, other: EvenSamples) -> None:
-        """Add those that another stream has kept, which is left unchanged."""
-        added = copy(other)
-        for one, halvings in ((self, added._halvings), (added, self._halvings)):
-            one._halve(halvings)
-        shift = 0 if other._shape else -(-self._end >> self._halvings) << self._halvings
-        for columns in added._parts:
-            moved = {**columns, PLACE: columns[PLACE] + shift, CASE: columns[CASE] + self._cases}
-            for name in moved.keys() & set(LABELS):
-                known, labels = self._names[name], list(added._names[name])
-                numbers = [known.setdefault(label, len(known)) for label in labels]
-                moved[name] = np.asarray(numbers, dtype=np.int64)[columns[name]]
-            self._add(moved)
-        self._end = max(self._end, shift + added._end)
-        self._cases += added._cases
-        self._sides |= added._sides
-        self._independent |= added._independent
-        self._shape = self._shape or added._shape
-        if not self._shape:
-            self._halve(halvings_for(self._end))
-
-    def samples(self) -> Samples | None:
-        """Return what was kept, as a verdict looks at it; None where predictions have no mean."""
-        columns = dict(joined_rows(self._parts))
-        if "mean" not in columns:
-            return None
-        order = np.argsort(columns[PLACE], kind="stable")
-        columns = {name: column[order] for name, column in columns.items() if name != PLACE}
-        case, group, by = (columns.pop(name, None) for name in (CASE, *LABELS))
-        side = max(self._sides, key=len)
-        is_whole = len(self._sides) == 1 and -1 not in side and not self._halvings
-        strata = None
-        if by is not None:
-            used, label = np.unique(by, return_inverse=True)
-            names = list(self._names["by"])
-            strata = tuple(str(names[number]) for number in used), label
-        return Samples(
-            columns,
-            None if group is None else np.unique(group, return_inverse=True)[1],
-            independent=self._independent,
-            shape=(len(order) // math.prod(side), *side) if is_whole else (len(order),),
-            valid=None,
-            spatial=len(side) == 2,
-            by=strata,
-            case=None if is_whole or () in self._sides else case,
-            total=self._end if self._halvings else None,
-        )
-
-    def to_arrays(self) -> Arrays:
-        """Return plain arrays from which ``load`` continues."""
-        names = {name: list(known) for name, known in self._names.items()}
-        sides = sorted(self._sides)
-        about = (self._halvings, self._end, self._shape, self._cases, self._independent, sides, names)
-        return {"about": np.asarray(json.dumps(about)), **prefixed("column", joined_rows(self._parts))}
-
-    def load(self, arrays: Arrays) -> None:
-        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
-        about = json.loads(str(arrays["about"]))
-        self._halvings, self._end, shape, self._cases, self._independent, sides, names = about
-        self._shape, self._sides = tuple(shape), {tuple(side) for side in sides}
-        self._names = {name: {label: place for place, label in enumerate(names[name])} for name in LABELS}
-        columns = under("column", arrays)
-        self._parts = [columns] if columns else []

@@ -285,12 +285,12 @@ class Tests(ABC):
     ) -> Verdict:
         """Make the verdict of what was found: ``said`` of the calibration, and the ``rest`` of the sentences."""
         alike = self.dependence if self.dependence is not None and self.dependence.alike else None
-        n = int(self.statistics.counts["n"])
+        n, total = int(self.statistics.counts["n"]), None if self.samples is None else self.samples.total
         mistakes = suspicions and words.of_mistakes(suspicions, calibration, said)
         if calibration == words.UNTOLD:
             rest = [words.UNRANKED if each == words.NO_SIGN else each for each in rest]
         parts = [said, "" if cure is None else words.of_cure(cure), *rest]
-        parts += ["" if alike is None or 2 * alike.worth > n else words.of_dependence(alike, n)]
+        parts += ["" if alike is None or 2 * alike.worth > n else words.of_dependence(alike, n, total)]
         if self.samples is None and self.statistics.groups is None and calibration not in words.NO_CLAIM:
             parts.append(words.IF_INDEPENDENT)
         return Verdict(
@@ -301,7 +301,7 @@ class Tests(ABC):
             caveats=(
                 *(each.text for each in suspicions if not each.is_mistake),
                 *self.caveats,
-                *self._of_units(),
+                *self._of_units(total),
             ),
             suspicions=suspicions,
             worth=None if alike is None else alike.worth,
@@ -309,12 +309,12 @@ class Tests(ABC):
             **found,
         )
 
-    def _of_units(self) -> list[str]:
+    def _of_units(self, total: int | None) -> list[str]:
         if self.samples is not None and self.samples.independent:
             weighted = words.of_weights(self.statistics)
             return [f"Samples were taken for independent, as groups=False says.{weighted}"]
         if self.dependence is not None:
-            return words.of_units(self.dependence, self.statistics)
+            return words.of_units(self.dependence, self.statistics, total)
         n_groups = groups.count(self.statistics)
         if n_groups is None:
             return [

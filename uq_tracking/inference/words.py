@@ -686,12 +686,12 @@ def of_cure(cure: Cure) -> str:
     return f"Recalibrate with {cure.method}: {found}."
 
 
-def of_dependence(found: Dependence, n: int) -> str:
-    """Say how many independent samples these are worth."""
+def of_dependence(found: Dependence, n: int, total: int | None) -> str:
+    """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
         return f"Rows are exact copies of others: {n:,} samples are {int(found.worth):,} different ones."
-    worth = _about(found.worth)
-    return f"Neighboring errors are correlated: {n:,} samples carry the information of about {worth}."
+    seen = f"{n:,} samples" if total is None else f"{n:,} of {total:,} samples, evenly spread,"
+    return f"Neighboring errors are correlated: {seen} carry the information of about {_about(found.worth)}."
 
 
 def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
@@ -715,10 +715,10 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
     return f"Not enough data to tell: {reason}." + (f" Overall, {times}." if math.isfinite(size) else "")
 
 
-def of_units(found: Dependence, statistics: Any) -> list[str]:
+def of_units(found: Dependence, statistics: Any, total: int | None) -> list[str]:
     """Say what was taken for independent."""
     n = int(statistics.counts["n"])
-    caveats = [of_dependence(found, n)] if found.alike and 2 * found.worth > n else []
+    caveats = [of_dependence(found, n, total)] if found.alike and 2 * found.worth > n else []
     if found.kind == "tiles":
         caveats.append(
             "Tiles of maps stand for independent samples, so this holds for these maps only, and errors that a whole "

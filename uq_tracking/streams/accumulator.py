@@ -23,8 +23,8 @@ from uq_tracking.errors import (
 from uq_tracking.evaluation.parts import with_strata
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
+from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.inference.samples import EvenSamples
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities

@@ -10,7 +10,7 @@ import numpy as np
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.scoring import narrowed
-from uq_tracking.inference.samples import EvenSamples
+from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.registry import select

@@ -1,0 +1,200 @@
+"""The samples of a stream that a verdict looks at: some of all, evenly spread, as `samples` describes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inference.class_samples import ClassSamples
+from uq_tracking.inference.samples import Samples, child, chosen, halvings_for
+from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.predictions import Predictions, looks_spatial
+from uq_tracking.npz import Arrays, prefixed, under
+from uq_tracking.statistics.groups import Label, plain_labels
+from uq_tracking.statistics.layout import Rows, joined_rows, row_count
+from uq_tracking.statistics.orders import IntArray
+
+PLACE, CASE, LABELS = "place", "case", ("groups", "by")
+MOST_PARTS = 256
+"""Batches whose samples are held apart."""
+
+
+class EvenSamples:
+    """Samples of a stream, evenly spread.
+
+    Parameters
+    ----------
+    samples, first : int
+        Number of all samples and place of the first one among them, if parts are counted apart and then merged.
+    origin, shape : tuple of int
+        Index of the first sample into the whole, and the shape of that, of a part of an array.
+    """
+
+    def __init__(
+        self, samples: int = 0, first: int = 0, origin: tuple[int, ...] = (), shape: tuple[int, ...] = ()
+    ) -> None:
+        self._halvings, self._end, self._total = halvings_for(samples), first, samples
+        self._classes, self._event = 1, None
+        """Number of classes, and which of two is the event; 1 of a regression."""
+        self._origin, self._shape = origin, shape
+        self._parts: list[Mapping[str, Any]] = []
+        self._cases = 0
+        self._independent = False
+        self._sides: set[tuple[int, ...]] = set()
+        """Shapes of cases; () of one-dimensional data."""
+        self._names: dict[str, dict[Label, int]] = {name: {} for name in LABELS}
+        """Numbers of the labels."""
+
+    def passing(self, data: Any, codes: Mapping[str, Any]) -> Iterator[Rows]:
+        """Yield the rows of a batch, block by block, and keep some of them; ``codes`` are those of its labels."""
+        first = self._end
+        self._end += data.n
+        self._independent |= data.independent
+        form = data.form
+        of_classes = isinstance(form, Probabilities) and not form.top_label_only
+        if of_classes:
+            self._classes, self._event = form.n_classes, form.event
+        self._halve()
+        place = chosen(first, data.n, self._halvings) - first
+        kept, before = [], 0
+        for rows in data.row_blocks():
+            inside = slice(*np.searchsorted(place, (before, before + row_count(rows))))
+            names = rows.keys() & {"weight"} if of_classes else rows
+            if of_classes or "mean" in rows:
+                kept.append({name: rows[name][place[inside] - before] for name in names})
+            before += row_count(rows)
+            yield rows
+        if not kept:
+            return
+        at = place if data.valid is None else np.flatnonzero(data.valid)[place]
+        columns = {**joined_rows(kept), PLACE: place + first, CASE: self._case_of(data, at)}
+        if of_classes:
+            index = np.unravel_index(at, data.shape)
+            columns |= {"truth": data.truth[index].astype(np.int64)}
+            columns |= {"logs": form.logarithms(index).astype(np.float32)}
+        for name, (labels, code) in codes.items():
+            used, number = np.unique(data.select(code)[place], return_inverse=True)
+            known = self._names[name]
+            numbers = [known.setdefault(label, len(known)) for label in plain_labels(labels[used])]
+            columns[name] = np.asarray(numbers, dtype=np.int64)[number]
+        self._add(columns)
+
+    def _add(self, columns: Mapping[str, Any]) -> None:
+        if row_count(columns):
+            self._parts.append(columns)
+        if len(self._parts) > MOST_PARTS:
+            self._parts = [joined_rows(self._parts)]
+
+    def _case_of(self, data: Any, at: IntArray) -> IntArray:
+        """Return the numbers of the cases of samples at these places of a batch, and count its cases."""
+        shape, whole = data.shape, self._shape or data.shape
+        if len(shape) < 2:
+            self._sides.add(())
+            return np.zeros(len(at), dtype=np.int64)
+        leading = len(shape) - 2 if looks_spatial(whole) else 1
+        is_complete = data.valid is None and shape[leading:] == whole[leading:]
+        self._sides.add(shape[leading:] if is_complete else (-1,) * len(shape[leading:]))
+        case = at // math.prod(shape[leading:])
+        if not self._shape:
+            self._cases += math.prod(shape[:leading])
+            return np.asarray(case + self._cases - math.prod(shape[:leading]))
+        if not leading:
+            return np.asarray(case)
+        index = np.add(np.unravel_index(case, shape[:leading]), np.reshape(self._origin[:leading], (-1, 1)))
+        return np.asarray(np.ravel_multi_index(tuple(index), whole[:leading]))
+
+    def _halve(self, least: int = 0) -> None:
+        """Keep only what is kept of so many samples, or at this number of halvings."""
+        samples = self._total if self._shape else self._end
+        while self._halvings < max(halvings_for(samples, self._classes), least):
+            self._halvings += 1
+            parts = []
+            for columns in self._parts:
+                node = columns[PLACE] >> self._halvings
+                stays = (columns[PLACE] >> (self._halvings - 1)) & 1 == child(node, self._halvings)
+                parts.append({name: column[stays] for name, column in columns.items()})
+            self._parts = [joined_rows(parts)] if parts else []
+
+    def merge(self, other: EvenSamples) -> None:
+        """Add those that another stream has kept, which is left unchanged."""
+        added = copy(other)
+        for one, halvings in ((self, added._halvings), (added, self._halvings)):
+            one._halve(halvings)
+        shift = 0 if other._shape else -(-self._end >> self._halvings) << self._halvings
+        for columns in added._parts:
+            moved = {**columns, PLACE: columns[PLACE] + shift, CASE: columns[CASE] + self._cases}
+            for name in moved.keys() & set(LABELS):
+                known, labels = self._names[name], list(added._names[name])
+                numbers = [known.setdefault(label, len(known)) for label in labels]
+                moved[name] = np.asarray(numbers, dtype=np.int64)[columns[name]]
+            self._add(moved)
+        self._end = max(self._end, shift + added._end)
+        self._cases += added._cases
+        self._sides |= added._sides
+        self._independent |= added._independent
+        if added._parts:
+            self._classes, self._event = added._classes, added._event
+        self._shape, self._total = self._shape or added._shape, self._total or added._total
+        self._halve()
+
+    def samples(self) -> Samples | ClassSamples | None:
+        """Return what was kept, as a verdict looks at it; None of predictions that have no mean and no classes."""
+        columns = dict(joined_rows(self._parts))
+        if not columns:
+            return None
+        order = np.argsort(columns[PLACE], kind="stable")
+        columns = {name: column[order] for name, column in columns.items() if name != PLACE}
+        case, group, by = (columns.pop(name, None) for name in (CASE, *LABELS))
+        side = max(self._sides, key=len)
+        is_whole = len(self._sides) == 1 and -1 not in side and not self._halvings
+        strata = None
+        if by is not None:
+            used, label = np.unique(by, return_inverse=True)
+            names = list(self._names["by"])
+            strata = tuple(str(names[number]) for number in used), label
+        about: dict[str, Any] = {
+            "group": None if group is None else np.unique(group, return_inverse=True)[1],
+            "independent": self._independent,
+            "shape": (len(order) // math.prod(side), *side) if is_whole else (len(order),),
+            "valid": None,
+            "spatial": len(side) == 2,
+            "by": strata,
+            "case": None if is_whole or () in self._sides else case,
+            "total": self._end if self._halvings else None,
+        }
+        if "logs" not in columns:
+            return Samples(columns, **about)
+        data = Predictions.from_probs(
+            columns["truth"],
+            columns["logs"],
+            logits=True,
+            class_axis=1,
+            event=self._event if self._classes == 2 else None,
+            weights=columns.get("weight"),
+            groups=about["group"],
+        )
+        return ClassSamples(data, **about)
+
+    def to_arrays(self) -> Arrays:
+        """Return plain arrays from which ``load`` continues."""
+        names = {name: list(known) for name, known in self._names.items()}
+        sides = sorted(self._sides)
+        of_classes = (self._classes, self._event)
+        whole = (self._halvings, self._end, self._total, self._shape, self._cases, self._independent)
+        about = (*whole, *of_classes, sides, names)
+        return {"about": np.asarray(json.dumps(about)), **prefixed("column", joined_rows(self._parts))}
+
+    def load(self, arrays: Arrays) -> None:
+        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
+        about = json.loads(str(arrays["about"]))
+        self._halvings, self._end, self._total, shape, self._cases, self._independent, *about = about
+        self._classes, self._event, sides, names = about
+        self._shape, self._sides = tuple(shape), {tuple(side) for side in sides}
+        self._names = {name: {label: place for place, label in enumerate(names[name])} for name in LABELS}
+        columns = under("column", arrays)
+        self._parts = [columns] if columns else []
