@@ -233,7 +233,7 @@ def test_several_sets_of_labels_are_judged_set_by_set():
     assert [(part.of, part.name) for part in report.verdict.places.strata] == [
         (name.split(": ")[0], name) for name in names
     ]
-    assert "In stratum 'organ: liver' standard deviations are 1.7" in report.verdict.text
+    assert "stratum 'organ: liver' standard deviations are 1.7" in report.verdict.text
     assert "do not stand out" not in report.verdict.text  # of the organs, one other is left
     one = uq.evaluate(truth, mean, std, by=sets["organ"], metrics=["rmse"]).verdict.places.strata
     two = report.verdict.places.strata

@@ -7,6 +7,7 @@ import pytest
 from scipy import special
 
 import uq_tracking as uq
+from tests.scenarios.test_scenarios import SCENARIOS
 from uq_tracking.inference.doctor import find_cure
 from uq_tracking.settings import Settings
 
@@ -41,6 +42,30 @@ def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
             assert after.scores["ence"] < 0.4 * report.scores["ence"]
             assert f"Recalibrate with {method}: ENCE " in report.verdict.text
             assert "with no miscalibration found (cross-fitted)" in report.verdict.text
+
+
+def test_strata_that_are_recalibrated_apart_are_calibrated():
+    for name, method in (("one_site_too_small", "std_scaling"), ("event_at_one_site", "logistic")):
+        arrays, options = SCENARIOS[name].make(np.random.default_rng(30))
+        verdict = uq.evaluate(*arrays, **options).verdict
+        assert "If strata are known when predicting, recalibrate each apart." in verdict.text
+        (truth, *forecast), by = arrays, options["by"]
+        probs = options.get("probs")
+        for label in np.unique(by):
+            first, second = (np.flatnonzero(by == label)[half::2] for half in (0, 1))
+            if probs is None:
+                fitted = uq.recalibrate((truth[first], *(each[first] for each in forecast)), method)
+                for column, values in zip(
+                    forecast, fitted.apply(*(each[second] for each in forecast)), strict=True
+                ):
+                    column[second] = values
+            else:
+                fitted = uq.recalibrate((truth[first], special.logit(probs[first])), method)
+                probs[second] = fitted.apply(special.logit(probs[second]))
+        held = np.concatenate([np.flatnonzero(by == label)[1::2] for label in np.unique(by)])
+        own = {} if probs is None else {"probs": probs[held]}
+        after = uq.evaluate(truth[held], *(each[held] for each in forecast), **own, by=by[held]).verdict
+        assert after.calibration in ("consistent with calibrated", "calibrated")
 
 
 def test_what_halves_an_error_is_named_with_what_is_left():

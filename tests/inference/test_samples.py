@@ -110,7 +110,7 @@ def test_labels_of_a_stream_are_judged():
     assert [each.name for each in stream.compute().verdict.places.strata] == [
         each.name for each in whole.places.strata
     ]
-    assert "In stratum '3' standard" in stream.compute().verdict.text
+    assert "stratum '3' standard" in stream.compute().verdict.text
 
 
 def test_groups_of_a_stream_are_those_of_its_places():

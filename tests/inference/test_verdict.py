@@ -13,6 +13,7 @@ from tests.inference.made import classes, forecasts, report
 from uq_tracking.inference import words
 from uq_tracking.inference.limits import Influence, share_limits
 from uq_tracking.inference.regression import inside_widest, mean_square_scores
+from uq_tracking.inference.verdict import Ranked
 from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.regression import REGRESSION
 
@@ -392,11 +393,27 @@ def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
     assert told == [False, True]
 
 
+def test_what_a_ranking_gains_is_what_the_sparsification_curve_shows():
+    rng = np.random.default_rng(17)
+    probs = rng.dirichlet(np.ones(3), 2000)
+    labels = (rng.random((2000, 1)) > probs.cumsum(axis=1)).sum(axis=1)
+    for found, name, score in (
+        (uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]), "sparsification_rmse", "RMSE"),
+        (uq.evaluate(labels, probs=probs), "sparsification_brier", "the Brier score"),
+    ):
+        columns = found.curves[name].columns
+        left = [
+            100 * (1 - np.interp(0.2, columns["fraction"], columns[each])) for each in ("model", "oracle")
+        ]
+        gain = f"without the most uncertain 20 %, {score} is {left[0]:.2g} % lower (at best {left[1]:.2g} %)."
+        assert gain in found.verdict.text
+
+
 @pytest.mark.parametrize(("share", "word"), [(0.19, ", but weakly"), (0.21, "")])
 def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     rng = np.random.default_rng(6)
     found = replace(uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]).verdict, recovered=share)
-    text = words.of_ranking(found.ranking, share)
+    text = words.of_ranking(Ranked(found.ranking, share, "RMSE", (0.75, 0.5)))
     assert f"Its uncertainty ranks errors{word}:" in text
     assert found.knows_little == bool(word)
 

@@ -68,7 +68,7 @@ CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
 class ClassTests(Tests):
     """Tests of class probabilities."""
 
-    order = Order("entropy", "brier", errors="brier", power=1, most=2.0)
+    order = Order("entropy", "brier", errors="brier", score="the Brier score", power=1, most=2.0)
 
     @override
     def too_few_errors(self) -> str | None:
@@ -139,9 +139,7 @@ class ClassTests(Tests):
             cure = None
             overall = "" if calibration in (*words.NO_ERROR, words.UNTOLD) else f"Overall, {_lower(said)}"
             calibration, grade = "miscalibrated in places", "off"
-            said = " ".join(
-                filter(None, [f"Miscalibrated in places: {_lower(clauses[0])}", *clauses[1:], overall])
-            )
+            said = " ".join(filter(None, [words.of_places(clauses[0]), *clauses[1:], overall]))
         return super().conclude(calibration, said, ranking, rest, cure=cure, grade=grade, **found)
 
     def _of_classes(self) -> Verdict:
@@ -151,7 +149,7 @@ class ClassTests(Tests):
         found = find(self.statistics, self.names, self._share)
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
-        ranking, recovered = self._ranking()
+        ranked = self._ranking()
         suspicions = order_of_classes(found)
         said = (
             words.of_certain(certain)
@@ -170,14 +168,14 @@ class ClassTests(Tests):
         return self.conclude(
             calibration,
             said,
-            ranking,
-            (words.of_ranking(ranking, recovered, classes=True),),
+            ranked.word,
+            (words.of_ranking(ranked, of_classes=True),),
             suspicions=suspicions,
             cure=cure,
             grade=grade,
             scale=scale,
             shape_p=found.top.shape_p,
-            recovered=recovered,
+            recovered=ranked.recovered,
             bias=self._bias(),
             off_class=off,
         )
@@ -240,7 +238,7 @@ class ClassTests(Tests):
             calibration, said = "overconfident", words.of_too_many_errors(errors)
         else:
             said = words.of_event(calibration, event, found)
-        ranking, recovered = self._ranking()
+        ranked = self._ranking()
         excluded = errors or ((none or certain) and not self._errors_of_the_certain())
         cure = self._cure(calibration, "ece") if event.surely_sorts and not excluded else None
         slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
@@ -251,13 +249,13 @@ class ClassTests(Tests):
         return self.conclude(
             calibration,
             said,
-            ranking,
-            (words.of_ranking(ranking, recovered, classes=True),),
+            ranked.word,
+            (words.of_ranking(ranked, of_classes=True),),
             cure=cure,
             grade=grade,
             scale=None,
             shape_p=found.shape_p,
-            recovered=recovered,
+            recovered=ranked.recovered,
             bias=self._bias(),
             event=event,
         )

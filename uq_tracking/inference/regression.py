@@ -54,7 +54,7 @@ from uq_tracking.inference.verdict import (
     Calibration,
     Estimate,
     Order,
-    Ranking,
+    Ranked,
     Tests,
     Verdict,
     no_verdict,
@@ -96,7 +96,7 @@ DEEPEST = 8.2
 class RegressionTests(Tests):
     """Tests of predictive distributions of a number."""
 
-    order = Order("std", "sq_error", errors="abs_error", power=2)
+    order = Order("std", "sq_error", errors="abs_error", score="RMSE", power=2)
 
     @override
     def scale(self) -> Estimated:
@@ -147,9 +147,9 @@ class RegressionTests(Tests):
             sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
-        ranking, recovered = self._ranking()
-        of_ranking, sorts_only = self._of_ranking(ranking, recovered, suspicions)
-        settle_first = ranking == "worse than constant" or any(each.is_mistake for each in suspicions)
+        ranked = self._ranking()
+        of_ranking, sorts_only = self._of_ranking(ranked, suspicions)
+        settle_first = ranked.word == "worse than constant" or any(each.is_mistake for each in suspicions)
         of_bias = (
             ""
             if calibration == "biased" or found.bias_of_one_label()
@@ -160,14 +160,14 @@ class RegressionTests(Tests):
         return self.conclude(
             calibration,
             sentence or f"Calibration is not judged: {found.untested}.",
-            ranking,
+            ranked.word,
             (of_ranking, of_bias, self._of_predictions(calibration, found)),
             suspicions=suspicions,
             cure=None if settle_first else self._cure(calibration, found),
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
-            recovered=recovered,
+            recovered=ranked.recovered,
             bias=found.bias,
             places=found.places,
             sorts_only=sorts_only,
@@ -424,16 +424,14 @@ class RegressionTests(Tests):
             worth=dependence.worth,
         )
 
-    def _of_ranking(
-        self, ranking: Ranking, recovered: float | None, suspicions: tuple[Suspicion, ...]
-    ) -> tuple[str, bool]:
+    def _of_ranking(self, ranked: Ranked, suspicions: tuple[Suspicion, ...]) -> tuple[str, bool]:
         """Say whether the uncertainty ranks errors, and whether it only sorts them.
 
         It knows only if its stds vary, and intervals scaled by them are shorter.
         """
         dispersion, width = self._score(cv), self._score(n_merci)
         vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < ALIKE else ""
-        if ranking in ("worse than constant", "no better than constant") and vary:
+        if ranked.word in ("worse than constant", "no better than constant") and vary:
             equal = dispersion < EQUAL
             return words.EQUAL_STDS if equal else f"Its standard deviations vary by only {vary}.", False
         but = ""
@@ -443,9 +441,9 @@ class RegressionTests(Tests):
             but = ", but intervals scaled by them are no shorter than constant ones."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
-        few = recovered is not None and recovered <= 0
-        if ranking != "useful" or not (but or few):
-            return words.of_ranking(ranking, recovered), False
+        few = ranked.recovered is not None and ranked.recovered <= 0
+        if ranked.word != "useful" or not (but or few):
+            return words.of_ranking(ranked), False
         correlation = self._score(spearman)
         value = "" if math.isnan(correlation) else f" (Spearman {correlation:.2f})"
         of_few = ". Of the largest errors, though, a few decide the RMSE-based curve."

@@ -23,7 +23,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -83,6 +83,8 @@ FEWEST_RANKED = 100
 _STEPS = np.diff(FRACTIONS)
 TRAPEZOID = np.concatenate([[0.0], _STEPS]) / 2 + np.concatenate([_STEPS, [0.0]]) / 2
 """Weights of the fractions in an area."""
+FIFTH = 0.2
+"""Share of the samples, the most uncertain ones, of which a sentence says what leaving them out gains."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +92,26 @@ class Order:
     """Quantity that samples are ordered by, the payload that is their error, and the order that knows its sum.
 
     Roots of the mean errors make the curve of a regression; ``power`` is 2 there, and 1 otherwise; then ``most`` is
-    the largest error of a sample.
+    the largest error of a sample. ``score`` names what the curve shows.
     """
 
     by: str
     payload: str
     errors: str
+    score: str
     power: Literal[1, 2]
     most: float = math.inf
+
+
+class Ranked(NamedTuple):
+    """How well the uncertainty ranks errors: the word, and the share of the oracle's gain that it achieves."""
+
+    word: Ranking
+    recovered: float | None = None
+    score: str = ""
+    """What the sparsification curve shows."""
+    left: tuple[float, float] = (1.0, 1.0)
+    """That of all but the most uncertain fifth over that of all samples, for the uncertainty and for the oracle."""
 
 
 @dataclass(frozen=True)
@@ -342,16 +356,19 @@ class Tests(ABC):
             )
         return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
 
-    def _ranking(self) -> tuple[Ranking, float | None]:
-        """Test whether uncertainty sorts errors, and find the share of the oracle's gain."""
+    def _ranking(self) -> Ranked:
+        """Test whether uncertainty sorts errors, and find what that gains."""
         try:
             curve = self.sparsification()
         except Undefined:
-            return "not enough data", None
+            return Ranked("not enough data")
         gain, best = (float(np.trapezoid(1 - each, FRACTIONS)) for each in (curve.model, curve.oracle))
         recovered = gain / best if best > 1e-12 else None
+        fifth = int(np.searchsorted(FRACTIONS, FIFTH))
+        left = float(curve.model[fifth]), float(curve.oracle[fifth])
+        found = Ranked("no better than constant", recovered, self.order.score, left)
         if abs(gain) < 1e-9:
-            return "no better than constant", recovered
+            return found
         try:
             if groups.count(self.statistics) is None and self.statistics.n < FEWEST_RANKED:
                 raise Undefined(f"at least {FEWEST_RANKED} independent samples are needed")
@@ -363,13 +380,13 @@ class Tests(ABC):
                 influence = gain_influence(self.statistics, self.order, curve.model)
                 low, high = influence.limits(gain, self.at(LEVEL), cautious=True)
                 if not low <= high:  # a single sample carries all the error
-                    return "not enough data", recovered
+                    return found._replace(word="not enough data")
                 sign = int(low > 0) - int(high < 0)
         except Undefined as reason:
             self.caveats.append(f"The ranking is not tested: {reason}.")
-            return "not enough data", recovered
+            return found._replace(word="not enough data")
         ranking: tuple[Ranking, ...] = ("no better than constant", "useful", "worse than constant")
-        return ranking[sign], recovered
+        return found._replace(word=ranking[sign])
 
     def _bias(self) -> Estimate | None:
         try:

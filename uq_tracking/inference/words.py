@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from uq_tracking.inference.findings import Findings, Shape, Share
     from uq_tracking.inference.regression import Few, Inside
     from uq_tracking.inference.samples import Dependence
-    from uq_tracking.inference.verdict import Estimate, Verdict
+    from uq_tracking.inference.verdict import Estimate, Ranked, Verdict
 
 SLIGHT = 1.05
 """Factors below this are called slight."""
@@ -37,8 +37,9 @@ BEYOND_THREE = 0.0027
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
 NOT_FOR_LONG = "A recalibration fitted to these samples will not hold if this goes on."
+EACH_APART = "If strata are known when predicting, recalibrate each apart."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
-NO_CLAIM = (*NO_ERROR, UNTOLD)
+NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
@@ -123,18 +124,24 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
             f"{'that one' if count == '1' else 'those'} before changing any standard deviation."
         )
     unit = f" {settings.unit}" if settings.unit else ""
-    parts = [] if found.scale is None else [_of_scale(calibration, found, found.scale, settings)]
+    in_places = calibration == IN_PLACES
+    parts = [] if found.scale is None or in_places else [_of_scale(calibration, found, found.scale, settings)]
     places = found.places or Places()
     for each in places.found():
+        leads = in_places and not parts
         if each.on == "label":
             parts.append(_of_strata(each, places.strata))
         elif each.on == "order":
             parts.append(_of_drift(each, places.parts[each.on]))
         else:
-            parts.append(_of_pattern(each, places.parts[each.on], unit, calibration))
+            parts.append(_of_pattern(each, places.parts[each.on], unit, calibration, leads=leads))
+        if leads:
+            parts[0] = of_places(parts[0], slight=found.grade() == "slight")
     if any(each.on == "order" for each in places.found()):
         parts.append(NOT_FOR_LONG)
-    if calibration == "miscalibrated in places" and found.scale is not None:
+    if any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
+        parts.append(EACH_APART)
+    if in_places and found.scale is not None:
         overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
         parts.append(f"Overall, errors are {overall}.")
     if calibration == "miscalibrated in shape" and found.shape is not None:
@@ -251,10 +258,12 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == "biased":
         word = "Slightly biased" if found.bias_grade == "slight" else "Biased"
         return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
-    if calibration == "miscalibrated in places":
-        word = "Slightly miscalibrated" if found.grade() == "slight" else "Miscalibrated"
-        return f"{word} in places."
     return f"Overall, {best}."
+
+
+def of_places(said: str, *, slight: bool = False) -> str:
+    """Begin a sentence on the places that are wrong."""
+    return f"{'Slightly miscalibrated' if slight else 'Miscalibrated'} in places: {said[0].lower()}{said[1:]}"
 
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
@@ -299,7 +308,10 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
     return f"{what}: errors {'grow' if pattern.slope > 0 else 'shrink'} from {was} to {becomes}."
 
 
-def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str, calibration: str) -> str:
+def _of_pattern(
+    pattern: Pattern, parts: tuple[Part, ...], unit: str, calibration: str, *, leads: bool
+) -> str:
+    """Say how scale or bias depends on a covariate; what ``leads`` follows the word for it."""
     named = pattern.named or (0, len(parts) - 1)
     certain = tuple(place for place in named if _is_certain(pattern, parts[place]))
     of_spread = pattern.quantity == "scale" and pattern.on == "std" and pattern.slope != 0
@@ -313,10 +325,12 @@ def _of_pattern(pattern: Pattern, parts: tuple[Part, ...], unit: str, calibratio
     elif pattern.quantity == "scale" and calibration in ("overconfident", "underconfident"):
         what = "One factor is not enough"
     elif pattern.quantity == "scale":
-        what = f"Stated standard deviations are {slightly}wrong in places"
+        what = "" if leads else f"Stated standard deviations are {slightly}wrong in places"
     else:
-        what = f"Predictions are {slightly}biased in places"
+        what = "predictions are biased" if leads else f"Predictions are {slightly}biased in places"
     said = "; ".join(_of_part(pattern, parts, place, unit) for place in places)
+    if not what:
+        return f"{said}."
     return f"{what}: {said}." if said else f"{what}."
 
 
@@ -531,7 +545,8 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike)}."
+    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else EACH_APART
+    return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike)}. {cure}"
 
 
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
@@ -654,23 +669,25 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
     return said
 
 
-def of_ranking(ranking: str, recovered: float | None, *, classes: bool = False) -> str:
-    """Say whether the uncertainty ranks errors; "" if that is not judged.
+def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
+    """Say whether the uncertainty ranks errors, and what that gains; "" if that is not judged.
 
     Of classes, confident guesses have the larger Brier scores, so that nothing need be inverted.
     """
-    share = (
-        "" if recovered is None else f": sparsification recovers {100 * recovered:.0f} % of an oracle's gain"
-    )
+    lower, best = (f"{100 * (1 - left):.2g}" if left > 0.001 else "over 99.9" for left in found.left)
+    gain = f": without the most uncertain 20 %, {found.score} is {lower} % lower (at best {best} %)"
     words = {
-        "useful": f"Its uncertainty ranks errors{', but weakly' if is_little(recovered) else ''}{share}.",
+        "useful": (
+            f"Its uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
+            f"{gain if found.left[0] < 1 else ''}."
+        ),
         "no better than constant": NO_SIGN,
         "worse than constant": (
             "Its uncertainty ranks errors worse than chance: "
-            f"{'' if classes else 'check whether it is inverted; '}a constant would do better."
+            f"{'' if of_classes else 'check whether it is inverted; '}a constant would do better."
         ),
     }
-    return words.get(ranking, "")
+    return words.get(found.word, "")
 
 
 def of_cure(cure: Cure) -> str:

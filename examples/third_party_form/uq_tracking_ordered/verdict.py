@@ -34,7 +34,9 @@ class Threshold:
 class OrderedTests(Tests):
     """Tests of z of the score, and of the events of each threshold."""
 
-    order = Order("expected_rps", "rps", errors="rps", power=1, most=1.0)
+    order = Order(
+        "expected_rps", "rps", errors="rps", score="the ranked probability score", power=1, most=1.0
+    )
 
     def scale(self) -> Estimated:
         """Return the ranked probability score over the one that the probabilities imply."""
@@ -119,11 +121,19 @@ class OrderedTests(Tests):
                 f"Classes up to {first.k} are {'more' if first.z > 0 else 'less'} frequent than stated: "
                 f"{first.observed:.3g} of the samples, stated {first.stated:.3g} (z = {first.z:.1f})."
             )
-        ranking, recovered = self._ranking()
-        parts.append(of_ranking(ranking, recovered))
+        ranked = self._ranking()
+        parts.append(of_ranking(ranked))
         text = " ".join(part for part in parts if part)
         return Verdict(
-            calibration, scale, None, ranking, recovered, self._bias(), True, text, tuple(self.caveats)
+            calibration,
+            scale,
+            None,
+            ranked.word,
+            ranked.recovered,
+            self._bias(),
+            True,
+            text,
+            tuple(self.caveats),
         )
 
 
