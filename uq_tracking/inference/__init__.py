@@ -8,15 +8,16 @@ compares methods.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.inference.class_samples import ClassSamples
+from uq_tracking.inference.even_samples import EvenSamples, codes_of
 from uq_tracking.inference.noise import NoiseFloor, noise_floors
-from uq_tracking.inference.samples import Samples
+from uq_tracking.inference.samples import Samples, halvings_for, members_of
 from uq_tracking.inference.verdict import Estimate, Verdict, no_verdict
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
@@ -35,10 +36,20 @@ __all__ = [
 
 
 def samples_of(data: Any, statistics: Any, kept: Mapping[str, Any] | None) -> Samples | ClassSamples | None:
-    """Return the samples that a verdict looks at, of predictions whose rows are ``kept`` or are copied."""
+    """Return the samples that a verdict looks at, of predictions whose rows are ``kept`` or are copied.
+
+    Of many that are only counted, some are taken, evenly spread.
+    """
     if data.task == "classification":
         return ClassSamples.of(data)
-    return Samples.of(data, statistics, kept)
+    if statistics.kind == "exact" or not halvings_for(data.n):
+        return Samples.of(data, statistics, kept)
+    some = EvenSamples()
+    some.add(data, codes_of(data))
+    found = some.samples()
+    if not isinstance(found, Samples):
+        return found
+    return replace(found, members=members_of(data), ordered=data.ordered)
 
 
 @dataclass(frozen=True)

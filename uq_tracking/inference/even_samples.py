@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
@@ -16,12 +16,17 @@ from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.predictions import Predictions, looks_spatial
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.groups import Label, plain_labels
-from uq_tracking.statistics.layout import Rows, joined_rows, row_count
+from uq_tracking.statistics.layout import joined_rows
 from uq_tracking.statistics.orders import IntArray
 
 PLACE, CASE, LABELS = "place", "case", ("groups", "by")
 MOST_PARTS = 256
 """Batches whose samples are held apart."""
+
+
+def codes_of(data: Any) -> dict[str, Any]:
+    """Return the distinct labels of each kind that predictions have, and the code of each sample's."""
+    return {name: data.label_codes(name) for name in LABELS if getattr(data, name) is not None}
 
 
 class EvenSamples:
@@ -50,33 +55,34 @@ class EvenSamples:
         self._names: dict[str, dict[Label, int]] = {name: {} for name in LABELS}
         """Numbers of the labels."""
 
-    def passing(self, data: Any, codes: Mapping[str, Any]) -> Iterator[Rows]:
-        """Yield the rows of a batch, block by block, and keep some of them; ``codes`` are those of its labels."""
-        first = self._end
+    def add(self, data: Any, codes: Mapping[str, Any]) -> None:
+        """Keep some samples of a batch; ``codes`` are those of its labels."""
+        first, form = self._end, data.form
         self._end += data.n
         self._independent |= data.independent
-        form = data.form
         of_classes = isinstance(form, Probabilities) and not form.top_label_only
         if of_classes:
             self._classes, self._event = form.n_classes, form.event
         self._halve()
         place = chosen(first, data.n, self._halvings) - first
-        kept, before = [], 0
-        for rows in data.row_blocks():
-            inside = slice(*np.searchsorted(place, (before, before + row_count(rows))))
-            names = rows.keys() & {"weight"} if of_classes else rows
-            if of_classes or "mean" in rows:
-                kept.append({name: rows[name][place[inside] - before] for name in names})
-            before += row_count(rows)
-            yield rows
-        if not kept:
-            return
         at = place if data.valid is None else np.flatnonzero(data.valid)[place]
-        columns = {**joined_rows(kept), PLACE: place + first, CASE: self._case_of(data, at)}
+        case = self._case_of(data, at)
+        if not len(at):
+            return
         if of_classes:
             index = np.unravel_index(at, data.shape)
-            columns |= {"truth": data.truth[index].astype(np.int64)}
-            columns |= {"logs": form.logarithms(index).astype(np.float32)}
+            columns = {
+                "truth": data.truth[index].astype(np.int64),
+                "logs": form.logarithms(index).astype(np.float32),
+                **({} if data.weights is None else {"weight": data.weights[index].astype(np.float64)}),
+            }
+        else:
+            keep = np.zeros(math.prod(data.shape), dtype=bool)
+            keep[at] = True
+            columns = data.part(keep.reshape(data.shape)).rows()
+            if "mean" not in columns:
+                return
+        columns |= {PLACE: place + first, CASE: case}
         for name, (labels, code) in codes.items():
             used, number = np.unique(data.select(code)[place], return_inverse=True)
             known = self._names[name]
@@ -85,8 +91,7 @@ class EvenSamples:
         self._add(columns)
 
     def _add(self, columns: Mapping[str, Any]) -> None:
-        if row_count(columns):
-            self._parts.append(columns)
+        self._parts.append(columns)
         if len(self._parts) > MOST_PARTS:
             self._parts = [joined_rows(self._parts)]
 

@@ -30,7 +30,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import fft, special
 
 from uq_tracking.inputs.forms.mean_std import MeanStd
@@ -468,35 +467,20 @@ class Samples:
 
     @classmethod
     def of(cls, data: Any, statistics: Any, kept: Mapping[str, Any] | None = None) -> Samples | None:
-        """Take the ``kept`` rows of predictions, or copy them; None where they have no mean.
-
-        Of many that are only counted, some are taken, evenly spread.
-        """
-        if statistics.task != "regression":
-            return None
-        total, case = None, None
-        if statistics.kind != "exact" and (halvings := halvings_for(data.n)):
-            total = data.n
-            keep = np.zeros(total, dtype=bool)
-            keep[chosen(0, total, halvings)] = True
-            data = data.part(_spread(keep, data))
-            case = case_of(data.shape, np.flatnonzero(data.valid))
+        """Take the ``kept`` rows of predictions, or copy them; None where they have no mean."""
         rows = data.rows() if kept is None else kept
-        if "mean" not in rows:
+        if statistics.task != "regression" or "mean" not in rows:
             return None
-        means = data.form.samples if isinstance(data.form, MeanStd) and data.form.member_std is None else None
         return cls(
             {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
             None if data.groups is None else data.select(data.label_codes("groups")[1]),
             data.independent,
-            data.shape if total is None else (data.n,),
-            data.valid if total is None else None,
+            data.shape,
+            data.valid,
             looks_spatial(data.shape),
-            None if means is None else len(means),
+            members_of(data),
             None if data.by is None else labels_of(data),
-            case,
-            total,
-            data.ordered,
+            ordered=data.ordered,
         )
 
     def units(self, dependence: Dependence | None) -> IntArray | None:
@@ -537,18 +521,7 @@ def labels_of(data: Any) -> tuple[tuple[str, ...], IntArray]:
     return tuple(str(label) for label in plain_labels(labels[used])), place
 
 
-def case_of(shape: tuple[int, ...], place: IntArray) -> IntArray | None:
-    """Return the numbers of the cases of samples at these places of an array; None of one-dimensional ones."""
-    if len(shape) < 2:
-        return None
-    leading = len(shape) - 2 if looks_spatial(shape) else 1
-    return place // math.prod(shape[leading:])
-
-
-def _spread(keep: npt.NDArray[np.bool_], data: Any) -> npt.NDArray[np.bool_]:
-    """Return which of all samples are kept, from which of those that count are, in the shape of the data."""
-    if data.valid is None:
-        return keep.reshape(data.shape)
-    made = np.zeros(data.shape, dtype=bool)
-    made[data.valid] = keep
-    return made
+def members_of(data: Any) -> int | None:
+    """Return the number of members, if standard deviations are the spread of their means alone."""
+    alone = isinstance(data.form, MeanStd) and data.form.member_std is None
+    return len(data.form.samples) if alone and data.form.samples is not None else None

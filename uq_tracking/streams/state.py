@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.scoring import narrowed
-from uq_tracking.inference.even_samples import EvenSamples
+from uq_tracking.inference.even_samples import LABELS, EvenSamples, codes_of
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.registry import select
@@ -26,9 +26,6 @@ from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
     from uq_tracking.streams.device import TorchSketch
-
-
-LABELS: tuple[Literal["groups"], Literal["by"]] = ("groups", "by")
 
 
 class State:
@@ -104,10 +101,9 @@ class State:
         check_image_count(data.shape, images)
         chosen = self.maps.choose(data.shape)
         collector = self._open(data.facts)
-        codes: dict[str, Any] = {
-            name: data.label_codes(name) for name in LABELS if getattr(data, name) is not None
-        }
-        for rows in self.even.passing(data, codes):
+        codes = codes_of(data)
+        self.even.add(data, codes)
+        for rows in data.row_blocks():
             collector.add(rows)
             if self.blocks is not None:
                 self.blocks.add(rows)
