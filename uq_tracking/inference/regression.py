@@ -320,21 +320,21 @@ class RegressionTests(Tests):
             at = z.mean + math.sqrt(max(z.variance(), 1e-300)) * special.ndtri(LEVELS)
             rest = float(np.abs(order.position(at) / order.total - LEVELS).max())
             own = rest > CENTRED_SHAPE / math.sqrt(n)
-        excluded = self._gap_of_quantiles()
-        if groups.count(statistics) is not None:
+        grouped = groups.count(statistics) is not None
+        if grouped:
             count = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
             below = count / groups.total(statistics)
-            worst = int(np.abs(below - LEVELS).argmax())
-            gap = abs(float(below[worst] - LEVELS[worst]))
-            gap = gap if excluded is None else min(gap, excluded)
-            p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
-            return Shape(gap, p, None, own, LEVELS[worst], below[worst])
-        below = quantile_shares(statistics, settings, LEVELS)
+        else:
+            below = quantile_shares(statistics, settings, LEVELS)
         worst = int(np.abs(below - LEVELS).argmax())
-        gap = pit_ks(statistics, settings)
+        gap = abs(float(below[worst] - LEVELS[worst])) if grouped else pit_ks(statistics, settings)
+        excluded = self._gap_of_quantiles()
         gap = gap if excluded is None else min(gap, excluded)
-        p = kolmogorov_floor(round(n), gap).p
-        if n == statistics.counts["n"]:
+        if grouped:
+            p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
+        else:
+            p = kolmogorov_floor(round(n), gap).p
+        if not grouped and n == statistics.counts["n"]:
             high = gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / kolmogorov_stretch(round(n))
         return Shape(gap, p, high, own, LEVELS[worst], below[worst])
 
