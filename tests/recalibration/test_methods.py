@@ -318,8 +318,16 @@ def test_what_a_verdict_names_is_fitted_to_the_report_that_holds_its_samples():
     assert uq.recalibrate(report, "logistic") == uq.recalibrate(
         uq.Predictions.from_probs(labels, probs), "logistic"
     )
+    stream = uq.Accumulator()
+    for start in range(0, 2000, 100):
+        stream.update(labels[start : start + 100], probs=probs[start : start + 100])
+    counted = stream.compute()
+    assert counted.verdict.cure == "logistic"
+    fitted = uq.recalibrate(counted, "logistic")
+    assert_allclose(fitted.apply(special.logit(probs)), probs**2, atol=0.08)
+    assert fitted.fitted_on.digest == counted.provenance["digest"]
     again = uq.Report.from_json(report.to_json())
-    with pytest.raises(RecalibrationError, match="nor do reports of many samples or read back"):
+    with pytest.raises(RecalibrationError, match="nor do reports that were read back"):
         uq.recalibrate(again, "logistic")
 
 

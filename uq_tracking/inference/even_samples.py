@@ -44,8 +44,8 @@ class EvenSamples:
         self, samples: int = 0, first: int = 0, origin: tuple[int, ...] = (), shape: tuple[int, ...] = ()
     ) -> None:
         self._halvings, self._end, self._total = halvings_for(samples), first, samples
-        self._classes, self._event = 1, None
-        """Number of classes, and which of two is the event; 1 of a regression."""
+        self._form: dict[str, Any] = {"n_classes": 1}
+        """Of classes, their number, which of two is the event, and whether a sample has a single probability."""
         self._origin, self._shape = origin, shape
         self._parts: list[Mapping[str, Any]] = []
         self._cases = 0
@@ -62,7 +62,7 @@ class EvenSamples:
         self._independent |= data.independent
         of_classes = isinstance(form, Probabilities) and not form.top_label_only
         if of_classes:
-            self._classes, self._event = form.n_classes, form.event
+            self._form = {name: getattr(form, name) for name in ("n_classes", "event", "binary")}
         self._halve()
         place = chosen(first, data.n, self._halvings) - first
         at = place if data.valid is None else np.flatnonzero(data.valid)[place]
@@ -116,7 +116,7 @@ class EvenSamples:
     def _halve(self, least: int = 0) -> None:
         """Keep only what is kept of so many samples, or at this number of halvings."""
         samples = self._total if self._shape else self._end
-        while self._halvings < max(halvings_for(samples, self._classes), least):
+        while self._halvings < max(halvings_for(samples, self._form["n_classes"]), least):
             self._halvings += 1
             parts = []
             for columns in self._parts:
@@ -142,8 +142,7 @@ class EvenSamples:
         self._cases += added._cases
         self._sides |= added._sides
         self._independent |= added._independent
-        if added._parts:
-            self._classes, self._event = added._classes, added._event
+        self._form = added._form if added._parts else self._form
         self._shape, self._total = self._shape or added._shape, self._total or added._total
         self._halve()
 
@@ -174,12 +173,14 @@ class EvenSamples:
         }
         if "logs" not in columns:
             return Samples(columns, **about)
+        logs, form = columns["logs"], self._form
+        binary = form["binary"]
         data = Predictions.from_probs(
             columns["truth"],
-            columns["logs"],
-            logits=True,
-            class_axis=1,
-            event=self._event if self._classes == 2 else None,
+            np.exp(logs[:, 1], dtype=np.float64) if binary else logs,
+            logits=not binary,
+            class_axis=None if binary else 1,
+            event=form["event"] if form["n_classes"] == 2 else None,
             weights=columns.get("weight"),
             groups=about["group"],
         )
@@ -189,16 +190,15 @@ class EvenSamples:
         """Return plain arrays from which ``load`` continues."""
         names = {name: list(known) for name, known in self._names.items()}
         sides = sorted(self._sides)
-        of_classes = (self._classes, self._event)
         whole = (self._halvings, self._end, self._total, self._shape, self._cases, self._independent)
-        about = (*whole, *of_classes, sides, names)
+        about = (*whole, self._form, sides, names)
         return {"about": np.asarray(json.dumps(about)), **prefixed("column", joined_rows(self._parts))}
 
     def load(self, arrays: Arrays) -> None:
         """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
         about = json.loads(str(arrays["about"]))
         self._halvings, self._end, self._total, shape, self._cases, self._independent, *about = about
-        self._classes, self._event, sides, names = about
+        self._form, sides, names = about
         self._shape, self._sides = tuple(shape), {tuple(side) for side in sides}
         self._names = {name: {label: place for place, label in enumerate(names[name])} for name in LABELS}
         columns = under("column", arrays)

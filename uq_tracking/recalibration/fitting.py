@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from uq_tracking import plugins
@@ -143,9 +144,11 @@ def fit_groups(
 def _fit_arrays(
     method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
-    samples = getattr(source, "samples", None)  # of a report that was just made; it may hold only some
-    if getattr(samples, "total", 0) is None:
-        source = getattr(samples, "data", source)
+    digest = getattr(source, "provenance", {}).get("digest")
+    samples = getattr(getattr(source, "samples", None), "data", None)  # of a report that was just made
+    if samples is not None and samples.task == method.task:
+        fitted = method.fit_to(samples, split)
+        return replace(fitted, fitted_on=replace(fitted.fitted_on, digest=digest))
     if isinstance(source, Predictions) and source.task == method.task:
         if ignore_label is not None or weights is not None:
             raise SettingsError("Predictions hold their own weights and ignore_label; pass them there")
@@ -153,7 +156,7 @@ def _fit_arrays(
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
             f"{method.method} is fitted on Predictions.from_probs(...) or (labels, logits), not on a "
-            f"{type(source).__name__}; statistics do not hold the logits, nor do reports of many samples or read back"
+            f"{type(source).__name__}; statistics do not hold the logits, nor do reports that were read back"
         )
     return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, weights)
 
