@@ -464,6 +464,8 @@ class Cure:
     score: str = "ence"
     removes: bool = True
     """Whether no error is left that is more than chance; else there is less of it."""
+    instead: str = "change the model"
+    """What to do if no recalibration helps."""
 
 
 def halves_of(n: int, group: IntArray | None) -> IntArray | None:

@@ -157,13 +157,19 @@ class RegressionTests(Tests):
         )
         if inside is not None:  # a median that is off explains the other quantiles
             sentence, of_bias = f"{of_bias} {sentence}".lstrip(), ""
+        sentence = sentence or f"Calibration is not judged: {found.untested}."
+        if ranked.word == "worse than constant":  # no recalibration mends that
+            sentence, of_ranking = f"{of_ranking} {sentence}", ""
+        cure = None if settle_first else self._cure(calibration, found)
+        if cure is not None and cure.method and of_ranking == words.NO_SIGN:
+            of_ranking = words.NO_CURE
         return self.conclude(
             calibration,
-            sentence or f"Calibration is not judged: {found.untested}.",
+            sentence,
             ranked.word,
-            (of_ranking, of_bias, self._of_predictions(calibration, found)),
+            (of_bias, self._of_predictions(calibration, found), of_ranking),
             suspicions=suspicions,
-            cure=None if settle_first else self._cure(calibration, found),
+            cure=cure,
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
@@ -209,9 +215,11 @@ class RegressionTests(Tests):
 
     def _of_predictions(self, calibration: Calibration, found: Findings) -> str:
         """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
-        places = () if found.places is None else found.places.found()
-        biased = any(each.quantity == "bias" for each in places) or found.bias_grade == "off"
-        return "Correct the predictions first." if biased and calibration in CURABLE else ""
+        biased = [each.on for each in (found.places or Places()).found() if each.quantity == "bias"]
+        if calibration == "biased":
+            return "Correct the predictions."
+        off = (biased and "order" not in biased) or found.bias_grade == "off"
+        return "Correct the predictions first." if off and calibration in CURABLE else ""
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -227,7 +235,9 @@ class RegressionTests(Tests):
             return None
         cure = find_cure(samples.rows, samples.units(self.dependence), self.settings, shape=shape)
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
-        return Cure() if cure is not None and elsewhere and not cure.removes else cure
+        if cure is None or (cure.removes and cure.method) or not elsewhere:
+            return cure
+        return Cure(instead="let standard deviations depend on the prediction")
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -438,7 +448,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but intervals scaled by them are no shorter than constant ones."
+            but = ", but one constant would give intervals as short."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

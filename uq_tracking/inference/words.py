@@ -25,6 +25,7 @@ SLIGHT = 1.05
 RARE = 0.2
 """Rates below this are compared by their ratio."""
 NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
+NO_CURE = "No sign that its uncertainty ranks errors better than chance, which no recalibration changes."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
@@ -36,8 +37,8 @@ BEYOND_THREE = 0.0027
 """Share of normal errors beyond three standard deviations."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
-NOT_FOR_LONG = "A recalibration fitted to these samples will not hold if this goes on."
-EACH_APART = "If strata are known when predicting, recalibrate each apart."
+NOT_FOR_LONG = "If this goes on, no fixed correction will hold: refit on recent samples."
+EACH_ALONE = "If strata are known when predicting, recalibrate each separately."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
@@ -140,7 +141,7 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
     if any(each.on == "order" for each in places.found()):
         parts.append(NOT_FOR_LONG)
     if any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
-        parts.append(EACH_APART)
+        parts.append(EACH_ALONE)
     if in_places and found.scale is not None:
         overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
         parts.append(f"Overall, errors are {overall}.")
@@ -164,7 +165,7 @@ def _of_shape(found: Findings, shape: Shape) -> str:
     if half and tail and half.value - 0.5 > shape.gap and tail.share > 2 * BEYOND_THREE:
         return (
             f"the stated tails are too light: the 50 % intervals contain {percent(half.value)} of the true values, "
-            f"yet {percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} would)"
+            f"yet {percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected)"
         )
     return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
 
@@ -178,8 +179,8 @@ def of_bias(found: Findings, settings: Settings) -> str:
         side = "high" if share.value > 0.5 else "low"
         low, high = percent(share.low), percent(share.high)
         return (
-            f"Predictions are too {side}: {percent(share.value)} of the true values lie below the predicted median, "
-            f"not half ({low} to {high})."
+            f"Predictions are too {side}: {percent(share.value)} of the true values ({low} to {high}) lie below the "
+            "predicted median, not half."
         )
     bias, in_std = found.bias, found.bias_in_std
     if found.bias_grade == "fine":
@@ -218,8 +219,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == "overconfident in the tails" and tail is not None:
         return (
             f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
-            f"({percent(BEYOND_THREE)} would) and carry {percent(tail.carried)} of the squared errors; the bulk is "
-            f"{bulk} times the stated size. Look at those errors. Do not widen every standard deviation."
+            f"({percent(BEYOND_THREE)} expected) and carry {percent(tail.carried)} of the squared errors; the bulk "
+            f"is {bulk} times the stated size. Look at those errors. Do not widen every standard deviation."
         )
     if calibration == "too wide for most, too narrow for a few":
         return (
@@ -262,7 +263,9 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
 
 
 def of_places(said: str, *, slight: bool = False) -> str:
-    """Begin a sentence on the places that are wrong."""
+    """Begin a sentence on the places that are wrong; a drift speaks for itself."""
+    if "rift along the order" in said:
+        return said
     return f"{'Slightly miscalibrated' if slight else 'Miscalibrated'} in places: {said[0].lower()}{said[1:]}"
 
 
@@ -285,7 +288,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
 
 def _of_others(alike: int) -> str:
     """Say how many labels are like all samples."""
-    return f"; the other {alike} do not stand out" if alike > 1 else ""
+    return f"; no difference is found among the other {alike}" if alike > 1 else ""
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
@@ -545,7 +548,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else EACH_APART
+    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else EACH_ALONE
     return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike)}. {cure}"
 
 
@@ -674,8 +677,10 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
 
     Of classes, confident guesses have the larger Brier scores, so that nothing need be inverted.
     """
-    lower, best = (f"{100 * (1 - left):.2g}" if left > 0.001 else "over 99.9" for left in found.left)
-    gain = f": without the most uncertain 20 %, {found.score} is {lower} % lower (at best {best} %)"
+    lower, best = (100 * (1 - left) for left in found.left)
+    lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in (lower, best))
+    oracle = f"without the largest errors, {best} %"
+    gain = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({oracle})"
     words = {
         "useful": (
             f"Its uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
@@ -683,7 +688,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
         ),
         "no better than constant": NO_SIGN,
         "worse than constant": (
-            "Its uncertainty ranks errors worse than chance: "
+            "The uncertainty ranks errors worse than chance: "
             f"{'' if of_classes else 'check whether it is inverted; '}a constant would do better."
         ),
     }
@@ -693,7 +698,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if cure.method is None:
-        return "No recalibration that was tried fixes it (cross-fitted): change the model."
+        return f"No recalibration that was tried fixes it (cross-fitted): {cure.instead}."
     before, after = (
         "less than 0.001" if each < 0.001 else format_number(each, 2) for each in (cure.before, cure.after)
     )
@@ -724,7 +729,8 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
             "each region whose errors are correlated."
         )
     reason = (
-        f"errors are correlated along the series, which is worth about {worth} independent samples. Pass a longer one"
+        f"errors are correlated along the rows, which are worth about {worth} independent samples. Pass more rows, "
+        "or groups=, a label for each of several series"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
