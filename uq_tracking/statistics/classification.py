@@ -150,18 +150,6 @@ TOP_LABEL = TopLabelLayout()
 BINARY = BinaryLayout()
 
 
-def layout_for(facts: Mapping[str, Any]) -> Layout:
-    """Return the layout of statistics of a classification with these facts."""
-    if facts.get("top_label_only"):
-        return TOP_LABEL
-    return CLASSIFICATION if facts.get("event") is None else BINARY
-
-
-def has_event(statistics: Any) -> bool:
-    """Return whether the statistics are those of two classes, with the probability of the event."""
-    return statistics.layout is BINARY
-
-
 def _sum(values: Column) -> float:
     return math.fsum(float(values[at : at + BLOCK].sum()) for at in range(0, len(values), BLOCK))
 

@@ -396,13 +396,6 @@ class DistributionLayout(RegressionLayout):
 DISTRIBUTION = DistributionLayout()
 
 
-def layout_for(facts: Mapping[str, Any]) -> Layout:
-    """The layout of regression statistics with these facts."""
-    if facts.get("distribution"):
-        return DISTRIBUTION
-    return COVARIANCE if facts.get("vector_length") else REGRESSION
-
-
 def is_distribution(statistics: Statistics) -> bool:
     """Whether statistics are those of distributions in a form other than mean and std."""
     return statistics.layout is DISTRIBUTION

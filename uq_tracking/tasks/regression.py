@@ -13,16 +13,16 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
-from uq_tracking.inputs.convert import read
+from uq_tracking.inputs.convert import read, read_floats
 from uq_tracking.inputs.predictions import Case
-from uq_tracking.metrics.reference import as_reference
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
 from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.regression import COVARIANCE, DISTRIBUTION
 from uq_tracking.statistics.regression import REGRESSION as LAYOUT
-from uq_tracking.statistics.regression import layout_for
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
@@ -57,7 +57,9 @@ class Regression(Task):
 
     @override
     def layout_for(self, facts: Mapping[str, Any]) -> Layout:
-        return layout_for(facts)
+        if facts.get("distribution"):
+            return DISTRIBUTION
+        return COVARIANCE if facts.get("vector_length") else LAYOUT
 
     @override
     def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
@@ -68,9 +70,18 @@ class Regression(Task):
                 own[name] = tuple(_last(part, name, k, size) for part in given)
         return own
 
-    @override
     def reference(self, reference: Any, data: Any) -> Any:
-        return as_reference(reference, data)
+        """Means and standard deviations of the predictions' shape."""
+        if reference is None:
+            return None
+        if not isinstance(reference, tuple | list) or len(reference) != 2:
+            raise SettingsError(
+                "reference is not a pair; pass reference=(mean, std), arrays of the target's shape"
+            )
+        pair = zip(reference, ("mean", "std"), strict=True)
+        mean, std = (read_floats(part, f"reference {name}") for part, name in pair)
+        check_shapes(("y_true", data.shape), *((part.name, part.values.shape) for part in (mean, std)))
+        return mean.values, std.values
 
     @override
     def targets(self, statistics: Statistics) -> dict[str, float]:
@@ -155,14 +166,9 @@ class RegressionSamples(Samples):
         if self.whole:
             return fit(method, self.like, settings)
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
-        if self.like.kind == "sketch":
-            return fit(
-                method, statistics_of_rows(self.like.layout, rows, self.like.facts, "sketch"), settings
-            )
         known = None if "target" in rows else self.like
-        return fit(
-            method, Statistics.exact(self.like.layout, rows, facts=self.like.facts, known=known), settings
-        )
+        made = statistics_of_rows(self.like.layout, rows, self.like.facts, self.like.kind, known)
+        return fit(method, made, settings)
 
     @override
     def rows(self) -> Iterator[Rows]:
