@@ -12,10 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,9 +45,6 @@ SUM_BLOCK = 1 << 16
 
 FEW = 1 << 14
 """Up to this many rows, payloads and all their prefix sums are stored."""
-
-FEW_RANKS = 8
-"""For more ranks than this, the absolute values of few rows are sorted: two runs, one falling, one rising."""
 
 
 class SortedRows(Order):
@@ -126,17 +121,12 @@ class SortedRows(Order):
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        if self.values.dtype != np.float32:
-            return np.searchsorted(self.values, wanted, side=side).astype(float)
-        # A float64 threshold lies between two float32 values: compare with the one at or below it.
-        with np.errstate(over="ignore"):
-            near = wanted.astype(np.float32)
-        below = np.where(near > wanted, np.nextafter(near, np.float32(-np.inf)), near)
-        exact = below == wanted
-        at_most = np.searchsorted(self.values, below, side="right")
-        if side == "right":
-            return at_most.astype(float)
-        return np.where(exact, np.searchsorted(self.values, below, side="left"), at_most).astype(float)
+        if self.values.dtype == np.float32:  # the nearest that no value lies between
+            with np.errstate(over="ignore"):
+                near = wanted.astype(np.float32)
+            is_past, end = (near > wanted, -np.inf) if side == "right" else (near < wanted, np.inf)
+            wanted = np.where(is_past, np.nextafter(near, np.float32(end)), near)
+        return np.searchsorted(self.values, wanted, side=side).astype(float)
 
     @override
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
@@ -153,23 +143,16 @@ class SortedRows(Order):
     def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
-        cuts = list(zip(wanted.tolist(), left.tolist(), right.tolist(), strict=True))
 
-        sums = []
-        for (a, a_left, a_right), (b, b_left, b_right) in pairwise(cuts):
-            pieces = [
-                (a_left, a_right, a_right - a),
-                (a_right, b_left, b_left - a_right),
-                (b_left, b_right, b - b_left),
-            ]
-            if a_left == b_left and a_right == b_right:  # both cut the same run of ties
-                pieces = [(b_left, b_right, b - a)]
-            total = 0.0
-            for start, end, of in pieces:
-                if of > 0:
-                    total += self._sum(name, start, end) * (of / (end - start))
-            sums.append(total)
-        return np.asarray(sums, dtype=np.float64)
+        def sums(starts: IntArray, ends: IntArray) -> FloatArray:
+            pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+            return np.asarray([self._sum(name, *pair) for pair in pairs], dtype=np.float64)
+
+        cut, size = sums(left, right), np.maximum(right - left, 1)
+        head, tail = cut * ((right - wanted) / size), cut * ((wanted - left) / size)
+        whole = sums(right[:-1], np.maximum(left[1:], right[:-1]))
+        alike = (left[1:] == left[:-1]) & (right[1:] == right[:-1])  # both cut the same run of ties
+        return np.where(alike, cut[1:] * (np.diff(wanted) / size[1:]), head[:-1] + whole + tail[1:])
 
     def _sum(self, name: str, start: int, end: int) -> float:
         first, last = -(-start // STEP), end // STEP
@@ -294,28 +277,18 @@ class SortedRows(Order):
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
-        if total <= FEW and len(wanted) > FEW_RANKS:
-            return np.asarray(np.sort(np.abs(values), kind="stable")[wanted - 1], dtype=np.float64)
-        below = int(
-            np.searchsorted(values, values.dtype.type(0))
-        )  # these fall towards 0, the others rise from it
-
-        def one(rank: int) -> float:
-            low, high = max(0, rank - (total - below)), min(rank, below)
-            taken = bisect_left(
-                range(high),
-                True,
-                low,
-                key=lambda k: bool(values[below + rank - k - 1] <= -values[below - k - 1]),
-            )
-            return float(
-                max(
-                    -values[below - taken] if taken else 0,
-                    values[below + rank - taken - 1] if rank > taken else 0,
-                )
-            )
-
-        return np.asarray([one(rank) for rank in wanted.tolist()])
+        below = int(np.searchsorted(values, values.dtype.type(0)))
+        # the first ``below`` fall towards 0, the others rise from it: how many of each are the smallest?
+        falling, most = np.maximum(wanted - (total - below), 0), np.minimum(wanted, below)
+        while (unsure := falling < most).any():
+            middle = (falling + most) // 2
+            rising = values.take(below + wanted - middle - 1, mode="clip")
+            enough = rising <= -values.take(below - middle - 1, mode="clip")
+            falling = np.where(unsure & ~enough, middle + 1, falling)
+            most = np.where(unsure & enough, middle, most)
+        last = np.where(falling > 0, -values.take(below - falling, mode="clip"), 0)
+        other = np.where(wanted > falling, values.take(below + wanted - falling - 1, mode="clip"), 0)
+        return np.maximum(last, other).astype(np.float64)
 
 
 def _prefix_sums(column: FloatArray) -> FloatArray:
