@@ -70,22 +70,20 @@ class SortedRows(Order):
         unsorted: Callable[[], Mapping[str, Column]] | None = None,
         sort: Callable[[], Mapping[str, Column]] | None = None,
     ) -> None:
-        self.by, self._sorted, self._unsorted, self._sort = by, columns, unsorted, sort
+        self.by, self._sorted, self._unsorted, self._sort = by, columns or {}, unsorted, sort
 
     @property
     def columns(self) -> Mapping[str, Column]:
         """The sorted columns, of which ``by`` is one."""
-        if self._sorted is None:
-            if self._sort is None:
-                raise TypeError("these rows are neither sorted nor can they be")
-            self._sorted = self._sort()  # two threads may both get here, with the same result
+        if (sort := self._sort) is not None:
+            self._sorted = sort()  # two threads may both get here, with the same result
             self._unsorted = self._sort = None  # what they refer to only takes up memory
         return self._sorted
 
     @property
     @override
     def is_sorted(self) -> bool:
-        return self._sorted is not None
+        return self._sort is None
 
     @property
     def values(self) -> Column:
@@ -96,7 +94,7 @@ class SortedRows(Order):
     @override
     def total(self) -> int:
         held = self._sorted if self._unsorted is None else self._unsorted()
-        return len(next(iter((held or self.columns).values())))
+        return len(next(iter(held.values())))
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
         """One payload of the rows ``part``, a slice or indices, in float64."""
