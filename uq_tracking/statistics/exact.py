@@ -57,9 +57,9 @@ class SortedRows(Order):
     columns : dict of arrays
         The sorted columns.
     unsorted : callable, optional
-        Returns the columns in any order; ``sort`` is then called when something first depends on the order.
+        Returns the columns in any order; they are sorted when something first depends on the order.
     sort : callable, optional
-        Returns the sorted columns.
+        Returns the sorted columns, if that is done in a way of its own.
     """
 
     def __init__(
@@ -71,6 +71,8 @@ class SortedRows(Order):
         sort: Callable[[], Mapping[str, Column]] | None = None,
     ) -> None:
         self.by, self._sorted, self._unsorted, self._sort = by, columns or {}, unsorted, sort
+        if unsorted is not None and sort is None:
+            self._sort = lambda: sort_columns(by, unsorted())
 
     @property
     def columns(self) -> Mapping[str, Column]:

@@ -425,10 +425,6 @@ class GroupTables:
         summed = cls.summed(parts, np.asarray([place[item] for item in found]), names)
         return replace(summed, members=digest_of(names), n_groups=len(names))
 
-    def width(self) -> int:
-        """How many numbers a resample's weighted sums take."""
-        return sum(len(cells.bucket) * len(cells.sums) for cells in self.cells)
-
     def nbytes(self) -> int:
         """Size of all numbers in bytes, with 64 bits each."""
         numbers = sum(len(cells.column) * (2 + len(cells.sums)) for cells in self.cells)
