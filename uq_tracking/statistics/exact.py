@@ -104,19 +104,15 @@ class SortedRows(Order):
         return made
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
-        few, found = self.total <= FEW, dict[str, FloatArray]()
-        held, rows = (self._all, part) if few else (_Payloads(self.columns, part), slice(None))
-        for name in names:
-            found[name] = held[name][rows]
-        return found
+        if self.total <= FEW:
+            return {name: self._all[name][part] for name in names}
+        held = _Payloads(self.columns, part)
+        return {name: held[name] for name in names}
 
     @cached_property
     def _all(self) -> _Payloads:
         """Payloads of all rows, when there are few."""
-        made = _Payloads(self.columns, slice(None))
-        for name, column in self.columns.items():
-            made[name] = np.asarray(column, dtype=np.float64)
-        return made
+        return _Payloads(self.columns, slice(None))
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:

@@ -220,15 +220,13 @@ class Statistics(Parts):
 
         ``counts`` take precedence over those of the parts.
         """
-        given = counts or {}
-        names = dict.fromkeys([*layout.counts, *parts.counts, *given])
         made = cls(
             parts.orders,
             parts.sums,
             parts.moments,
             parts.tables,
             parts.derived,
-            {name: given[name] if name in given else parts.counts.get(name, 0) for name in names},
+            {**dict.fromkeys(layout.counts, 0), **parts.counts, **(counts or {})},
             layout=layout,
             kind="exact" if bits is None else "sketch",
             bits=bits,
