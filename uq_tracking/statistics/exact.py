@@ -148,7 +148,8 @@ class SortedRows(Order):
         head, tail = cut * ((right - wanted) / size), cut * ((wanted - left) / size)
         whole = sums(right[:-1], np.maximum(left[1:], right[:-1]))
         alike = (left[1:] == left[:-1]) & (right[1:] == right[:-1])  # both cut the same run of ties
-        return np.where(alike, cut[1:] * (np.diff(wanted) / size[1:]), head[:-1] + whole + tail[1:])
+        in_run = cut[1:] * (np.diff(wanted) / size[1:])
+        return np.asarray(np.where(alike, in_run, head[:-1] + whole + tail[1:]))
 
     def _sum(self, name: str, start: int, end: int) -> float:
         first, last = -(-start // STEP), end // STEP
