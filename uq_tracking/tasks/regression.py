@@ -13,9 +13,9 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
-from uq_tracking.inputs.convert import read, read_floats
+from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.predictions import Case
-from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.metrics.reference import as_reference
 from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
 from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
 from uq_tracking.settings import Settings
@@ -70,18 +70,9 @@ class Regression(Task):
                 own[name] = tuple(_last(part, name, k, size) for part in given)
         return own
 
+    @override
     def reference(self, reference: Any, data: Any) -> Any:
-        """Means and standard deviations of the predictions' shape."""
-        if reference is None:
-            return None
-        if not isinstance(reference, tuple | list) or len(reference) != 2:
-            raise SettingsError(
-                "reference is not a pair; pass reference=(mean, std), arrays of the target's shape"
-            )
-        pair = zip(reference, ("mean", "std"), strict=True)
-        mean, std = (read_floats(part, f"reference {name}") for part, name in pair)
-        check_shapes(("y_true", data.shape), *((part.name, part.values.shape) for part in (mean, std)))
-        return mean.values, std.values
+        return as_reference(reference, data)
 
     @override
     def targets(self, statistics: Statistics) -> dict[str, float]:
