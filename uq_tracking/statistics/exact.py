@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -45,6 +46,9 @@ SUM_BLOCK = 1 << 16
 
 FEW = 1 << 14
 """Up to this many rows, payloads and all their prefix sums are stored."""
+
+FEW_RANKS = 8
+"""For more ranks than this, the absolute values of few rows are sorted: two runs, one falling, one rising."""
 
 
 class SortedRows(Order):
@@ -141,8 +145,10 @@ class SortedRows(Order):
         left, right = self._run_around(wanted)
 
         def sums(starts: IntArray, ends: IntArray) -> FloatArray:
-            pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-            return np.asarray([self._sum(name, *pair) for pair in pairs], dtype=np.float64)
+            found = np.zeros(len(starts))
+            for place in np.flatnonzero(starts < ends).tolist():
+                found[place] = self._sum(name, int(starts[place]), int(ends[place]))
+            return found
 
         cut, size = sums(left, right), np.maximum(right - left, 1)
         head, tail = cut * ((right - wanted) / size), cut * ((wanted - left) / size)
@@ -274,18 +280,22 @@ class SortedRows(Order):
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
+        if total <= FEW and len(wanted) > FEW_RANKS:
+            return np.asarray(np.sort(np.abs(values), kind="stable")[wanted - 1], dtype=np.float64)
+        # the first ``below`` fall towards 0, the others rise from it
         below = int(np.searchsorted(values, values.dtype.type(0)))
-        # the first ``below`` fall towards 0, the others rise from it: how many of each are the smallest?
-        falling, most = np.maximum(wanted - (total - below), 0), np.minimum(wanted, below)
-        while (unsure := falling < most).any():
-            middle = (falling + most) // 2
-            rising = values.take(below + wanted - middle - 1, mode="clip")
-            enough = rising <= -values.take(below - middle - 1, mode="clip")
-            falling = np.where(unsure & ~enough, middle + 1, falling)
-            most = np.where(unsure & enough, middle, most)
-        last = np.where(falling > 0, -values.take(below - falling, mode="clip"), 0)
-        other = np.where(wanted > falling, values.take(below + wanted - falling - 1, mode="clip"), 0)
-        return np.maximum(last, other).astype(np.float64)
+
+        def one(rank: int) -> float:
+            def is_enough(k: int) -> bool:
+                return bool(values[below + rank - k - 1] <= -values[below - k - 1])
+
+            low, high = max(0, rank - (total - below)), min(rank, below)
+            taken = bisect_left(range(high), True, low, key=is_enough)
+            falling = -values[below - taken] if taken else 0
+            rising = values[below + rank - taken - 1] if rank > taken else 0
+            return float(max(falling, rising))
+
+        return np.asarray([one(rank) for rank in wanted.tolist()])
 
 
 def _prefix_sums(column: FloatArray) -> FloatArray:
