@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.inputs import Predictions
-from uq_tracking.statistics.classification import layout_for
 from uq_tracking.statistics.collecting import How, build_statistics
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.tasks import CLASSIFICATION
 
 
 def exact_statistics(
@@ -40,4 +40,4 @@ def classification_statistics(
 ) -> Statistics:
     """Statistics of labels, shape (n,), and probabilities, shape (n, C); options as for `Predictions.from_probs`."""
     data = Predictions.from_probs(labels, probs, **options)
-    return build_statistics(layout_for(data.facts), data, statistics)
+    return build_statistics(CLASSIFICATION.layout_for(data.facts), data, statistics)

@@ -26,11 +26,11 @@ from uq_tracking.metrics.events import several_classes
 from uq_tracking.metrics.registry import compute, find, select
 from uq_tracking.runs.read import logged_runs
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import layout_for
 from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.statistics import resampled
 from uq_tracking.statistics.store import read_statistics, statistics_from_arrays, write_statistics
+from uq_tracking.tasks import CLASSIFICATION
 
 from .made import softmax
 
@@ -59,7 +59,7 @@ def grouped(codes, labels, z, **options):
 
 
 def with_groups(data):
-    layout = layout_for(data.facts)
+    layout = CLASSIFICATION.layout_for(data.facts)
     return replace(build_statistics(layout, data), groups=build_groups(layout, data))
 
 

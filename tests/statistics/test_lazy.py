@@ -149,7 +149,7 @@ def test_metrics_of_the_top_label_read_nothing_else(dtype, monkeypatch):
     probs = probs.astype(dtype)
     whole = uq.evaluate(labels, probs=probs).scores
     monkeypatch.setattr("uq_tracking.inputs.forms.probabilities.whole_columns", None)
-    monkeypatch.setattr("uq_tracking.statistics.classification._Tally.add", None)
+    monkeypatch.setattr("uq_tracking.statistics.classification.ClassSums.add", None)
     report = uq.evaluate(labels, probs=probs, metrics=OF_TOP)
     assert report.scores == {key: whole[key] for key in OF_TOP}
     stream = uq.Accumulator(metrics=OF_TOP)

@@ -15,7 +15,7 @@ from uq_tracking.metrics.proper_scores import require_density, require_variance
 from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block
-from uq_tracking.statistics.regression import is_distribution
+from uq_tracking.statistics.regression import PERCENT, is_distribution
 from uq_tracking.statistics.statistics import Statistics
 
 
@@ -33,7 +33,7 @@ def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
     return float(coverage_at(statistics, settings, np.asarray([level]))[0])
 
 
-for percent in (50, 68, 80, 90, 95):
+for percent in PERCENT:
     metric(
         f"coverage_{percent}",
         family="calibration",

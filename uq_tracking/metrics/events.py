@@ -20,7 +20,7 @@ from scipy import special
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.registry import Undefined, intermediate, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import BY_WEIGHT, PREDICTED, bin_of, has_event, sums_by_weight
+from uq_tracking.statistics.classification import BINARY, BY_WEIGHT, PREDICTED, bin_of, sums_by_weight
 from uq_tracking.statistics.exact import FEW, SortedRows
 from uq_tracking.statistics.groups import GroupCells, GroupTables
 from uq_tracking.statistics.orders import (
@@ -60,7 +60,7 @@ def several_classes(statistics: Any, settings: Settings | None = None) -> bool:
 
 def require_event(statistics: Any) -> None:
     """Raise Undefined for statistics that do not hold the probability of an event."""
-    if has_event(statistics):
+    if statistics.layout is BINARY:
         return
     if two_classes(statistics):
         raise Undefined("the statistics were stored by an older version, without the event; ece_top is known")

@@ -32,7 +32,7 @@ from uq_tracking.metrics.other_forms import central_share
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import BY_WEIGHT, MOST_BINNED, ClassSums
+from uq_tracking.statistics.classification import BY_WEIGHT, MOST_BINNED, ON_EDGE, ClassSums
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
 from uq_tracking.statistics.regression import expected_below, is_distribution
@@ -480,8 +480,6 @@ def kurtosis(statistics: Statistics, settings: Settings) -> float:
 
 MOST_DRAWN = 1 << 22
 """Numbers of simulated gaps that are held at a time."""
-ON_EDGE = 1e-10
-"""Probabilities within this relative distance of a bin's edge lie on it: the rest is rounding."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.orders import SHORT, Buckets, Order
+from uq_tracking.statistics.orders import SHORT, Order, bucketed
 from uq_tracking.statistics.regression import (
     DISTANCE,
     HIGH,
@@ -82,9 +82,8 @@ def places(order: Order) -> FloatArray:
     """Distinct values of an order, or the edges of its buckets."""
     if isinstance(order, SortedRows):
         return np.unique(order.values).astype(np.float64)
-    if isinstance(order, Buckets):
-        return np.unique(np.concatenate([order.key, order.key + order.width]))
-    return np.zeros(0)
+    held = bucketed(order)
+    return np.unique(np.concatenate([held.key, held.key + held.width]))
 
 
 class Undetermined(Standard):

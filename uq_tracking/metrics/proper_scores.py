@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
+from uq_tracking.inputs.forms.form import LEVELS as LEVELS
 from uq_tracking.metrics.other_forms import form_score, in_unit
 from uq_tracking.metrics.registry import Infinite, Metric, Undefined, intermediate, metric
 from uq_tracking.parallel import inner
@@ -19,9 +20,6 @@ from uq_tracking.statistics.exact import FEW
 from uq_tracking.statistics.orders import SHORT, Block
 from uq_tracking.statistics.regression import is_distribution
 from uq_tracking.statistics.statistics import Statistics
-
-LEVELS = np.arange(1, 100) / 100
-"""Levels .01 ... .99 of the interval and quantile scores."""
 
 PRIORS: dict[str, Standard] = {"_gaussian": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
 """What-if distributions with the same mean and standard deviation (MeRCI 2018), by the suffix of their keys."""

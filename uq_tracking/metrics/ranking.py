@@ -199,14 +199,11 @@ def order_of(share: float, n: float) -> float:
     """Rank of the smallest sample with at least ``share`` of n at or below it; .95 of 20 is the 19th."""
     if not isinstance(n, int):
         return share * n
-    above, below = _ratio(float(share))
-    return max(1, -(-above * n // below))
+    return max(1, math.ceil(_as_written(repr(float(share))) * n))
 
 
-@lru_cache(maxsize=1024)
-def _ratio(share: float) -> tuple[int, int]:
-    """A share, as written in decimals, as a ratio of whole numbers."""
-    return Fraction(repr(share)).as_integer_ratio()
+_as_written = lru_cache(maxsize=1024)(Fraction)
+"""A share, as written in decimals, as a ratio of whole numbers."""
 
 
 def merci_at(statistics: Statistics, alpha: float) -> float:

@@ -33,7 +33,7 @@ from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import DAMAGE, override, record
+from uq_tracking.typed import DAMAGE, override, plain, record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -132,7 +132,7 @@ class Recalibration(ABC):
     def parameters(self) -> dict[str, Any]:
         """Return every parameter as plain values."""
         return {
-            item.name: _lists(getattr(self, item.name)) for item in fields(self) if item.name != "fitted_on"
+            item.name: plain(getattr(self, item.name)) for item in fields(self) if item.name != "fitted_on"
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,10 +188,6 @@ def _kind(values: Any) -> type[Any]:
             f"no installed package knows the recalibration method {method!r}; known are {', '.join(known)}"
         )
     return known[method]
-
-
-def _lists(value: Any) -> Any:
-    return [_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _tuples(value: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from uq_tracking.checks import read_json
 from uq_tracking.errors import FileFormatError, RecalibrationError
 from uq_tracking.files.columns import GUESSES
+from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.recalibration.base import Recalibration, RegressionRecalibration
 
 SUFFIX = "_recalibrated"
@@ -150,15 +151,8 @@ def _read(source: Path) -> Columns:
 
 
 def _read_npz(source: Path) -> Columns:
-    from uq_tracking.npz import read_arrays
-
     arrays = read_arrays(source)
-
-    def write(target: Path, new: Mapping[str, Array]) -> None:
-        with target.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{**arrays, **new})
-
-    return Columns(arrays, write)
+    return Columns(arrays, lambda target, new: write_arrays(target, {**arrays, **new}))
 
 
 def _read_npy(source: Path) -> Columns:

@@ -98,6 +98,12 @@ Column = tuple[FloatArray, npt.NDArray[np.uint64]]
 """Sums and target hashes of blocks, shapes (losses + 1, blocks) and (blocks,)."""
 
 
+def _joined(*columns: Column) -> Column:
+    """One after the other."""
+    sums, targets = zip(*columns, strict=True)
+    return np.concatenate(sums, axis=1), np.concatenate(targets)
+
+
 def _halved(sums: FloatArray) -> FloatArray:
     """Add neighbors, of which there is an even number."""
     return sums[:, ::2] + sums[:, 1::2]
@@ -170,8 +176,7 @@ class BlockCounter:
         with np.errstate(all="ignore"):  # what is not finite is not compared
             found = map_threads(lambda piece: self._summed(piece[0], joined_rows(piece[1])), pieces)
         if self.length <= BLOCK and found:
-            sums, targets = zip(self._done, *found, strict=True)
-            self._done = np.concatenate(sums, axis=1), np.concatenate(targets)
+            self._done = _joined(self._done, *found)
             return
         for column in found:
             self._push(column)
@@ -204,10 +209,7 @@ class BlockCounter:
         if 1 << level < self.length:
             self._open[level] = column
             return
-        self._done = (
-            np.concatenate([self._done[0], column[0]], axis=1),
-            np.concatenate([self._done[1], column[1]]),
-        )
+        self._done = _joined(self._done, column)
 
     def _double(self) -> None:
         """Merge neighbors; a last one without is open again."""
@@ -253,8 +255,7 @@ class BlockCounter:
                 while shorter.length < longer.length:
                     shorter._double()
             mine, added = mine._closed(), added._closed()
-            sums, targets = zip(mine._done, added._done, strict=True)
-            mine._done = np.concatenate(sums, axis=1), np.concatenate(targets)
+            mine._done = _joined(mine._done, added._done)
             mine._end = mine._done[1].size * mine.length
             mine._count([])
         vars(self).update(vars(mine))
@@ -283,14 +284,14 @@ class BlockCounter:
 
     def to_arrays(self) -> Arrays:
         """Return plain arrays from which ``load`` continues."""
-        parts = [self._done, *self._open.values()]
+        sums, targets = _joined(self._done, *self._open.values())
         place = (self.length, self._end, self._first, self._is_placed)
         return {
             "names": np.asarray(self._names or (), dtype=np.str_),
             "place": np.asarray(place, dtype=np.int64),
             "levels": np.asarray(list(self._open), dtype=np.int64),
-            "sums": np.concatenate([sums for sums, _ in parts], axis=1),
-            "targets": np.concatenate([targets for _, targets in parts]),
+            "sums": sums,
+            "targets": targets,
             **prefixed("waiting", joined_rows(self._waiting)),
         }
 

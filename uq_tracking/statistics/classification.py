@@ -150,18 +150,6 @@ TOP_LABEL = TopLabelLayout()
 BINARY = BinaryLayout()
 
 
-def layout_for(facts: Mapping[str, Any]) -> Layout:
-    """Return the layout of statistics of a classification with these facts."""
-    if facts.get("top_label_only"):
-        return TOP_LABEL
-    return CLASSIFICATION if facts.get("event") is None else BINARY
-
-
-def has_event(statistics: Any) -> bool:
-    """Return whether the statistics are those of two classes, with the probability of the event."""
-    return statistics.layout is BINARY
-
-
 def _sum(values: Column) -> float:
     return math.fsum(float(values[at : at + BLOCK].sum()) for at in range(0, len(values), BLOCK))
 
@@ -183,9 +171,13 @@ def samples_by_class(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the samples, or their weight, labelled, predicted, and both labelled and predicted as each class."""
     table = statistics.tables["confusion"]
-    if not isinstance(table, Confusion):
-        raise TypeError(f"the confusion table is a {type(table).__name__}")
-    return table.by_class()
+    true, predicted = np.divmod(table.key, table.size)
+    alike = true == predicted
+    return (
+        np.bincount(true, table.count, table.size),
+        np.bincount(predicted, table.count, table.size),
+        np.bincount(true[alike], table.count[alike], table.size),
+    )
 
 
 THOUSANDTHS = np.asarray([1, 3, 10, 30, 100, 200, 300, 400, 500, 600, 700, 800, 900, 970, 990, 997, 999])
@@ -193,7 +185,7 @@ THOUSANDTHS = np.asarray([1, 3, 10, 30, 100, 200, 300, 400, 500, 600, 700, 800, 
 BINS = len(THOUSANDTHS) + 1
 BIN_OF = np.searchsorted(THOUSANDTHS, np.arange(1001), side="right")
 ON_EDGE = 1e-10
-"""A probability within this relative distance of an edge lies on it."""
+"""A probability within this relative distance of a bin's edge lies on it: the rest is rounding."""
 BY_WEIGHT = [0, 3, 4, 5]
 """Rows of `ClassSums.bins` that are those of `sums_by_weight`."""
 MOST_BINNED = 1024
@@ -270,6 +262,70 @@ class ClassSums:
         np.add.at(of_groups, place, np.concatenate([self.of_groups, other.of_groups]))
         return replace(made, labels=labels, of_groups=of_groups)
 
+    def add(
+        self,
+        labels: IntArray,
+        probs: npt.NDArray[Any],
+        log_chosen: FloatArray,
+        weight: Any,
+        group: IntArray | None,
+    ) -> None:
+        """Count samples, in place."""
+        if not len(labels):
+            return
+        n, (_, classes, width) = len(labels), self.bins.shape
+        size, bins = classes * width, self.bins.reshape(6, -1)
+        w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+        probs = probs.astype(np.float64, copy=False)
+        heavy = probs if weight is None else probs * w[:, None]
+        logs = logarithms_of(probs)
+        terms = probs * logs
+        entropy = -np.einsum("ij->i", terms)
+        variance = np.einsum("ij,ij->i", terms, logs) - np.square(entropy)
+        surprise = w * (np.maximum(log_chosen, LEAST_LOG) + entropy)
+        self.sharp[:] += [surprise.sum(), w @ variance, surprise @ surprise]
+        if width == 1:
+            bins[:4] += [
+                np.full(size, w.sum()),
+                heavy.sum(axis=0),
+                np.einsum("ij,ij->j", heavy, probs),
+                np.bincount(labels, weight, size),
+            ]
+            cell = np.broadcast_to(np.arange(classes), probs.shape)
+        else:
+            cell = bin_of(probs)
+            cell += np.arange(classes) * width
+            flat = cell.reshape(-1)
+            bins[:4] += [
+                np.bincount(flat, None if weight is None else np.repeat(w, classes), size),
+                np.bincount(flat, heavy.reshape(-1), size),
+                np.bincount(flat, (heavy * probs).reshape(-1), size),
+                np.bincount(cell[np.arange(n), labels], weight, size),
+            ]
+        if weight is None:
+            bins[4:] = bins[[0, 3]]
+        else:
+            square = np.square(w)
+            bins[4:] += [
+                np.bincount(cell.reshape(-1), np.repeat(square, classes), size),
+                np.bincount(cell[np.arange(n), labels], square, size),
+            ]
+            chosen = probs.argmax(axis=1)
+            self.top[:] += sums_by_weight(probs[np.arange(n), chosen], w, chosen == labels)
+        if group is None:
+            return
+        order = np.argsort(group, kind="stable")
+        first = run_starts(group[order])
+        events = np.bincount(group * classes + labels, weight, len(self.labels) * classes)
+        self.of_groups[:, 2 + classes :] += events.reshape(-1, classes)
+        self.of_groups[group[order][first], : 2 + classes] += np.concatenate(
+            [
+                np.add.reduceat(np.stack([w, surprise], axis=1)[order], first),
+                np.add.reduceat(heavy[order], first, axis=0),
+            ],
+            axis=1,
+        )
+
     def to_arrays(self) -> Arrays:
         """Plain arrays that ``from_arrays`` reads; without groups if they are too many to keep."""
         arrays: Arrays = {"bins": self.bins, "sharp": self.sharp, "top": self.top}
@@ -310,14 +366,17 @@ def class_sums(data: Predictions) -> ClassSums | None:
     workers = max(min(worker_count(), len(pieces)), 1)
 
     def counted(share: int) -> ClassSums:
-        tally = _Tally(form.n_classes, labels)
+        classes = form.n_classes
+        bins = np.zeros((6, classes, BINS if classes <= MOST_BINNED else 1))
+        of_groups = np.zeros((len(labels), 2 + 2 * classes))
+        made = ClassSums(bins, np.zeros(3), np.zeros((4, BINS)), labels, of_groups)
         for piece, keep in pieces[share::workers]:
             ndim = data.truth.ndim
             own = picked(data.truth, piece, keep, ndim).astype(np.int64)
             weight = None if data.weights is None else picked(data.weights, piece, keep, ndim)
             group = None if codes is None or place is None else place[picked(codes, piece, keep, ndim)]
-            tally.add(*form.known(own, piece, keep), weight, group)
-        return tally.sums()
+            made.add(*form.known(own, piece, keep), weight, group)
+        return made
 
     return reduce(ClassSums.__add__, map_threads(counted, range(workers)))
 
@@ -340,83 +399,3 @@ def sums_by_weight(probability: FloatArray, weight: FloatArray, event: npt.NDArr
     place, square = bin_of(probability), np.square(weight)
     columns = (weight, weight * event, square, square * event)
     return np.stack([np.bincount(place, column, BINS) for column in columns])
-
-
-class _Tally:
-    """Sums of blocks of samples."""
-
-    def __init__(self, classes: int, labels: tuple[Label, ...]) -> None:
-        self.classes, self.labels = classes, labels
-        self.width = BINS if classes <= MOST_BINNED else 1
-        self.bins = np.zeros((6, classes * self.width))
-        self.sharp = np.zeros(3)
-        self.top = np.zeros((4, BINS))
-        self.of_groups = np.zeros((len(labels), 2 + 2 * classes))
-
-    def add(
-        self,
-        labels: IntArray,
-        probs: npt.NDArray[Any],
-        log_chosen: FloatArray,
-        weight: Any,
-        group: IntArray | None,
-    ) -> None:
-        """Count samples."""
-        if not len(labels):
-            return
-        n, classes, size = len(labels), self.classes, self.classes * self.width
-        w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-        probs = probs.astype(np.float64, copy=False)
-        heavy = probs if weight is None else probs * w[:, None]
-        logs = logarithms_of(probs)
-        terms = probs * logs
-        entropy = -np.einsum("ij->i", terms)
-        variance = np.einsum("ij,ij->i", terms, logs) - np.square(entropy)
-        surprise = w * (np.maximum(log_chosen, LEAST_LOG) + entropy)
-        self.sharp += [surprise.sum(), w @ variance, surprise @ surprise]
-        if self.width == 1:
-            self.bins[:4] += [
-                np.full(size, w.sum()),
-                heavy.sum(axis=0),
-                np.einsum("ij,ij->j", heavy, probs),
-                np.bincount(labels, weight, size),
-            ]
-            cell = np.broadcast_to(np.arange(classes), probs.shape)
-        else:
-            cell = bin_of(probs)
-            cell += np.arange(classes) * self.width
-            flat = cell.reshape(-1)
-            self.bins[:4] += [
-                np.bincount(flat, None if weight is None else np.repeat(w, classes), size),
-                np.bincount(flat, heavy.reshape(-1), size),
-                np.bincount(flat, (heavy * probs).reshape(-1), size),
-                np.bincount(cell[np.arange(n), labels], weight, size),
-            ]
-        if weight is None:
-            self.bins[4:] = self.bins[[0, 3]]
-        else:
-            square = np.square(w)
-            self.bins[4:] += [
-                np.bincount(cell.reshape(-1), np.repeat(square, classes), size),
-                np.bincount(cell[np.arange(n), labels], square, size),
-            ]
-            chosen = probs.argmax(axis=1)
-            self.top += sums_by_weight(probs[np.arange(n), chosen], w, chosen == labels)
-        if group is None:
-            return
-        order = np.argsort(group, kind="stable")
-        first = run_starts(group[order])
-        events = np.bincount(group * classes + labels, weight, len(self.labels) * classes)
-        self.of_groups[:, 2 + classes :] += events.reshape(-1, classes)
-        self.of_groups[group[order][first], : 2 + classes] += np.concatenate(
-            [
-                np.add.reduceat(np.stack([w, surprise], axis=1)[order], first),
-                np.add.reduceat(heavy[order], first, axis=0),
-            ],
-            axis=1,
-        )
-
-    def sums(self) -> ClassSums:
-        """Return everything counted."""
-        bins = self.bins.reshape(6, self.classes, self.width)
-        return ClassSums(bins, self.sharp, self.top, self.labels, self.of_groups)

@@ -68,12 +68,19 @@ def kept_rows(data: Predictions) -> dict[str, npt.NDArray[Any]]:
 
 
 def statistics_of_rows(
-    layout: Layout, rows: Rows, facts: Mapping[str, Any], statistics: How = "auto"
+    layout: Layout,
+    rows: Rows,
+    facts: Mapping[str, Any],
+    statistics: How = "auto",
+    known: Statistics | None = None,
 ) -> Statistics:
-    """Statistics of validated rows, as by `build_statistics`; without rows, an empty sketch."""
+    """Statistics of validated rows, as by `build_statistics`; without rows, an empty sketch.
+
+    ``known`` holds what exact statistics cannot recompute from stored rows.
+    """
     n = row_count(rows)
     if n and wants_exact(n, statistics):
-        return Statistics.exact(layout, rows, facts=facts)
+        return Statistics.exact(layout, rows, facts=facts, known=known)
     return Statistics.counted(layout, [rows], facts=facts)
 
 

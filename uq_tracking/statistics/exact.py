@@ -15,7 +15,6 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,9 +61,9 @@ class SortedRows(Order):
     columns : dict of arrays
         The sorted columns.
     unsorted : callable, optional
-        Returns the columns in any order; ``sort`` is then called when something first depends on the order.
+        Returns the columns in any order; they are sorted when something first depends on the order.
     sort : callable, optional
-        Returns the sorted columns.
+        Returns the sorted columns, if that is done in a way of its own.
     """
 
     def __init__(
@@ -75,22 +74,22 @@ class SortedRows(Order):
         unsorted: Callable[[], Mapping[str, Column]] | None = None,
         sort: Callable[[], Mapping[str, Column]] | None = None,
     ) -> None:
-        self.by, self._sorted, self._unsorted, self._sort = by, columns, unsorted, sort
+        self.by, self._sorted, self._unsorted, self._sort = by, columns or {}, unsorted, sort
+        if unsorted is not None and sort is None:
+            self._sort = lambda: sort_columns(by, unsorted())
 
     @property
     def columns(self) -> Mapping[str, Column]:
         """The sorted columns, of which ``by`` is one."""
-        if self._sorted is None:
-            if self._sort is None:
-                raise TypeError("these rows are neither sorted nor can they be")
-            self._sorted = self._sort()  # two threads may both get here, with the same result
+        if (sort := self._sort) is not None:
+            self._sorted = sort()  # two threads may both get here, with the same result
             self._unsorted = self._sort = None  # what they refer to only takes up memory
         return self._sorted
 
     @property
     @override
     def is_sorted(self) -> bool:
-        return self._sorted is not None
+        return self._sort is None
 
     @property
     def values(self) -> Column:
@@ -101,7 +100,7 @@ class SortedRows(Order):
     @override
     def total(self) -> int:
         held = self._sorted if self._unsorted is None else self._unsorted()
-        return len(next(iter((held or self.columns).values())))
+        return len(next(iter(held.values())))
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
         """One payload of the rows ``part``, a slice or indices, in float64."""
@@ -109,34 +108,25 @@ class SortedRows(Order):
         return made
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
-        few, found = self.total <= FEW, dict[str, FloatArray]()
-        held, rows = (self._all, part) if few else (_Payloads(self.columns, part), slice(None))
-        for name in names:
-            found[name] = held[name][rows]
-        return found
+        if self.total <= FEW:
+            return {name: self._all[name][part] for name in names}
+        held = _Payloads(self.columns, part)
+        return {name: held[name] for name in names}
 
     @cached_property
     def _all(self) -> _Payloads:
         """Payloads of all rows, when there are few."""
-        made = _Payloads(self.columns, slice(None))
-        for name, column in self.columns.items():
-            made[name] = np.asarray(column, dtype=np.float64)
-        return made
+        return _Payloads(self.columns, slice(None))
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        if self.values.dtype != np.float32:
-            return np.searchsorted(self.values, wanted, side=side).astype(float)
-        # A float64 threshold lies between two float32 values: compare with the one at or below it.
-        with np.errstate(over="ignore"):
-            near = wanted.astype(np.float32)
-        below = np.where(near > wanted, np.nextafter(near, np.float32(-np.inf)), near)
-        exact = below == wanted
-        at_most = np.searchsorted(self.values, below, side="right")
-        if side == "right":
-            return at_most.astype(float)
-        return np.where(exact, np.searchsorted(self.values, below, side="left"), at_most).astype(float)
+        if self.values.dtype == np.float32:  # the nearest that no value lies between
+            with np.errstate(over="ignore"):
+                near = wanted.astype(np.float32)
+            is_past, end = (near > wanted, -np.inf) if side == "right" else (near < wanted, np.inf)
+            wanted = np.where(is_past, np.nextafter(near, np.float32(end)), near)
+        return np.searchsorted(self.values, wanted, side=side).astype(float)
 
     @override
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
@@ -153,23 +143,19 @@ class SortedRows(Order):
     def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
-        cuts = list(zip(wanted.tolist(), left.tolist(), right.tolist(), strict=True))
 
-        sums = []
-        for (a, a_left, a_right), (b, b_left, b_right) in pairwise(cuts):
-            pieces = [
-                (a_left, a_right, a_right - a),
-                (a_right, b_left, b_left - a_right),
-                (b_left, b_right, b - b_left),
-            ]
-            if a_left == b_left and a_right == b_right:  # both cut the same run of ties
-                pieces = [(b_left, b_right, b - a)]
-            total = 0.0
-            for start, end, of in pieces:
-                if of > 0:
-                    total += self._sum(name, start, end) * (of / (end - start))
-            sums.append(total)
-        return np.asarray(sums, dtype=np.float64)
+        def sums(starts: IntArray, ends: IntArray) -> FloatArray:
+            found = np.zeros(len(starts))
+            for place in np.flatnonzero(starts < ends).tolist():
+                found[place] = self._sum(name, int(starts[place]), int(ends[place]))
+            return found
+
+        cut, size = sums(left, right), np.maximum(right - left, 1)
+        head, tail = cut * ((right - wanted) / size), cut * ((wanted - left) / size)
+        whole = sums(right[:-1], np.maximum(left[1:], right[:-1]))
+        alike = (left[1:] == left[:-1]) & (right[1:] == right[:-1])  # both cut the same run of ties
+        in_run = cut[1:] * (np.diff(wanted) / size[1:])
+        return np.asarray(np.where(alike, in_run, head[:-1] + whole + tail[1:]))
 
     def _sum(self, name: str, start: int, end: int) -> float:
         first, last = -(-start // STEP), end // STEP
@@ -296,24 +282,18 @@ class SortedRows(Order):
         values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         if total <= FEW and len(wanted) > FEW_RANKS:
             return np.asarray(np.sort(np.abs(values), kind="stable")[wanted - 1], dtype=np.float64)
-        below = int(
-            np.searchsorted(values, values.dtype.type(0))
-        )  # these fall towards 0, the others rise from it
+        # the first ``below`` fall towards 0, the others rise from it
+        below = int(np.searchsorted(values, values.dtype.type(0)))
 
         def one(rank: int) -> float:
+            def is_enough(k: int) -> bool:
+                return bool(values[below + rank - k - 1] <= -values[below - k - 1])
+
             low, high = max(0, rank - (total - below)), min(rank, below)
-            taken = bisect_left(
-                range(high),
-                True,
-                low,
-                key=lambda k: bool(values[below + rank - k - 1] <= -values[below - k - 1]),
-            )
-            return float(
-                max(
-                    -values[below - taken] if taken else 0,
-                    values[below + rank - taken - 1] if rank > taken else 0,
-                )
-            )
+            taken = bisect_left(range(high), True, low, key=is_enough)
+            falling = -values[below - taken] if taken else 0
+            rising = values[below + rank - taken - 1] if rank > taken else 0
+            return float(max(falling, rising))
 
         return np.asarray([one(rank) for rank in wanted.tolist()])
 

@@ -41,8 +41,6 @@ ENOUGH_GROUPS = 400
 COARSEST = 3
 WORTH_COARSER = 0.9
 """Wider buckets must shrink the tables at least to this fraction."""
-EACH_AT_ONCE = 1 << 16
-"""Weights, groups by groups, held at a time when every group is examined by itself."""
 DENSE = 1 << 22
 """How many numbers of a dense table are multiplied at a time."""
 WAITING = 1 << 18
@@ -204,11 +202,11 @@ class Pooling:
     members: str
 
     @classmethod
-    def of(cls, names: Sequence[Label], members: str | None = None, most: int = MOST_GROUPS) -> Pooling:
+    def of(cls, names: Sequence[Label], members: str | None = None) -> Pooling:
         """Pools of distinct labels; ``members``, if given, is their digest."""
         order = sorted(range(len(names)), key=lambda i: _label_order(names[i]))
         place = np.empty(len(names), dtype=np.int64)
-        place[order] = pool_chain(len(names), most)
+        place[order] = pool_chain(len(names), MOST_GROUPS)
         labels = tuple(names[i] for i in order)
         return cls(labels, place, digest_of(labels) if members is None else members)
 
@@ -366,13 +364,6 @@ class GroupTables:
     def _counts(self, count: FloatArray) -> npt.NDArray[Any]:
         return count if self.weighted else np.rint(count).astype(np.int64)
 
-    def each(self) -> Iterator[tuple[Label, Parts]]:
-        """Label and parts of every group."""
-        step = max(1, EACH_AT_ONCE // max(len(self), 1))
-        for start in range(0, len(self), step):
-            weights = np.eye(len(self))[start : start + step]
-            yield from zip(self.labels[start : start + step], self.resampled(weights), strict=True)
-
     @classmethod
     def summed(cls, parts: Sequence[GroupTables], pool: IntArray, labels: tuple[Label, ...]) -> GroupTables:
         """Sum the groups of all parts into pools with these labels; ``pool`` holds the pool of each group."""
@@ -433,10 +424,6 @@ class GroupTables:
             return replace(one, members=digest_of(names), n_groups=len(names))
         summed = cls.summed(parts, np.asarray([place[item] for item in found]), names)
         return replace(summed, members=digest_of(names), n_groups=len(names))
-
-    def width(self) -> int:
-        """How many numbers a resample's weighted sums take."""
-        return sum(len(cells.bucket) * len(cells.sums) for cells in self.cells)
 
     def nbytes(self) -> int:
         """Size of all numbers in bytes, with 64 bits each."""

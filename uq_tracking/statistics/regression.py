@@ -289,8 +289,7 @@ class CovarianceLayout(RegressionLayout):
             if known is None
             else {name: known.sums[name] for name in JOINT}
         )
-        by_distance = SortedRows(DISTANCE, unsorted=columns, sort=lambda: sort_columns(DISTANCE, columns()))
-        orders = {**made.orders, DISTANCE: by_distance}
+        orders = {**made.orders, DISTANCE: SortedRows(DISTANCE, unsorted=columns)}
         return replace(made, orders=orders, sums=OnDemand.joined(made.sums, sums))
 
 
@@ -365,12 +364,10 @@ class DistributionLayout(RegressionLayout):
 
         def columns(*payloads: str) -> dict[str, Column]:
             made = {**pit_columns(**pit), **pit}
-            return {name: made[name] for name in payloads or made}
+            return {name: made[name] for name in payloads}
 
         def by(name: str, *payloads: str) -> SortedRows:
-            return SortedRows(
-                name, unsorted=columns, sort=lambda: sort_columns(name, columns(name, *payloads))
-            )
+            return SortedRows(name, unsorted=partial(columns, name, *payloads))
 
         counts, n = dict(made.counts), len(rows["std"])
         if known is None:
@@ -394,13 +391,6 @@ class DistributionLayout(RegressionLayout):
 
 
 DISTRIBUTION = DistributionLayout()
-
-
-def layout_for(facts: Mapping[str, Any]) -> Layout:
-    """The layout of regression statistics with these facts."""
-    if facts.get("distribution"):
-        return DISTRIBUTION
-    return COVARIANCE if facts.get("vector_length") else REGRESSION
 
 
 def is_distribution(statistics: Statistics) -> bool:

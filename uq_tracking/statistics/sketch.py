@@ -239,16 +239,6 @@ class Confusion(CellCounts):
         if len(key) and not 0 <= key.min() <= key.max() < size**2:
             raise ValueError("pairs of classes lie outside the confusion matrix")
 
-    def by_class(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return counts by true class, by predicted class, and of samples where both agree, each of shape (C,)."""
-        true, predicted = np.divmod(self.key, self.size)
-        alike = true == predicted
-        return (
-            np.bincount(true, self.count, self.size),
-            np.bincount(predicted, self.count, self.size),
-            np.bincount(true[alike], self.count[alike], self.size),
-        )
-
 
 class Joint(CellCounts):
     """A log-spaced grid: ``key`` is the std's bucket and the error's, 32 bits each; ``size`` is its mantissa bits."""

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,9 @@ JOINED_AT_ONCE = 16
 STORED_ROWS = 50_000
 """Exact statistics of up to this many samples are stored as they are, larger ones as a sketch."""
 
+EACH_AT_ONCE = 1 << 16
+"""Weights, groups by groups, held at a time when every group is examined by itself."""
+
 
 class Builder:
     """Counts rows into buckets; ``finish`` returns the parts of the sketch so far.
@@ -66,7 +70,6 @@ class Builder:
 
     def __init__(self, layout: Layout, facts: Mapping[str, Any], bits: int = SKETCH_BITS) -> None:
         self.layout, self.facts, self.bits = layout, facts, bits
-        self.n = 0
         self._waiting: list[Rows] = []
         self._filled = 0
         self._orders = {name: BucketSums(name, payloads, bits) for name, payloads in layout.orders.items()}
@@ -75,7 +78,7 @@ class Builder:
         }
         self._sums = dict.fromkeys(layout.sums, 0.0)
         self._moments = {name: Moments() for name in layout.moments}
-        self._counted = dict.fromkeys(layout.counted, 0)
+        self._counts = dict.fromkeys(("n", *layout.counted), 0)
         self._tables: dict[str, list[CellCounts]] = {name: [] for name in layout.tables}
 
     def add(self, rows: Rows) -> None:
@@ -96,11 +99,9 @@ class Builder:
             return
         keep_memory(WORKING * self._filled)
         rows = joined_rows(self._waiting)
-        self.n += self._filled
+        self._counts["n"] += self._filled
         self._waiting, self._filled = [], 0
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
-        if weight is not None:
-            columns[WEIGHT] = weight
         places = {name: buckets.places(columns[name]) for name, buckets in self._orders.items()}
         if self.layout.tables.keys() != self._grids.keys():
             for name, cells in self.layout.tables_of(columns, self.facts, weight).items():
@@ -114,12 +115,12 @@ class Builder:
         for name in self._sums.keys() & columns.keys():
             column = columns[name] if weight is None else columns[name] * weight
             self._sums[name] += float(column.sum())
-        for name in (self._moments.keys() & columns.keys()) - {WEIGHT}:
+        for name in columns.keys() & set(self.layout.moments):
             self._moments[name] = self._moments[name].merge(Moments.of(columns[name], weight))
         if weight is not None:
             self._moments[WEIGHT] = self._moments.get(WEIGHT, Moments()).merge(Moments.of(weight))
-        for name in self._counted:
-            self._counted[name] += int(np.count_nonzero(columns[name]))
+        for name in self.layout.counted:
+            self._counts[name] += int(np.count_nonzero(columns[name]))
 
     def _join(self, name: str, cells: CellCounts) -> None:
         waiting = self._tables[name]
@@ -139,9 +140,8 @@ class Builder:
             self._sums[name] += parts.sums[name]
         for name, moments in parts.moments.items():
             self._moments[name] = self._moments.get(name, Moments()).merge(moments)
-        for name in self._counted:
-            self._counted[name] += parts.counts[name]
-        self.n += parts.counts["n"]
+        for name in self._counts:
+            self._counts[name] += parts.counts[name]
 
     def finish(self) -> Parts:
         """Return everything added."""
@@ -158,7 +158,7 @@ class Builder:
             dict(self._sums),
             dict(self._moments),
             {name: parts[0].total(parts) for name, parts in tables.items() if parts},
-            counts={"n": self.n, **self._counted},
+            counts=dict(self._counts),
         )
         return made.in_units(made.unit)
 
@@ -215,26 +215,22 @@ class Statistics(Parts):
         bits: int | None = None,
         counts: Mapping[str, int] | None = None,
         facts: Mapping[str, Any] | None = None,
-        groups: GroupTables | None = None,
     ) -> Statistics:
         """Return statistics of sorted parts or, with ``bits``, of parts counted into buckets.
 
         ``counts`` take precedence over those of the parts.
         """
-        given = counts or {}
-        names = dict.fromkeys([*layout.counts, *parts.counts, *given])
         made = cls(
             parts.orders,
             parts.sums,
             parts.moments,
             parts.tables,
             parts.derived,
-            {name: given[name] if name in given else parts.counts.get(name, 0) for name in names},
+            {**dict.fromkeys(layout.counts, 0), **parts.counts, **(counts or {})},
             layout=layout,
             kind="exact" if bits is None else "sketch",
             bits=bits,
             facts={**dict.fromkeys(layout.alike), **(facts or {})},
-            groups=groups,
         )
         return made.with_counts({"n_effective": round(made.n_effective)}) if parts.weighted else made
 
@@ -393,10 +389,9 @@ def by_label(tables: GroupTables | None) -> dict[Label, Statistics]:
     """Statistics of every group."""
     if tables is None:
         return {}
-    return {
-        label: Statistics.of(tables.layout, parts, bits=tables.bits, facts=tables.facts)
-        for label, parts in tables.each()
-    }
+    weights, step = np.eye(len(tables)), max(1, EACH_AT_ONCE // max(len(tables), 1))
+    each = (resampled(tables, weights[start : start + step]) for start in range(0, len(tables), step))
+    return dict(zip(tables.labels, chain.from_iterable(each), strict=True))
 
 
 def _merged(one: Statistics, other: Statistics) -> Statistics:
@@ -425,17 +420,19 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
         summed = _summed(*_in_common_units(one, other))
         rows = {name: np.concatenate([mine[name], theirs[name]]) for name in mine}
         made = Statistics.exact(one.layout, rows, counts=counts, facts=one.facts, known=summed)
-        return replace(made, groups=groups, classes=classes)
-    bits = one.bits or other.bits or SKETCH_BITS
-    if {one.bits or bits, other.bits or bits} != {bits}:
-        raise IncompatibleStatisticsError(
-            f"bits differs ({one.bits} and {other.bits}); sketch both at the same resolution"
-        )
-    own, added = _in_common_units(one.sketched(bits), other.sketched(bits))
-    orders = {name: bucketed(order).merge(bucketed(added.orders[name])) for name, order in own.orders.items()}
-    parts = replace(_summed(own, added), orders=orders)
-    made = Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts, groups=groups)
-    return replace(made, classes=classes)
+    else:
+        bits = one.bits or other.bits or SKETCH_BITS
+        if {one.bits or bits, other.bits or bits} != {bits}:
+            raise IncompatibleStatisticsError(
+                f"bits differs ({one.bits} and {other.bits}); sketch both at the same resolution"
+            )
+        own, added = _in_common_units(one.sketched(bits), other.sketched(bits))
+        orders = {
+            name: bucketed(order).merge(bucketed(added.orders[name])) for name, order in own.orders.items()
+        }
+        parts = replace(_summed(own, added), orders=orders)
+        made = Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts)
+    return replace(made, groups=groups, classes=classes)
 
 
 def _summed(one: Parts, other: Parts) -> Parts:

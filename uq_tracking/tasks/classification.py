@@ -14,8 +14,8 @@ from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.forms.probabilities import axes_of, class_axis_of, probabilities_of
 from uq_tracking.inputs.predictions import Case, Predictions
+from uq_tracking.statistics.classification import BINARY, TOP_LABEL, samples_by_class
 from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
-from uq_tracking.statistics.classification import layout_for, samples_by_class
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks.task import Task
@@ -46,7 +46,9 @@ class Classification(Task):
 
     @override
     def layout_for(self, facts: Mapping[str, Any]) -> Layout:
-        return layout_for(facts)
+        if facts.get("top_label_only"):
+            return TOP_LABEL
+        return LAYOUT if facts.get("event") is None else BINARY
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]

@@ -21,8 +21,8 @@ from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.regression import COVARIANCE, DISTRIBUTION
 from uq_tracking.statistics.regression import REGRESSION as LAYOUT
-from uq_tracking.statistics.regression import layout_for
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
@@ -57,7 +57,9 @@ class Regression(Task):
 
     @override
     def layout_for(self, facts: Mapping[str, Any]) -> Layout:
-        return layout_for(facts)
+        if facts.get("distribution"):
+            return DISTRIBUTION
+        return COVARIANCE if facts.get("vector_length") else LAYOUT
 
     @override
     def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
@@ -155,14 +157,9 @@ class RegressionSamples(Samples):
         if self.whole:
             return fit(method, self.like, settings)
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
-        if self.like.kind == "sketch":
-            return fit(
-                method, statistics_of_rows(self.like.layout, rows, self.like.facts, "sketch"), settings
-            )
         known = None if "target" in rows else self.like
-        return fit(
-            method, Statistics.exact(self.like.layout, rows, facts=self.like.facts, known=known), settings
-        )
+        made = statistics_of_rows(self.like.layout, rows, self.like.facts, self.like.kind, known)
+        return fit(method, made, settings)
 
     @override
     def rows(self) -> Iterator[Rows]:
