@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
@@ -38,8 +37,6 @@ from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 THINNEST = 0.012
 """Minimum width of a bar, as a share of the axis; a bin of equal standard deviations has zero width."""

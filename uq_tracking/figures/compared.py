@@ -18,6 +18,7 @@ from matplotlib.image import imsave
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures import panels, style
 from uq_tracking.figures.maps import class_colors, shown_classes
+from uq_tracking.figures.style import FloatArray
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
     ax.set_title(curves.title, fontsize=style.TEXT, fontweight="bold", color="black", loc="left", pad=8)
 
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 LONGEST = 320

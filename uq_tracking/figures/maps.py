@@ -34,10 +34,9 @@ from uq_tracking.figures.panels import (
     shown_pixels,
     told_mean,
 )
-from uq_tracking.figures.style import plain_texts, readable, text_width
+from uq_tracking.figures.style import FloatArray, plain_texts, readable, text_width
 from uq_tracking.formatting import axis_label, one_line, shorten
 
-FloatArray = npt.NDArray[np.float64]
 Values = npt.NDArray[Any]
 
 TIMES = "\N{MULTIPLICATION SIGN}"

@@ -17,12 +17,10 @@ from matplotlib.colors import ListedColormap, LogNorm
 from uq_tracking import plugins
 from uq_tracking.figures import style
 from uq_tracking.figures.curves import Columns, interval_band
-from uq_tracking.figures.style import QUARTERS, legend, line, points, readable
+from uq_tracking.figures.style import QUARTERS, FloatArray, legend, line, points, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # edges shared by two cells may differ in the last digits
 FEW, THIN = 150, 0.02

@@ -17,14 +17,12 @@ from uq_tracking.figures import style
 from uq_tracking.figures.calibration import accuracies
 from uq_tracking.figures.curves import Columns, NothingToDrawError, columns, undefined_figure
 from uq_tracking.figures.header import family_text, report_header
-from uq_tracking.figures.style import PALE, cut, legend, line, new_figure, readable, reference
+from uq_tracking.figures.style import PALE, FloatArray, cut, legend, line, new_figure, readable, reference
 from uq_tracking.formatting import axis_label, one_line
 
 if TYPE_CHECKING:
     from uq_tracking.metrics.registry import Metric
     from uq_tracking.report import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT, HEAD = 3.2, 2.55, 0.85
 """Size of a panel, and height of the header, in inches."""
