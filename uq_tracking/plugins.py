@@ -7,9 +7,10 @@ plugins too, registered by dotted name: nothing here imports what it looks up.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module, metadata
+from itertools import chain
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -119,7 +120,8 @@ def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
     owner: dict[str, str] = {}
     for plugin_name, plugin in manager().list_name_plugin():
         try:
-            items = [(name_of(item), item) for item in _offered(plugin, hook)]
+            offered = chain(_declared(plugin, hook), getattr(plugin, hook, list)())
+            items = [(name_of(item), item) for item in offered]
         except Exception as error:
             _warn_skipped(plugin_name, error)
             continue
@@ -136,13 +138,6 @@ def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
 def _declared(plugin: Any, hook: str) -> list[Any]:
     declared = (value for value in vars(plugin).values() if isinstance(value, FunctionType | type))
     return [item for value in declared for item in vars(value).get(hook, ())]
-
-
-def _offered(plugin: Any, hook: str) -> Iterator[Any]:
-    yield from _declared(plugin, hook)
-    function = getattr(plugin, hook, None)
-    if function is not None:
-        yield from function()
 
 
 def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:

@@ -171,10 +171,9 @@ def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[
     return named + [("no label", style.NO_DATA.lower())] * any(bool((each < 0).any()) for each in maps)
 
 
-def color_stops(colors: str, count: int = 9) -> list[str]:
-    """Return evenly spaced colors of a color map, from low to high, as ``#rrggbb``."""
-    palette = _colormap(colors)
-    return [to_hex(palette(k / (count - 1))) for k in range(count)]
+def color_stops(colors: str) -> list[str]:
+    """Return nine evenly spaced colors of a color map, from low to high, as ``#rrggbb``."""
+    return [to_hex(color) for color in _colormap(colors)(np.linspace(0, 1, 9))]
 
 
 def _colormap(colors: str) -> Colormap:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -170,15 +171,10 @@ def score_text(report: Report, key: str, label: str) -> str:
         return f"{label} undefined"
     if key not in report.scores:
         return ""
-    if key == "coverage_95":
-        interval = report.intervals.get(key)
-        text = f"{label} {percent(report.scores[key])} %"
-        ends = [] if interval is None else [percent(end) for end in interval]
-    else:
-        value, interval = report.shown(key)
-        text = f"{label} {readable(value, padded=True)}"
-        ends = [] if interval is None else [readable(end, padded=True) for end in interval]
-    return f"{text} ({' to '.join(ends)})" if ends else text
+    value, interval = report.shown(key)
+    told, unit = (percent, " %") if key == "coverage_95" else (partial(readable, padded=True), "")
+    text = f"{label} {told(value)}{unit}"
+    return text if interval is None else f"{text} ({' to '.join(map(told, interval))})"
 
 
 def percent(share: float) -> str:
