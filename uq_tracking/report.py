@@ -554,13 +554,10 @@ def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
     from uq_tracking.inference.classes import ClassTable
     from uq_tracking.inference.intervals import LeftOut
 
-    kinds: dict[str, tuple[str, Any]] = {
-        "classes": ("stored_classes", ClassTable),
-        "left_out": ("left_out", LeftOut),
-        "blocks": ("counted_blocks", Blocks),
-    }
-    known = {name: values[name] for name in kinds if values.get(name) is not None}
-    made: dict[str, Any] = {kinds[name][0]: kinds[name][1].from_dict(value) for name, value in known.items()}
+    kinds: dict[str, Any] = {"classes": ClassTable, "left_out": LeftOut, "blocks": Blocks}
+    known = {key: kind.from_dict(values[key]) for key, kind in kinds.items() if values.get(key) is not None}
+    fields_of = {"classes": "stored_classes", "left_out": "left_out", "blocks": "counted_blocks"}
+    made: dict[str, Any] = {fields_of[key]: found for key, found in known.items()}
     if "verdict" in values:
         made["judgement"] = record(Judgement, {name: values[name] for name in ("noise", "verdict")})
     return made

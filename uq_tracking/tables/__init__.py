@@ -90,11 +90,6 @@ class Cell:
         return self.ranked and self.rank == 1
 
     @property
-    def worst(self) -> bool:
-        """True if no method is worse and some method is better."""
-        return self.ranked and self.rank == self.worst_rank
-
-    @property
     def place(self) -> float | None:
         """Rank as a number from 0 (best) to 1 (worst)."""
         if self.rank is None or self.worst_rank is None or not self.ranked:
@@ -262,7 +257,7 @@ class Table:
         return replace(self, columns=tuple(known[key] for key in wanted), rows=tuple(rows))
 
 
-def metric_column(metric: Metric, unit: str | None, family: str = "", *, headline: bool = True) -> Column:
+def metric_column(metric: Metric, unit: str | None, family: str, *, headline: bool) -> Column:
     """Return the column of a metric, with the target's unit filled in."""
     return Column(metric.key, unit_text(metric.unit, unit), better_text(metric), family, headline)
 

@@ -304,7 +304,7 @@ def report_html(report: Report, picture: bytes) -> str:
             title=scored_title(report),
             headline=grouped_tables(report, headline=True),
             families=grouped_tables(report),
-            remarks=[*report.verdict.caveats, *report_table(report).remarks[len(report.verdict.caveats) :]],
+            remarks=report_table(report).remarks,
             picture=b64encode(picture).decode(),
             parts=tables_html(tables) if (tables := part_tables(report)) else "",
         )
