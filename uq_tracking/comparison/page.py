@@ -93,6 +93,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             starred=_starred(facts.verdicts),
             unjudged=facts.unjudged,
             glossary=by_family(facts.metrics),
+            about=data["metrics"],
             intervals_used=intervals_used(facts),
             without=without_value(table),
             disagreement=disagreement(facts, facts.shown()),
@@ -115,16 +116,12 @@ def _environment() -> Environment:
     environment = templates("uq_tracking.comparison").overlay()
     environment.filters = {
         **environment.filters,
-        "arrow": lambda metric: _arrow(better_text(metric)),
         "base64": lambda data: base64.b64encode(data).decode(),
-        "better": better_text,
-        "column_arrow": lambda column: _arrow(column.better),
         "color_class": _color_class,
         "score": format_score,
         "scored_as": scored_as,
         "shorten": shorten_middle,
         "swatch": lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
-        "unit": lambda metric, unit: unit_text(metric.unit, unit),
     }
     return environment
 
@@ -221,11 +218,6 @@ def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
     return {name for name, share in found.items() if share == max(found.values())}
 
 
-def _arrow(better: str) -> str:
-    """Return an arrow, the target value, or nothing."""
-    return ARROWS.get(better, f"→ {better}")
-
-
 def _json(values: Any) -> str:
     """Return JSON that is safe inside a ``script`` element: no ``<`` can end it."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":"))
@@ -233,14 +225,16 @@ def _json(values: Any) -> str:
 
 
 def _metric(facts: Facts, metric: Metric) -> dict[str, Any]:
+    """Return what to know of a metric; its mark is an arrow, the target value, or nothing."""
+    better = better_text(metric)
     return {
         "summary": metric.summary,
         "formula": metric.formula,
         "source": metric.source,
         "family": family(metric),
         "unit": unit_text(metric.unit, facts.unit),
-        "better": better_text(metric) or "does not judge",
-        "mark": _arrow(better_text(metric)),
+        "better": better or "does not judge",
+        "mark": ARROWS.get(better, f"→ {better}"),
     }
 
 

@@ -123,14 +123,11 @@ def _calibration(report: Report) -> tuple[list[str], str]:
         over = word == "overconfident"
         color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
         ends, multiplied = (factor.value, factor.low, factor.high), plugins.tasks()[report.task].factor
-        if multiplied:
-            value, low, high = format_factors(*ends)
-            what = f"{value}{TIMES} {multiplied}"
-        else:
-            if not over:
-                ends = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
-            value, low, high = format_factors(*ends)
-            what = f"std {value}{TIMES} too {'small' if over else 'large'}"
+        if not (multiplied or over):
+            ends = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
+        value, low, high = format_factors(*ends)
+        too = "small" if over else "large"
+        what = f"{value}{TIMES} {multiplied}" if multiplied else f"std {value}{TIMES} too {too}"
         start = f"{word.capitalize()}: {what}"
         return [f"{start} ({low}\N{EN DASH}{high})", start, word.capitalize()], color
     if word == "not enough data":
