@@ -54,6 +54,7 @@ BUILT_IN = (
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("uq_"))
 F = TypeVar("F", bound=Callable[..., Any])  # a function or a class
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=1)
@@ -152,7 +153,7 @@ def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
     return {getattr(item, name): item for item in found.values() if item.task == task}
 
 
-def named(function: Callable[..., Any] | str) -> Callable[..., Any]:
+def named(function: Callable[..., T] | str) -> Callable[..., T]:
     """Import a function by its dotted name; a function itself is returned unchanged.
 
     >>> named("math.hypot")(3, 4)
@@ -161,7 +162,7 @@ def named(function: Callable[..., Any] | str) -> Callable[..., Any]:
     if not isinstance(function, str):
         return function
     module, _, name = function.rpartition(".")
-    found: Callable[..., Any] = getattr(import_module(module), name)
+    found: Callable[..., T] = getattr(import_module(module), name)
     return found
 
 
@@ -220,12 +221,9 @@ def commands() -> dict[str, Callable[..., Any]]:
     return collect("uq_commands", lambda command: command.__name__.replace("_", "-"))
 
 
-LOOKUPS = (forms, tasks, metrics, curves, figures, maps, recalibrators, backends, commands)
-
-
 def forget() -> None:
     """Drop what the registered plugins returned; the next lookup queries them again."""
-    for lookup in LOOKUPS:
+    for lookup in (forms, tasks, metrics, curves, figures, maps, recalibrators, backends, commands):
         lookup.cache_clear()
 
 

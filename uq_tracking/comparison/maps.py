@@ -164,12 +164,7 @@ def _seen(run: ScoredRun, case: Case) -> _Seen:
 
 def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     """Draw the panels of all runs with the target of the first one on common scales."""
-    from uq_tracking.figures.compared import (
-        class_legend,
-        class_png,
-        color_stops,
-        map_png,
-    )
+    from uq_tracking.figures.compared import class_legend, class_png, color_stops, map_png
     from uq_tracking.figures.maps import limits_of
 
     first = items[0]

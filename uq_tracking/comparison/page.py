@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from uq_tracking import plugins
@@ -87,7 +88,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
             f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
             style=Markup(style),
             script=Markup(script),
-            data=Markup(_json(data)),
+            data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
             scatter=scatter,
             marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
             starred=_starred(facts.verdicts),
@@ -156,9 +157,7 @@ def _color_class(color: str) -> str:
 
 def _color(value: str) -> str:
     """Return a color, grey if it is none; a comparison's file may come from anywhere."""
-    digits = value.removeprefix("#")
-    valid = len(digits) == 6 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
-    return f"#{digits}" if valid else "#808080"
+    return f"#{value[-6:]}" if re.fullmatch("#?[0-9a-fA-F]{6}", value) else "#808080"
 
 
 def _classes(facts: Facts) -> dict[str, tuple[Table, dict[str, str]]]:
@@ -216,12 +215,6 @@ def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
         if verdict.ranking == "useful" and verdict.recovered is not None
     }
     return {name for name, share in found.items() if share == max(found.values())}
-
-
-def _json(values: Any) -> str:
-    """Return JSON that is safe inside a ``script`` element: no ``<`` can end it."""
-    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
 def _metric(facts: Facts, metric: Metric) -> dict[str, Any]:

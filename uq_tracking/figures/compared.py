@@ -82,7 +82,7 @@ def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
     seen: set[str] = set()
     for one in curves.lines:
         if one.chance is not None:
-            ax.fill_between(one.x, *one.chance, color=CHANCE, linewidth=0, zorder=0.4)
+            style.band(ax, one.x, *one.chance, color=CHANCE, zorder=0.4)
     for one in curves.lines:
         k = place.get(one.method, len(place))
         label = None if one.method in seen or len(seen) >= MOST_NAMED else names.get(one.method)
@@ -91,7 +91,7 @@ def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
         look: dict[str, Any] = {"linestyle": "", "marker": "o"} if curves.labels else {"linestyle": dash}
         style.points(ax, one.x, one.y, color=color, linewidth=1.8, label=label, **look)
         if one.low is not None and one.high is not None and len(place) <= 3:
-            ax.fill_between(one.x, one.low, one.high, color=color, alpha=0.15, linewidth=0)
+            style.band(ax, one.x, one.low, one.high, color=color, alpha=0.15)
     if curves.labels:
         step = -(-len(curves.labels) // MOST_LABELS)  # every label, or every second, third ... of many
         places = list(range(0, len(curves.labels), step))

@@ -162,20 +162,15 @@ def square_axes(ax: Axes, tables: Iterable[Mapping[str, style.FloatArray]], x: s
 def chance_band(ax: Axes, table: Columns, x: str) -> None:
     """Draw where a calibrated model's points lie in 95 % of cases, if the report has that band."""
     if "chance_low" in table and "chance_high" in table:
-        ax.fill_between(
-            table[x], table["chance_low"], table["chance_high"], color=style.REFERENCE, alpha=0.13, linewidth=0,
-            zorder=1.7, label="calibrated",
-        )  # fmt: skip
+        ends = table["chance_low"], table["chance_high"]
+        style.band(ax, table[x], *ends, color=style.REFERENCE, alpha=0.13, zorder=1.7, label="calibrated")
 
 
 def interval_band(ax: Axes, report: Report, table: Columns, x: str) -> None:
     """Draw the pointwise confidence band of a curve, if groups gave it one."""
     if "low" in table and "high" in table:
         level = (report.provenance.get("intervals") or {}).get("level", 0.95)
-        ax.fill_between(
-            table[x], table["low"], table["high"], color=style.MODEL, alpha=0.3, linewidth=0,
-            label=f"{100 * level:g} % interval",
-        )  # fmt: skip
+        style.band(ax, table[x], table["low"], table["high"], alpha=0.3, label=f"{100 * level:g} % interval")
 
 
 def overview(report: Report) -> Figure:

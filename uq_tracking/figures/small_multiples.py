@@ -285,7 +285,7 @@ def _mean_and_band(ax: Axes, panel: Panel) -> None:
         low, high = table["mean"] - table["spread"], table["mean"] + table["spread"]
     else:
         low, high = table["subset_low"], table["subset_high"]
-    ax.fill_between(x, low, high, color=PALE, alpha=0.5, linewidth=0, zorder=1.8)
+    style.band(ax, x, low, high, color=PALE, alpha=0.5, zorder=1.8)
     line(ax, x, table["mean"], marker="o", markersize=4, linewidth=1.8)
     _log_x(ax, x, x[:: max(1, -(-len(x) // 6))])
     if "spread" in table:
