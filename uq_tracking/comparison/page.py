@@ -8,20 +8,19 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
-from uq_tracking.comparison.curves import FloatArray, Overlay
+from uq_tracking.comparison.curves import Overlay
 from uq_tracking.comparison.facts import UNJUDGED, Facts, MethodVerdict, by_family, family
 from uq_tracking.comparison.table import disagreement, intervals_used, skipped_by_reason, without_value
+from uq_tracking.curves import FloatArray
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
@@ -75,56 +74,46 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
         ),
     }
     lines = [line for overlay in facts.curves.values() for line in overlay.lines]
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            comparison=facts,
-            map_note=Markup(plugins.maps(facts.task)["uncertainty"].note) if facts.maps else "",
-            table=table,
-            title=TITLE,
-            version=__version__,
-            policy=f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
-            f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
-            style=Markup(style),
-            script=Markup(script),
-            data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
-            scatter=scatter,
-            marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
-            starred=_starred(facts.verdicts),
-            unjudged=facts.unjudged,
-            glossary=by_family(facts.metrics),
-            about=data["metrics"],
-            intervals_used=intervals_used(facts),
-            without=without_value(table),
-            disagreement=disagreement(facts, facts.shown()),
-            columns={column.key: column for column in table.columns},
-            index=index,
-            looks=list(facts.looks.values()),
-            labels=labels,
-            two_lines=_labels(facts, TWO_LINES),
-            banded=any(line.low is not None for line in lines),
-            by_chance=any(line.chance is not None for line in lines),
-            half=any(run.of_half for run in facts.runs),
-            class_tables=_classes(facts),
-            skipped=skipped_by_reason(facts.skipped),
-        )
+    environment = templates("uq_tracking.comparison")
+    environment.filters.update(
+        base64=lambda data: base64.b64encode(data).decode(),
+        color_class=_color_class,
+        score=format_score,
+        scored_as=scored_as,
+        shorten=shorten_middle,
+        swatch=lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
     )
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = templates("uq_tracking.comparison").overlay()
-    environment.filters = {
-        **environment.filters,
-        "base64": lambda data: base64.b64encode(data).decode(),
-        "color_class": _color_class,
-        "score": format_score,
-        "scored_as": scored_as,
-        "shorten": shorten_middle,
-        "swatch": lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
-    }
-    return environment
+    return environment.get_template("page.html").render(
+        comparison=facts,
+        map_note=Markup(plugins.maps(facts.task)["uncertainty"].note) if facts.maps else "",
+        table=table,
+        title=TITLE,
+        version=__version__,
+        policy=f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
+        style=Markup(style),
+        script=Markup(script),
+        data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
+        scatter=scatter,
+        marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
+        starred=_starred(facts.verdicts),
+        unjudged=facts.unjudged,
+        glossary=by_family(facts.metrics),
+        about=data["metrics"],
+        intervals_used=intervals_used(facts),
+        without=without_value(table),
+        disagreement=disagreement(facts, facts.shown()),
+        columns={column.key: column for column in table.columns},
+        index=index,
+        looks=list(facts.looks.values()),
+        labels=labels,
+        two_lines=_labels(facts, TWO_LINES),
+        banded=any(line.low is not None for line in lines),
+        by_chance=any(line.chance is not None for line in lines),
+        half=any(run.of_half for run in facts.runs),
+        class_tables=_classes(facts),
+        skipped=skipped_by_reason(facts.skipped),
+    )
 
 
 def _resource(name: str) -> str:

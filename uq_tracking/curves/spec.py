@@ -23,9 +23,9 @@ from uq_tracking.metrics.registry import (
     require_known,
 )
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.typed import DAMAGE
 
+FloatArray = npt.NDArray[np.float64]
 Columns = Mapping[str, FloatArray]
 Steps = Callable[[Columns], npt.NDArray[Any]]
 Limits = Callable[[FloatArray, FloatArray], tuple[float, float]]

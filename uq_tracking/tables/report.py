@@ -295,19 +295,16 @@ def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str,
 
 def report_html(report: Report, picture: bytes) -> str:
     """Render a report for a notebook: the verdict, the headline scores, a PNG picture, and every score by family."""
-    return (
-        templates("uq_tracking.tables")
-        .get_template("report.html")
-        .render(
-            verdict=report.verdict.text,
-            color=VERDICTS.get(report.verdict.calibration, "#b04a00"),
-            title=scored_title(report),
-            headline=grouped_tables(report, headline=True),
-            families=grouped_tables(report),
-            remarks=report_table(report).remarks,
-            picture=b64encode(picture).decode(),
-            parts=tables_html(tables) if (tables := part_tables(report)) else "",
-        )
+    template = templates("uq_tracking.tables").get_template("report.html")
+    return template.render(
+        verdict=report.verdict.text,
+        color=VERDICTS.get(report.verdict.calibration, "#b04a00"),
+        title=scored_title(report),
+        headline=grouped_tables(report, headline=True),
+        families=grouped_tables(report),
+        remarks=report_table(report).remarks,
+        picture=b64encode(picture).decode(),
+        parts=tables_html(tables) if (tables := part_tables(report)) else "",
     )
 
 
