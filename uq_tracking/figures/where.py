@@ -104,8 +104,7 @@ def where(report: Report) -> Figure:
     columns = _columns(places, unit)
     figure = new_figure((MARGIN + WIDTH * len(columns), HEIGHT))
     grid = figure.subplots(2, len(columns), sharex="col", sharey="row", squeeze=False)
-    quantities: tuple[Quantity, ...] = ("scale", "bias")
-    for row, quantity in zip(grid, quantities, strict=True):
+    for row, quantity in zip(grid, AXES, strict=True):
         limits = _limits(quantity, [part for column in columns for part in column.parts])
         for ax, column in zip(row, columns, strict=True):
             below, first = ax in grid[-1], ax is row[0]

@@ -91,6 +91,11 @@ class Cell:
         return self.ranked and self.rank == 1
 
     @property
+    def worst(self) -> bool:
+        """True if no method is worse and some method is better."""
+        return self.ranked and self.rank == self.worst_rank
+
+    @property
     def place(self) -> float | None:
         """Rank as a number from 0 (best) to 1 (worst)."""
         if self.rank is None or self.worst_rank is None or not self.ranked:

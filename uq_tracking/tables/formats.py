@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -119,15 +119,15 @@ def table_csv(scores: Table, differences: Table | None = None, baseline: str | N
         for column in scores.columns:
             cells = differences[name].cells if differences is not None and name in differences else {}
             difference = cells.get(column.key, Cell())
-            rows.append(_csv_row(name, column.key, scores[name][column.key], difference, baseline).values())
-    return csv_of(_csv_row("", "", Cell(), Cell(), None), rows)
+            rows.append(_csv_row(name, column.key, scores[name][column.key], difference, baseline))
+    return csv_of({key: [row[key] for row in rows] for key in _csv_row("", "", Cell(), Cell(), None)})
 
 
-def csv_of(heading: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a line per row, below the heading; missing numbers are empty."""
+def csv_of(columns: Mapping[str, Iterable[object]]) -> str:
+    """Return a line per row, below the names of the columns; missing numbers are empty."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerows([heading, *(map(_csv_text, row) for row in rows)])
+    rows = zip(*columns.values(), strict=True)
+    csv.writer(buffer, lineterminator="\n").writerows([columns, *(map(_csv_text, row) for row in rows)])
     return buffer.getvalue()
 
 

@@ -256,7 +256,7 @@ def report_summary(report: Report) -> str:
 def scored_title(report: Report) -> str:
     """Say what was scored: method, split and samples."""
     known = [report.provenance.get(name) for name in ("method", "split")]
-    return one_line(", ".join([*(str(part) for part in known if part), report_table(report, ()).title]))
+    return one_line(", ".join([*(str(part) for part in known if part), _title(report)]))
 
 
 def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:

@@ -258,8 +258,7 @@ def _files(content: Content, folder: Path) -> Iterator[Piece]:
     table = report.class_table
     if table is not None and (content.files is None or REPORT_FILE in content.files):
         path = folder / f"{figure_name('classes', content.split)}.csv"
-        columns = table.to_dict()["columns"]
-        rows = csv_of(["class", *columns], zip(table.labels, *columns.values(), strict=True))
+        rows = csv_of({"class": table.labels, **table.to_dict()["columns"]})
         path.write_text(rows, encoding="utf-8", errors="backslashreplace")  # half a character in a name
         yield path.name, lambda: lambda run: run.log_file(path, path.name)
 
