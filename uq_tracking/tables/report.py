@@ -131,8 +131,8 @@ def strata_table(report: Report) -> Table | None:
             one_line(part.name),
             {
                 "n": Cell(words=f"{part.n:,}"),
-                "factor": Cell(words=_with_limits(part.factor, part.factor_low, part.factor_high)),
-                "bias [std]": Cell(words=_with_limits(-part.bias, -part.bias_high, -part.bias_low)),
+                "factor": Cell(words=_with_limits(f"{part.factor:.2f}", part.factor_low, part.factor_high)),
+                "bias [std]": Cell(words=_with_limits(f"{-part.bias:.2f}", -part.bias_high, -part.bias_low)),
                 "p": Cell(words="< 0.001" if part.p < 0.001 else format_number(part.p, 2)),
                 "found": Cell(words=part.word),
             },
@@ -196,12 +196,11 @@ def _class_cell(table: ClassTable, name: str, place: int) -> Cell:
     if name == "level_p":
         return Cell(words="< 0.001" if value < 0.001 else format_number(value, 2))
     low, high = table.limits[name][place] if name in WITH_LIMITS and name in table.limits else (math.nan,) * 2
-    limits = f" ({low:.2f} to {high:.2f})" if math.isfinite(low) else ""
-    return Cell(words=f"{value:.3f}{limits}")
+    return Cell(words=_with_limits(f"{value:.3f}", low, high))
 
 
-def _with_limits(value: float, low: float, high: float) -> str:
-    return f"{value:.2f} ({low:.2f} to {high:.2f})" if high < UNKNOWN else f"{value:.2f}"
+def _with_limits(value: str, low: float, high: float) -> str:
+    return f"{value} ({low:.2f} to {high:.2f})" if high < UNKNOWN else value
 
 
 def _row(report: Report, score: Mapping[str, Any]) -> Row:
