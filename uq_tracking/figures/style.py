@@ -151,7 +151,7 @@ def band(ax: Axes, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, **
 
 def bars(ax: Axes, x: npt.ArrayLike, height: npt.ArrayLike, width: npt.ArrayLike, **style: Any) -> None:
     """Draw bars from their left ends, with white gaps in between."""
-    look = {"align": "edge", "edgecolor": "white", "linewidth": 0.8, "color": MODEL}
+    look: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.8, "color": MODEL}
     ax.bar(x, height, width, **look | style)
 
 
