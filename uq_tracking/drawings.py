@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 LARGEST_PICTURE = 750_000
 """Bytes of a picture above which it gets 256 colors: only maps of noise, whose colors nobody can tell apart."""
-OVERVIEW = "overview"
-"""Name of the figure that shows the most important ones on one sheet."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,7 @@ class FigureSpec:
         function = plugins.named(self.function)
         if ax is not None and "ax" not in signature(function).parameters:
             raise SettingsError(f"the figure {self.name!r} lays out its own axes; omit ax")
-        figure: Figure = function(report) if ax is None else function(report, ax=ax)
-        return figure
+        return function(report) if ax is None else function(report, ax=ax)
 
     def lacks(self, report: Report) -> str:
         """Say what the report lacks for the figure; "" if it can be drawn."""
@@ -129,13 +126,11 @@ class MapSpec:
         """Return color limits that all cases share."""
         if self.limits is None:
             return None
-        found: Mapping[str, tuple[float, float]] = plugins.named(self.limits)(cases, **options)
-        return found
+        return plugins.named(self.limits)(cases, **options)
 
     def draw(self, *arrays: Any, **options: Any) -> Figure:
         """Draw the panel of a case."""
-        figure: Figure = plugins.named(self.function)(*arrays, **options)
-        return figure
+        return plugins.named(self.function)(*arrays, **options)
 
 
 def pictured(figure: Figure) -> Figure:
@@ -177,7 +172,7 @@ def uq_figures() -> list[FigureSpec]:
         FigureSpec("recalibration", f"{calibration}.before_after", needs),
         FigureSpec("recalibration", f"{calibration}.class_before_after", of_classes, "classification"),
         *(
-            FigureSpec(OVERVIEW, "uq_tracking.figures.curves.overview", task=task, default=False)
+            FigureSpec("overview", "uq_tracking.figures.curves.overview", task=task, default=False)
             for task in plugins.tasks()
         ),
         FigureSpec("where", "uq_tracking.figures.where.where", needs_places=True),

@@ -5,6 +5,9 @@ A plugin is a module named by an entry point of the group ``uq_tracking``. It ma
 ``@recalibrator``) need no hook.
 """
 
+# A specification has no body.
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -32,52 +35,43 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 @hookspec
 def uq_metrics() -> list[Metric]:
     """Metrics to compute, besides those the plugin's module declares with ``@metric``."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_curves() -> list[CurveSpec]:
     """Curves to build, besides those the plugin's module declares with ``@curve``."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_forms() -> list[type[Form]]:
     """Forms in which a forecast may come."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_tasks() -> list[Task]:
     """Tasks by which forms are scored."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_recalibrators() -> list[type[Recalibration]]:
     """Recalibration methods, besides those the plugin's module declares with ``@recalibrator``."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_figures() -> list[FigureSpec]:
     """Figures drawn from a report, besides those named in curve declarations."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_maps() -> list[MapSpec]:
     """Panels drawn for single cases of spatial predictions."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_backends() -> list[Backend]:
     """Trackers to log to and read from."""
-    raise NotImplementedError
 
 
 @hookspec
 def uq_commands() -> list[Callable[..., Any]]:
     """Commands of the command line: functions with the annotations of typer, each under its own name."""
-    raise NotImplementedError

@@ -7,9 +7,10 @@ plugins too, registered by dotted name: nothing here imports what it looks up.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module, metadata
+from itertools import chain
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,6 +54,7 @@ BUILT_IN = (
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("uq_"))
 F = TypeVar("F", bound=Callable[..., Any])  # a function or a class
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=1)
@@ -119,7 +121,8 @@ def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
     owner: dict[str, str] = {}
     for plugin_name, plugin in manager().list_name_plugin():
         try:
-            items = [(name_of(item), item) for item in _offered(plugin, hook)]
+            offered = chain(_declared(plugin, hook), getattr(plugin, hook, list)())
+            items = [(name_of(item), item) for item in offered]
         except Exception as error:
             _warn_skipped(plugin_name, error)
             continue
@@ -138,13 +141,6 @@ def _declared(plugin: Any, hook: str) -> list[Any]:
     return [item for value in declared for item in vars(value).get(hook, ())]
 
 
-def _offered(plugin: Any, hook: str) -> Iterator[Any]:
-    yield from _declared(plugin, hook)
-    function = getattr(plugin, hook, None)
-    if function is not None:
-        yield from function()
-
-
 def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
     """Items of one task by name; a name is unique within its task."""
 
@@ -157,7 +153,7 @@ def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
     return {getattr(item, name): item for item in found.values() if item.task == task}
 
 
-def named(function: Callable[..., Any] | str) -> Callable[..., Any]:
+def named(function: Callable[..., T] | str) -> Callable[..., T]:
     """Import a function by its dotted name; a function itself is returned unchanged.
 
     >>> named("math.hypot")(3, 4)
@@ -166,7 +162,7 @@ def named(function: Callable[..., Any] | str) -> Callable[..., Any]:
     if not isinstance(function, str):
         return function
     module, _, name = function.rpartition(".")
-    found: Callable[..., Any] = getattr(import_module(module), name)
+    found: Callable[..., T] = getattr(import_module(module), name)
     return found
 
 
@@ -225,12 +221,9 @@ def commands() -> dict[str, Callable[..., Any]]:
     return collect("uq_commands", lambda command: command.__name__.replace("_", "-"))
 
 
-LOOKUPS = (forms, tasks, metrics, curves, figures, maps, recalibrators, backends, commands)
-
-
 def forget() -> None:
     """Drop what the registered plugins returned; the next lookup queries them again."""
-    for lookup in LOOKUPS:
+    for lookup in (forms, tasks, metrics, curves, figures, maps, recalibrators, backends, commands):
         lookup.cache_clear()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -274,13 +274,10 @@ class Report:
         known = {name: label for name, label in given.items() if label is not None}
         if not known:
             return self
-        # Not `replace`, which would trigger deferred computations.
-        own: dict[str, Any] = {item.name: vars(self)[item.name] for item in fields(self)}
-        own["provenance"] = {**self.provenance, **known}
-        own["judgement"] = vars(self).get("_judged", self.judgement)  # computed once, whatever the label
-        own["stored_classes"] = vars(self).get("class_table", self.stored_classes)
-        own["counted_blocks"] = vars(self).get("blocks", self.counted_blocks)
-        return Report(**own)
+        # Not `replace`, which would trigger deferred computations, and forget what was computed.
+        made = object.__new__(Report)
+        vars(made).update(vars(self), provenance={**self.provenance, **known})
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except the statistics, as plain values."""
@@ -554,13 +551,10 @@ def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
     from uq_tracking.inference.classes import ClassTable
     from uq_tracking.inference.intervals import LeftOut
 
-    kinds: dict[str, tuple[str, Any]] = {
-        "classes": ("stored_classes", ClassTable),
-        "left_out": ("left_out", LeftOut),
-        "blocks": ("counted_blocks", Blocks),
-    }
-    known = {name: values[name] for name in kinds if values.get(name) is not None}
-    made: dict[str, Any] = {kinds[name][0]: kinds[name][1].from_dict(value) for name, value in known.items()}
+    kinds: dict[str, Any] = {"classes": ClassTable, "left_out": LeftOut, "blocks": Blocks}
+    known = {key: kind.from_dict(values[key]) for key, kind in kinds.items() if values.get(key) is not None}
+    fields_of = {"classes": "stored_classes", "left_out": "left_out", "blocks": "counted_blocks"}
+    made: dict[str, Any] = {fields_of[key]: found for key, found in known.items()}
     if "verdict" in values:
         made["judgement"] = record(Judgement, {name: values[name] for name in ("noise", "verdict")})
     return made

@@ -10,10 +10,8 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
-from uq_tracking.curves import Curve
+from uq_tracking.curves import Curve, FloatArray
 from uq_tracking.curves.spec import is_overlaid, spec_of
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

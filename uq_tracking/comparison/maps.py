@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.curves import FloatArray
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs.predictions import Case, case_count
 from uq_tracking.runs.read import LoggedRun
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose_cases
 
-FloatArray = npt.NDArray[np.float64]
 AUTO_CASES = 2
 COMPARED = "uncertainty"
 """Name of the panel whose parts are compared."""
@@ -164,12 +164,7 @@ def _seen(run: ScoredRun, case: Case) -> _Seen:
 
 def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     """Draw the panels of all runs with the target of the first one on common scales."""
-    from uq_tracking.figures.compared import (
-        class_legend,
-        class_png,
-        color_stops,
-        map_png,
-    )
+    from uq_tracking.figures.compared import class_legend, class_png, color_stops, map_png
     from uq_tracking.figures.maps import limits_of
 
     first = items[0]

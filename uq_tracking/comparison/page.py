@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
-from uq_tracking.comparison.curves import FloatArray, Overlay
+from uq_tracking.comparison.curves import Overlay
 from uq_tracking.comparison.facts import UNJUDGED, Facts, MethodVerdict, by_family, family
 from uq_tracking.comparison.table import disagreement, intervals_used, skipped_by_reason, without_value
+from uq_tracking.curves import FloatArray
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
@@ -74,59 +74,46 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
         ),
     }
     lines = [line for overlay in facts.curves.values() for line in overlay.lines]
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            comparison=facts,
-            map_note=Markup(plugins.maps(facts.task)["uncertainty"].note) if facts.maps else "",
-            table=table,
-            title=TITLE,
-            version=__version__,
-            policy=f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
-            f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
-            style=Markup(style),
-            script=Markup(script),
-            data=Markup(_json(data)),
-            scatter=scatter,
-            marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
-            starred=_starred(facts.verdicts),
-            unjudged=facts.unjudged,
-            glossary=by_family(facts.metrics),
-            intervals_used=intervals_used(facts),
-            without=without_value(table),
-            disagreement=disagreement(facts, facts.shown()),
-            columns={column.key: column for column in table.columns},
-            index=index,
-            looks=list(facts.looks.values()),
-            labels=labels,
-            two_lines=_labels(facts, TWO_LINES),
-            banded=any(line.low is not None for line in lines),
-            by_chance=any(line.chance is not None for line in lines),
-            half=any(run.of_half for run in facts.runs),
-            class_tables=_classes(facts),
-            skipped=skipped_by_reason(facts.skipped),
-        )
+    environment = templates("uq_tracking.comparison")
+    environment.filters.update(
+        base64=lambda data: base64.b64encode(data).decode(),
+        color_class=_color_class,
+        score=format_score,
+        scored_as=scored_as,
+        shorten=shorten_middle,
+        swatch=lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
     )
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = templates("uq_tracking.comparison").overlay()
-    environment.filters = {
-        **environment.filters,
-        "arrow": lambda metric: _arrow(better_text(metric)),
-        "base64": lambda data: base64.b64encode(data).decode(),
-        "better": better_text,
-        "column_arrow": lambda column: _arrow(column.better),
-        "color_class": _color_class,
-        "score": format_score,
-        "scored_as": scored_as,
-        "shorten": shorten_middle,
-        "swatch": lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
-        "unit": lambda metric, unit: unit_text(metric.unit, unit),
-    }
-    return environment
+    return environment.get_template("page.html").render(
+        comparison=facts,
+        map_note=Markup(plugins.maps(facts.task)["uncertainty"].note) if facts.maps else "",
+        table=table,
+        title=TITLE,
+        version=__version__,
+        policy=f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
+        style=Markup(style),
+        script=Markup(script),
+        data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
+        scatter=scatter,
+        marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
+        starred=_starred(facts.verdicts),
+        unjudged=facts.unjudged,
+        glossary=by_family(facts.metrics),
+        about=data["metrics"],
+        intervals_used=intervals_used(facts),
+        without=without_value(table),
+        disagreement=disagreement(facts, facts.shown()),
+        columns={column.key: column for column in table.columns},
+        index=index,
+        looks=list(facts.looks.values()),
+        labels=labels,
+        two_lines=_labels(facts, TWO_LINES),
+        banded=any(line.low is not None for line in lines),
+        by_chance=any(line.chance is not None for line in lines),
+        half=any(run.of_half for run in facts.runs),
+        class_tables=_classes(facts),
+        skipped=skipped_by_reason(facts.skipped),
+    )
 
 
 def _resource(name: str) -> str:
@@ -159,9 +146,7 @@ def _color_class(color: str) -> str:
 
 def _color(value: str) -> str:
     """Return a color, grey if it is none; a comparison's file may come from anywhere."""
-    digits = value.removeprefix("#")
-    valid = len(digits) == 6 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
-    return f"#{digits}" if valid else "#808080"
+    return f"#{value[-6:]}" if re.fullmatch("#?[0-9a-fA-F]{6}", value) else "#808080"
 
 
 def _classes(facts: Facts) -> dict[str, tuple[Table, dict[str, str]]]:
@@ -221,26 +206,17 @@ def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
     return {name for name, share in found.items() if share == max(found.values())}
 
 
-def _arrow(better: str) -> str:
-    """Return an arrow, the target value, or nothing."""
-    return ARROWS.get(better, f"→ {better}")
-
-
-def _json(values: Any) -> str:
-    """Return JSON that is safe inside a ``script`` element: no ``<`` can end it."""
-    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
-
-
 def _metric(facts: Facts, metric: Metric) -> dict[str, Any]:
+    """Return what to know of a metric; its mark is an arrow, the target value, or nothing."""
+    better = better_text(metric)
     return {
         "summary": metric.summary,
         "formula": metric.formula,
         "source": metric.source,
         "family": family(metric),
         "unit": unit_text(metric.unit, facts.unit),
-        "better": better_text(metric) or "does not judge",
-        "mark": _arrow(better_text(metric)),
+        "better": better or "does not judge",
+        "mark": ARROWS.get(better, f"→ {better}"),
     }
 
 

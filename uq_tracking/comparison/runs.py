@@ -143,12 +143,13 @@ def data_of(runs: Sequence[ScoredRun]) -> dict[str, int]:
     return found
 
 
-def is_alike(one: Iterable[ScoredRun], other: Iterable[ScoredRun], data: Mapping[str, int]) -> bool:
+def is_alike(one: Sequence[ScoredRun], other: Sequence[ScoredRun], data: Mapping[str, int]) -> bool:
     """Return whether two methods have runs of the same split, or of the same targets."""
-    first, second = list(one), list(other)
-    splits = ({run.split for run in runs} for runs in (first, second))
-    numbers = ({data[run.label] for run in runs if run.label in data} for runs in (first, second))
-    return any(not mine.isdisjoint(theirs) for mine, theirs in (tuple(splits), tuple(numbers)))
+    mine, theirs = (
+        {run.split for run in runs} | {data[run.label] for run in runs if run.label in data}
+        for runs in (one, other)
+    )
+    return not mine.isdisjoint(theirs)
 
 
 def by_part(

@@ -17,9 +17,6 @@ from uq_tracking.metrics.isotonic import isotonic_confidence
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 
-COVERAGES = np.arange(1, 101) / 100
-"""Share of the samples decided, the most confident first."""
-
 REMOVED = "Fraction of highest entropy removed"
 
 
@@ -132,7 +129,7 @@ def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Co
 )
 def risk_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Error rate of the most confident samples, by the share of samples decided."""
-    n = statistics.n
-    decided = np.asarray([max(1, n * percent // 100) for percent in range(1, 101)], dtype=float)
+    percents = np.arange(1, 101)
+    decided = np.maximum(statistics.n * percents // 100, 1).astype(float)
     correct = statistics.orders["one_minus_confidence"].cumulative("correct", decided) / decided
-    return {"coverage": COVERAGES, "risk": np.maximum(1 - correct, 0.0)}
+    return {"coverage": percents / 100, "risk": np.maximum(1 - correct, 0.0)}

@@ -50,7 +50,6 @@ SWEEP_BITS = 8
 of the uniform distribution, which jump."""
 
 REMOVED = "Fraction of most uncertain samples removed"
-NOMINAL = "Nominal coverage of the central interval"
 
 
 of_removal = partial(curve, x="fraction", x_label=REMOVED, steps=percent("fraction"))
@@ -119,7 +118,7 @@ def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tu
 of_intervals = partial(
     curve,
     x="nominal",
-    x_label=NOMINAL,
+    x_label="Nominal coverage of the central interval",
     score="auce",
     steps=percent("nominal"),
     settings=("family",),

@@ -75,8 +75,7 @@ def with_curves(
     if data.by is not None:
         report = with_strata(report, strata_of(layout, data, how), settings, metrics, scored, tables)
     if options.by_target is not None:
-        parts, edges = target_strata(layout, data, options.by_target, how)
-        report = _with(report, by_target(parts, edges, settings, metrics))
+        report = _with(report, by_target(layout, data, options.by_target, settings, metrics, how))
     for name in options.curves or ():
         try:
             if name == "by_members":
@@ -141,16 +140,22 @@ def with_strata(
 
 
 def by_target(
-    parts: Sequence[Statistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
+    layout: Layout, data: Any, width: Any, settings: Settings, metrics: Sequence[Metric], how: How
 ) -> list[Curve]:
-    """Return one curve per metric over intervals of the target.
+    """Return one curve per metric over intervals of the target: those between edges, or multiples of a width.
 
-    Columns ``target`` (middle), ``target_low`` and ``target_high``, the metric's key, and ``count``.
+    Columns ``target`` (middle), ``target_low`` and ``target_high``, the metric's key, and ``count``. Targets outside
+    are left out; the last interval includes its upper edge.
 
     References
     ----------
     .. [1] n-MeRCI, 2019, fig. 4 and 5: depth in intervals of 0.1 m.
     """
+    target = data.rows()["target"].astype(np.float64)
+    edges = _edges(width, float(target.min()), float(target.max()))
+    codes = np.searchsorted(edges, target, side="right") - 1
+    codes[target == edges[-1]] = len(edges) - 2
+    parts = _split(layout, data, codes, len(edges) - 1, how)
     low, high = edges[:-1], edges[1:]
     table = {"target": (low + high) / 2, "target_low": low, "target_high": high}
     return _curves(
@@ -182,7 +187,7 @@ def _curves(
     return made
 
 
-def strata_of(layout: Layout, data: Any, how: How = "auto") -> dict[Label, Statistics]:
+def strata_of(layout: Layout, data: Any, how: How) -> dict[Label, Statistics]:
     """Return the statistics of each label of ``by``."""
     labels, codes = data.label_codes("by")
     used, codes = np.unique(data.select(codes), return_inverse=True)
@@ -191,20 +196,6 @@ def strata_of(layout: Layout, data: Any, how: How = "auto") -> dict[Label, Stati
         _check_number(len(names), "by has", "labels")
         strata |= zip(names, _split(layout, data, place[codes], len(names), how), strict=True)
     return strata
-
-
-def target_strata(
-    layout: Layout, data: Any, width: float | Sequence[float] | npt.NDArray[Any], how: How = "auto"
-) -> tuple[list[Statistics], FloatArray]:
-    """Return statistics in intervals of the target, and their edges: all that are given, or multiples of a width.
-
-    Targets outside are left out; the last interval includes its upper edge.
-    """
-    target = data.rows()["target"].astype(np.float64)
-    edges = _edges(width, float(target.min()), float(target.max()))
-    codes = np.searchsorted(edges, target, side="right") - 1
-    codes[target == edges[-1]] = len(edges) - 2
-    return _split(layout, data, codes, len(edges) - 1, how), edges
 
 
 def _edges(width: Any, low: float, high: float) -> FloatArray:

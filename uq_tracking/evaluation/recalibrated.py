@@ -21,7 +21,7 @@ from uq_tracking.recalibration.base import Recalibration
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.layout import Rows
+from uq_tracking.statistics.layout import Rows, joined_rows
 from uq_tracking.statistics.regression import is_distribution, plain
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
@@ -177,10 +177,7 @@ class _Bench:
         if known.kind == "sketch":
             made = Statistics.counted(known.layout, blocks, counts=left_out, facts=known.facts)
         else:
-            columns = list(blocks)
-            if not columns:
-                raise RecalibrationError("one half has no samples; pass more data")
-            rows = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
+            rows = joined_rows(list(blocks))
             parts_known = known if "target" in known.moments and "target" not in rows else None
             made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
         target = made.moments.get("target")

@@ -86,7 +86,6 @@ def score(
     scores = LaterScores(statistics, settings, chosen, inputs)
     needy = any(spec.needs and spec.default for spec in plugins.curves(task.name).values())
     curves = LaterCurves(statistics, settings, task.name, inputs if needy else None)
-    values = settings.to_dict()
 
     def provenance() -> dict[str, Any]:
         return {
@@ -107,7 +106,7 @@ def score(
         curves=curves,
         counts=statistics.counts,
         settings={
-            **{name: values[name] for name in task.settings},
+            **{name: getattr(settings, name) for name in task.settings},
             **(statistics.facts if about is None else about),
         },
         provenance=provenance,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
@@ -38,8 +37,6 @@ from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 THINNEST = 0.012
 """Minimum width of a bar, as a share of the axis; a bin of equal standard deviations has zero width."""
@@ -76,14 +73,12 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
     left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
     density = counts / width
-    ax.bar(
-        left, BARS * density / max(float(density.max()), 1e-300), width=right - left, align="edge",
-        color=style.COUNTS, edgecolor="white", linewidth=0.6, transform=ax.get_xaxis_transform(), zorder=1.5,
-        label="histogram of std",
-    )  # fmt: skip
+    height = BARS * density / max(float(density.max()), 1e-300)
+    look: dict[str, Any] = {"color": style.COUNTS, "transform": ax.get_xaxis_transform(), "zorder": 1.5}
+    style.bars(ax, left, height, right - left, **look, linewidth=0.6, label="histogram of std")
     chance_band(ax, bins, "rmv")
     if "low" in bins and "high" in bins:
-        look: dict[str, Any] = {"color": style.MODEL, "alpha": 0.45, "linewidth": 4, "label": "95 % interval"}
+        look = {"color": style.MODEL, "alpha": 0.45, "linewidth": 4, "label": "95 % interval"}
         ax.vlines(x, bins["low"], bins["high"], zorder=1.95, **look)
     few, many = (f"{count:,.0f}" for count in (counts.min(), counts.max()))
     each = few if few == many else f"{few} to {many}"
@@ -157,11 +152,10 @@ def _share(ax: Axes, curve: Columns, x_name: str, *, split: float) -> None:
     y = np.interp(x, expected[order], observed[order])
     over = (y - x) * (split - x) > 0
     for where, color in ((over, style.OVERCONFIDENT), (~over, style.UNDERCONFIDENT)):
-        ax.fill_between(x, x, y, where=where.tolist(), color=color, alpha=0.35, linewidth=0, zorder=1.8)
+        style.band(ax, x, x, y, where=where.tolist(), color=color, alpha=0.35, zorder=1.8)
     chance_band(ax, curve, x_name)
     if "low" in curve and "high" in curve:
-        ends = curve["low"], curve["high"]
-        ax.fill_between(expected, *ends, color="#9A9A9A", alpha=0.45, linewidth=0, zorder=1.9)
+        style.band(ax, expected, curve["low"], curve["high"], color="#9A9A9A", alpha=0.45, zorder=1.9)
     points(ax, expected, observed)
 
 
@@ -192,8 +186,7 @@ def pit_histogram(ax: Axes, bars: Columns, report: Report, alone: bool) -> None:
     Gneiting, Balabdaoui and Raftery, "Probabilistic forecasts, calibration and sharpness", 2007.
     """
     cells = len(bars["center"])
-    look: dict[str, Any] = {"color": style.MODEL, "edgecolor": "white", "linewidth": 0.8}
-    ax.bar(bars["center"], bars["density"], width=1.0 / cells, **look)
+    style.bars(ax, bars["center"], bars["density"], 1.0 / cells, align="center")
     highest = max(bars[name].max() for name in ("density", "chance_high") if name in bars)
     if "chance_low" in bars:
         edges = np.linspace(0, 1, cells + 1)
@@ -234,8 +227,7 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> l
     below = style_axes(ax.figure.figure.add_subplot(grid[1], sharex=ax), x_label, "Samples")
     below.grid(False)
     width = bins["confidence_high"] - bins["confidence_low"]
-    look: dict[str, Any] = {"color": style.COUNTS, "edgecolor": "white", "linewidth": 0.8}
-    below.bar(bins["confidence_low"], counts, width=width, align="edge", **look)
+    style.bars(below, bins["confidence_low"], counts, width, color=style.COUNTS)
     below.set(ylim=(0, 1.45 * float(counts.max())), yticks=[], xticks=QUARTERS)
     if width.min() > 0.9 / MOST_LABELLED:
         for x, height in zip(bins["confidence_low"] + width / 2, counts, strict=True):
@@ -252,17 +244,15 @@ def accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
     high, low = ("too high", "too low") if of_event else ("overconfident", "underconfident")
     left, accuracy, confidence = bins["confidence_low"], bins["accuracy"], bins["confidence"]
     width, gap = bins["confidence_high"] - left, confidence - accuracy
-    ax.bar(left, accuracy, width, align="edge", color=CORRECT, edgecolor="white", linewidth=0.8, zorder=1.6)
+    style.bars(ax, left, accuracy, width, color=CORRECT, zorder=1.6)
     handles = [Patch(color=CORRECT, label="observed" if of_event else "accuracy")]
     for over, color, name in (
         (gap > 0, style.OVERCONFIDENT, f"gap: {high}"),
         (gap < 0, style.UNDERCONFIDENT, f"gap: {low}"),
     ):
         if over.any():
-            ax.bar(
-                left[over], gap[over], width[over], bottom=accuracy[over], align="edge", color=color, alpha=0.55,
-                edgecolor=color, linewidth=0.8, zorder=1.7,
-            )  # fmt: skip
+            look: dict[str, Any] = {"color": color, "edgecolor": color, "alpha": 0.55, "zorder": 1.7}
+            style.bars(ax, left[over], gap[over], width[over], bottom=accuracy[over], **look)
             handles.append(Patch(color=color, alpha=0.55, label=name))
     if "chance_low" in bins:
         ends = bins["chance_low"], bins["chance_high"]

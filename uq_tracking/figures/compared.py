@@ -18,6 +18,7 @@ from matplotlib.image import imsave
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures import panels, style
 from uq_tracking.figures.maps import class_colors, shown_classes
+from uq_tracking.figures.style import FloatArray
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
     seen: set[str] = set()
     for one in curves.lines:
         if one.chance is not None:
-            ax.fill_between(one.x, *one.chance, color=CHANCE, linewidth=0, zorder=0.4)
+            style.band(ax, one.x, *one.chance, color=CHANCE, zorder=0.4)
     for one in curves.lines:
         k = place.get(one.method, len(place))
         label = None if one.method in seen or len(seen) >= MOST_NAMED else names.get(one.method)
@@ -90,7 +91,7 @@ def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
         look: dict[str, Any] = {"linestyle": "", "marker": "o"} if curves.labels else {"linestyle": dash}
         style.points(ax, one.x, one.y, color=color, linewidth=1.8, label=label, **look)
         if one.low is not None and one.high is not None and len(place) <= 3:
-            ax.fill_between(one.x, one.low, one.high, color=color, alpha=0.15, linewidth=0)
+            style.band(ax, one.x, one.low, one.high, color=color, alpha=0.15)
     if curves.labels:
         step = -(-len(curves.labels) // MOST_LABELS)  # every label, or every second, third ... of many
         places = list(range(0, len(curves.labels), step))
@@ -108,7 +109,6 @@ def overlay(curves: Overlay, place: Mapping[str, int], ax: Axes) -> None:
     ax.set_title(curves.title, fontsize=style.TEXT, fontweight="bold", color="black", loc="left", pad=8)
 
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 LONGEST = 320
@@ -171,10 +171,9 @@ def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[
     return named + [("no label", style.NO_DATA.lower())] * any(bool((each < 0).any()) for each in maps)
 
 
-def color_stops(colors: str, count: int = 9) -> list[str]:
-    """Return evenly spaced colors of a color map, from low to high, as ``#rrggbb``."""
-    palette = _colormap(colors)
-    return [to_hex(palette(k / (count - 1))) for k in range(count)]
+def color_stops(colors: str) -> list[str]:
+    """Return nine evenly spaced colors of a color map, from low to high, as ``#rrggbb``."""
+    return [to_hex(color) for color in _colormap(colors)(np.linspace(0, 1, 9))]
 
 
 def _colormap(colors: str) -> Colormap:

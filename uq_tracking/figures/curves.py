@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from uq_tracking.curves import CurveSpec
     from uq_tracking.report import Report
 
-FloatArray = npt.NDArray[np.float64]
-
 PANEL, HEAD = (4.9, 4.4), 1.1
 """Size of a panel of the overview, and height of its header, in inches."""
 POINTWISE = "pointwise: 5 % outside"
@@ -35,10 +32,10 @@ class NothingToDrawError(Exception):
     """A curve is missing or has no finite row; the figure shows the error's text."""
 
 
-class Columns(dict[str, FloatArray]):
+class Columns(dict[str, style.FloatArray]):
     """Columns of a curve; a missing one leaves nothing to draw."""
 
-    def __missing__(self, column: str) -> FloatArray:
+    def __missing__(self, column: str) -> style.FloatArray:
         raise NothingToDrawError(f"the curve has no column {column!r}")
 
 
@@ -143,7 +140,7 @@ def unit_square(ax: Axes) -> None:
     reference(ax, [0, 1], [0, 1], label="calibrated")
 
 
-def square_axes(ax: Axes, tables: Iterable[Mapping[str, FloatArray]], x: str, y: str) -> None:
+def square_axes(ax: Axes, tables: Iterable[Mapping[str, style.FloatArray]], x: str, y: str) -> None:
     """Prepare square axes with equal limits around all points and intervals, with 0 if linear, and their diagonal."""
     tables = list(tables)
     values = np.concatenate([table[key] for table in tables for key in (x, y)])
@@ -165,20 +162,15 @@ def square_axes(ax: Axes, tables: Iterable[Mapping[str, FloatArray]], x: str, y:
 def chance_band(ax: Axes, table: Columns, x: str) -> None:
     """Draw where a calibrated model's points lie in 95 % of cases, if the report has that band."""
     if "chance_low" in table and "chance_high" in table:
-        ax.fill_between(
-            table[x], table["chance_low"], table["chance_high"], color=style.REFERENCE, alpha=0.13, linewidth=0,
-            zorder=1.7, label="calibrated",
-        )  # fmt: skip
+        ends = table["chance_low"], table["chance_high"]
+        style.band(ax, table[x], *ends, color=style.REFERENCE, alpha=0.13, zorder=1.7, label="calibrated")
 
 
 def interval_band(ax: Axes, report: Report, table: Columns, x: str) -> None:
     """Draw the pointwise confidence band of a curve, if groups gave it one."""
     if "low" in table and "high" in table:
         level = (report.provenance.get("intervals") or {}).get("level", 0.95)
-        ax.fill_between(
-            table[x], table["low"], table["high"], color=style.MODEL, alpha=0.3, linewidth=0,
-            label=f"{100 * level:g} % interval",
-        )  # fmt: skip
+        style.band(ax, table[x], table["low"], table["high"], alpha=0.3, label=f"{100 * level:g} % interval")
 
 
 def overview(report: Report) -> Figure:

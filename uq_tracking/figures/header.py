@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -122,14 +123,11 @@ def _calibration(report: Report) -> tuple[list[str], str]:
         over = word == "overconfident"
         color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
         ends, multiplied = (factor.value, factor.low, factor.high), plugins.tasks()[report.task].factor
-        if multiplied:
-            value, low, high = format_factors(*ends)
-            what = f"{value}{TIMES} {multiplied}"
-        else:
-            if not over:
-                ends = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
-            value, low, high = format_factors(*ends)
-            what = f"std {value}{TIMES} too {'small' if over else 'large'}"
+        if not (multiplied or over):
+            ends = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
+        value, low, high = format_factors(*ends)
+        too = "small" if over else "large"
+        what = f"{value}{TIMES} {multiplied}" if multiplied else f"std {value}{TIMES} too {too}"
         start = f"{word.capitalize()}: {what}"
         return [f"{start} ({low}\N{EN DASH}{high})", start, word.capitalize()], color
     if word == "not enough data":
@@ -170,15 +168,10 @@ def score_text(report: Report, key: str, label: str) -> str:
         return f"{label} undefined"
     if key not in report.scores:
         return ""
-    if key == "coverage_95":
-        interval = report.intervals.get(key)
-        text = f"{label} {percent(report.scores[key])} %"
-        ends = [] if interval is None else [percent(end) for end in interval]
-    else:
-        value, interval = report.shown(key)
-        text = f"{label} {readable(value, padded=True)}"
-        ends = [] if interval is None else [readable(end, padded=True) for end in interval]
-    return f"{text} ({' to '.join(ends)})" if ends else text
+    value, interval = report.shown(key)
+    told, unit = (percent, " %") if key == "coverage_95" else (partial(readable, padded=True), "")
+    text = f"{label} {told(value)}{unit}"
+    return text if interval is None else f"{text} ({' to '.join(map(told, interval))})"
 
 
 def percent(share: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib import colormaps
+from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -34,10 +35,9 @@ from uq_tracking.figures.panels import (
     shown_pixels,
     told_mean,
 )
-from uq_tracking.figures.style import plain_texts, readable, text_width
+from uq_tracking.figures.style import FloatArray, plain_texts, readable, text_width
 from uq_tracking.formatting import axis_label, one_line, shorten
 
-FloatArray = npt.NDArray[np.float64]
 Values = npt.NDArray[Any]
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -275,7 +275,7 @@ def class_map(
         number = known_class(of, classes, p.shape[-1])
         name, outcome = _name_of(number, classes), (truth == number) + 2 * (predicted == number)
         ((uncertain, _),) = reduced(p[..., number])
-        shades = _rgb(("#FFFFFF", OUTCOMES["missed"], OUTCOMES["false"], OUTCOMES["found"]))
+        shades = to_rgba_array(["white", OUTCOMES["missed"], OUTCOMES["false"], OUTCOMES["found"]])[:, :3]
         first = Panel(f"{name}: where wrong", _colored(np.where(truth < 0, -1, outcome), shades), "class")
         second, unit, highest = Panel(f"probability of {name}", uncertain, "entropy"), "probability", 1.0
         outcomes = [Patch(color=color, label=how) for how, color in OUTCOMES.items()]
@@ -343,12 +343,8 @@ def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
 def class_colors(n_classes: int) -> FloatArray:
     """Return the color of each class, shape (C, 3)."""
     more = [colormaps[name](k)[:3] for name in ("tab20b", "tab20c") for k in range(20)]
-    table = np.concatenate([_rgb(BASE), more])
+    table = np.concatenate([to_rgba_array(BASE)[:, :3], more])
     return np.asarray(table[np.arange(n_classes) % len(table)])
-
-
-def _rgb(colors: Sequence[str]) -> FloatArray:
-    return np.asarray([[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in colors])
 
 
 def _colored(classes: npt.NDArray[Any], colors: FloatArray) -> Masked:

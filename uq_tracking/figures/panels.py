@@ -17,10 +17,9 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.header import HINTED, SPACING, put_header, title_lines
-from uq_tracking.figures.style import MARGIN, new_figure, readable, text_width
+from uq_tracking.figures.style import MARGIN, FloatArray, new_figure, readable, text_width
 from uq_tracking.formatting import one_line
 
-FloatArray = npt.NDArray[np.float64]
 Masked = Any
 """A masked float array; numpy has no good static type for one."""
 

@@ -17,12 +17,10 @@ from matplotlib.colors import ListedColormap, LogNorm
 from uq_tracking import plugins
 from uq_tracking.figures import style
 from uq_tracking.figures.curves import Columns, interval_band
-from uq_tracking.figures.style import QUARTERS, legend, line, points, readable
+from uq_tracking.figures.style import QUARTERS, FloatArray, legend, line, points, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # edges shared by two cells may differ in the last digits
 FEW, THIN = 150, 0.02
@@ -42,8 +40,7 @@ def sparsification(ax: Axes, curve: Columns, report: Report, alone: bool) -> Non
     """
     x, model, oracle, random = (curve[name] for name in ("fraction", "model", "oracle", "random"))
     top = max(1.0, *(float(values.max()) for values in (model, oracle, random)))
-    look: dict[str, Any] = {"color": style.MODEL, "alpha": 0.18, "linewidth": 0}
-    ax.fill_between(x, oracle, model, **look, label="area: AUSE")
+    style.band(ax, x, oracle, model, alpha=0.18, label="area: AUSE")
     interval_band(ax, report, curve, "fraction")
     points(ax, x, random, color=style.RANDOM, linestyle=":", label="random")
     points(ax, x, model, label=f"by {plugins.tasks()[report.task].uncertainty}")
@@ -92,7 +89,7 @@ def risk_coverage(ax: Axes, curve: Columns, report: Report, alone: bool) -> None
     After Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks", 2017.
     """
     x, risk = curve["coverage"], curve["risk"]
-    ax.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
+    style.band(ax, x, 0, risk, alpha=0.18, label="area: AURC")
     line(ax, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
     points(ax, x, risk, label="by confidence")
     top = float(risk.max())

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from uq_tracking.figures import style
-from uq_tracking.figures.style import text_width
+from uq_tracking.figures.style import FloatArray, text_width
 
-FloatArray = npt.NDArray[np.float64]
 Line = tuple[FloatArray, FloatArray]
 
 STEPS = 80

@@ -17,14 +17,12 @@ from uq_tracking.figures import style
 from uq_tracking.figures.calibration import accuracies
 from uq_tracking.figures.curves import Columns, NothingToDrawError, columns, undefined_figure
 from uq_tracking.figures.header import family_text, report_header
-from uq_tracking.figures.style import PALE, cut, legend, line, new_figure, readable, reference
+from uq_tracking.figures.style import PALE, FloatArray, cut, legend, line, new_figure, readable, reference
 from uq_tracking.formatting import axis_label, one_line
 
 if TYPE_CHECKING:
     from uq_tracking.metrics.registry import Metric
     from uq_tracking.report import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT, HEAD = 3.2, 2.55, 0.85
 """Size of a panel, and height of the header, in inches."""
@@ -287,7 +285,7 @@ def _mean_and_band(ax: Axes, panel: Panel) -> None:
         low, high = table["mean"] - table["spread"], table["mean"] + table["spread"]
     else:
         low, high = table["subset_low"], table["subset_high"]
-    ax.fill_between(x, low, high, color=PALE, alpha=0.5, linewidth=0, zorder=1.8)
+    style.band(ax, x, low, high, color=PALE, alpha=0.5, zorder=1.8)
     line(ax, x, table["mean"], marker="o", markersize=4, linewidth=1.8)
     _log_x(ax, x, x[:: max(1, -(-len(x) // 6))])
     if "spread" in table:

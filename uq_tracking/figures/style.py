@@ -144,6 +144,17 @@ def reference(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Lin
     return line(ax, x, y, **{"color": REFERENCE, "linewidth": 1.3, "linestyle": (0, (4, 3)), **style})
 
 
+def band(ax: Axes, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, **style: Any) -> None:
+    """Fill between two lines, without an outline."""
+    ax.fill_between(x, low, high, **{"color": MODEL, "linewidth": 0, **style})
+
+
+def bars(ax: Axes, x: npt.ArrayLike, height: npt.ArrayLike, width: npt.ArrayLike, **style: Any) -> None:
+    """Draw bars from their left ends, with white gaps in between."""
+    look: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.8, "color": MODEL}
+    ax.bar(x, height, width, **look | style)
+
+
 def legend(ax: Axes, **where: Any) -> None:
     """Add a legend of the labelled artists, on a translucent white background, inside the axes."""
     if "handles" not in where:

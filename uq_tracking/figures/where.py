@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -14,14 +13,12 @@ from uq_tracking.figures import style
 from uq_tracking.figures.curves import undefined_figure
 from uq_tracking.figures.header import TIMES, report_header
 from uq_tracking.figures.sides import name_side
-from uq_tracking.figures.style import legend_below, line, new_figure, readable, style_axes
+from uq_tracking.figures.style import FloatArray, legend_below, line, new_figure, readable, style_axes
 from uq_tracking.formatting import axis_label, one_line, shorten, shortened
 
 if TYPE_CHECKING:
     from uq_tracking.inference.places import Covariate, Part, Places, Quantity
     from uq_tracking.report import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 MARGIN, WIDTH, HEIGHT = 1.4, 3.6, 6.6
 """Width, in inches, beside all columns and of each, and height of the figure."""
@@ -107,8 +104,7 @@ def where(report: Report) -> Figure:
     columns = _columns(places, unit)
     figure = new_figure((MARGIN + WIDTH * len(columns), HEIGHT))
     grid = figure.subplots(2, len(columns), sharex="col", sharey="row", squeeze=False)
-    quantities: tuple[Quantity, ...] = ("scale", "bias")
-    for row, quantity in zip(grid, quantities, strict=True):
+    for row, quantity in zip(grid, AXES, strict=True):
         limits = _limits(quantity, [part for column in columns for part in column.parts])
         for ax, column in zip(row, columns, strict=True):
             below, first = ax in grid[-1], ax is row[0]

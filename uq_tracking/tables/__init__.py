@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from uq_tracking.formatting import format_interval, format_number, format_percent, format_score
@@ -219,11 +220,10 @@ class Table:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    _main: Mapping[str, Row] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        main = {row.name: row for row in self.rows if row.kind in ("method", "score")}
-        object.__setattr__(self, "_main", main)
+    @cached_property
+    def _main(self) -> dict[str, Row]:
+        return {row.name: row for row in self.rows if row.kind in ("method", "score")}
 
     def __getitem__(self, name: str) -> Row:
         return self._main[name]
@@ -262,7 +262,7 @@ class Table:
         return replace(self, columns=tuple(known[key] for key in wanted), rows=tuple(rows))
 
 
-def metric_column(metric: Metric, unit: str | None, family: str = "", *, headline: bool = True) -> Column:
+def metric_column(metric: Metric, unit: str | None, family: str, *, headline: bool) -> Column:
     """Return the column of a metric, with the target's unit filled in."""
     return Column(metric.key, unit_text(metric.unit, unit), better_text(metric), family, headline)
 

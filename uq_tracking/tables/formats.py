@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -114,25 +114,20 @@ def _math(text: str) -> str:
 
 def table_csv(scores: Table, differences: Table | None = None, baseline: str | None = None) -> str:
     """Return one line per method and metric; numbers in full precision, missing values empty."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, _csv_row("", "", Cell(), Cell(), None), lineterminator="\n")
-    writer.writeheader()
+    rows = []
     for name in scores.names():
         for column in scores.columns:
             cells = differences[name].cells if differences is not None and name in differences else {}
             difference = cells.get(column.key, Cell())
-            row = _csv_row(name, column.key, scores[name][column.key], difference, baseline)
-            writer.writerow({key: _csv_text(value) for key, value in row.items()})
-    return buffer.getvalue()
+            rows.append(_csv_row(name, column.key, scores[name][column.key], difference, baseline))
+    return csv_of({key: [row[key] for row in rows] for key in _csv_row("", "", Cell(), Cell(), None)})
 
 
-def rows_csv(corner: str, names: Sequence[str], columns: Mapping[str, Sequence[float | None]]) -> str:
-    """Return a line per name, with its entry in every column; missing numbers are empty."""
+def csv_of(columns: Mapping[str, Iterable[object]]) -> str:
+    """Return a line per row, below the names of the columns; missing numbers are empty."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([corner, *columns])
-    for name, *values in zip(names, *columns.values(), strict=True):
-        writer.writerow([_csv_text(name), *map(_csv_text, values)])
+    rows = zip(*columns.values(), strict=True)
+    csv.writer(buffer, lineterminator="\n").writerows([columns, *(map(_csv_text, row) for row in rows)])
     return buffer.getvalue()
 
 

@@ -131,8 +131,8 @@ def strata_table(report: Report) -> Table | None:
             one_line(part.name),
             {
                 "n": Cell(words=f"{part.n:,}"),
-                "factor": Cell(words=_with_limits(part.factor, part.factor_low, part.factor_high)),
-                "bias [std]": Cell(words=_with_limits(-part.bias, -part.bias_high, -part.bias_low)),
+                "factor": Cell(words=_with_limits(f"{part.factor:.2f}", part.factor_low, part.factor_high)),
+                "bias [std]": Cell(words=_with_limits(f"{-part.bias:.2f}", -part.bias_high, -part.bias_low)),
                 "p": Cell(words="< 0.001" if part.p < 0.001 else format_number(part.p, 2)),
                 "found": Cell(words=part.word),
             },
@@ -196,12 +196,11 @@ def _class_cell(table: ClassTable, name: str, place: int) -> Cell:
     if name == "level_p":
         return Cell(words="< 0.001" if value < 0.001 else format_number(value, 2))
     low, high = table.limits[name][place] if name in WITH_LIMITS and name in table.limits else (math.nan,) * 2
-    limits = f" ({low:.2f} to {high:.2f})" if math.isfinite(low) else ""
-    return Cell(words=f"{value:.3f}{limits}")
+    return Cell(words=_with_limits(f"{value:.3f}", low, high))
 
 
-def _with_limits(value: float, low: float, high: float) -> str:
-    return f"{value:.2f} ({low:.2f} to {high:.2f})" if high < UNKNOWN else f"{value:.2f}"
+def _with_limits(value: str, low: float, high: float) -> str:
+    return f"{value} ({low:.2f} to {high:.2f})" if high < UNKNOWN else value
 
 
 def _row(report: Report, score: Mapping[str, Any]) -> Row:
@@ -256,7 +255,7 @@ def report_summary(report: Report) -> str:
 def scored_title(report: Report) -> str:
     """Say what was scored: method, split and samples."""
     known = [report.provenance.get(name) for name in ("method", "split")]
-    return one_line(", ".join([*(str(part) for part in known if part), report_table(report, ()).title]))
+    return one_line(", ".join([*(str(part) for part in known if part), _title(report)]))
 
 
 def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:
@@ -295,19 +294,16 @@ def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str,
 
 def report_html(report: Report, picture: bytes) -> str:
     """Render a report for a notebook: the verdict, the headline scores, a PNG picture, and every score by family."""
-    return (
-        templates("uq_tracking.tables")
-        .get_template("report.html")
-        .render(
-            verdict=report.verdict.text,
-            color=VERDICTS.get(report.verdict.calibration, "#b04a00"),
-            title=scored_title(report),
-            headline=grouped_tables(report, headline=True),
-            families=grouped_tables(report),
-            remarks=[*report.verdict.caveats, *report_table(report).remarks[len(report.verdict.caveats) :]],
-            picture=b64encode(picture).decode(),
-            parts=tables_html(tables) if (tables := part_tables(report)) else "",
-        )
+    template = templates("uq_tracking.tables").get_template("report.html")
+    return template.render(
+        verdict=report.verdict.text,
+        color=VERDICTS.get(report.verdict.calibration, "#b04a00"),
+        title=scored_title(report),
+        headline=grouped_tables(report, headline=True),
+        families=grouped_tables(report),
+        remarks=report_table(report).remarks,
+        picture=b64encode(picture).decode(),
+        parts=tables_html(tables) if (tables := part_tables(report)) else "",
     )
 
 

@@ -19,7 +19,7 @@ from uq_tracking.inputs.predictions import Case
 from uq_tracking.parallel import begin
 from uq_tracking.report import stratum_scores
 from uq_tracking.statistics.store import write_statistics
-from uq_tracking.tables.formats import rows_csv
+from uq_tracking.tables.formats import csv_of
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.cases import DrawnCases
@@ -258,7 +258,7 @@ def _files(content: Content, folder: Path) -> Iterator[Piece]:
     table = report.class_table
     if table is not None and (content.files is None or REPORT_FILE in content.files):
         path = folder / f"{figure_name('classes', content.split)}.csv"
-        rows = rows_csv("class", table.labels, table.to_dict()["columns"])
+        rows = csv_of({"class": table.labels, **table.to_dict()["columns"]})
         path.write_text(rows, encoding="utf-8", errors="backslashreplace")  # half a character in a name
         yield path.name, lambda: lambda run: run.log_file(path, path.name)
 
