@@ -106,7 +106,7 @@ def test_where_none_helps_that_is_said():
     wrong = np.where(mean > 0, 1.6, 1 / 1.6)  # by the prediction, which none of them knows
     verdict = uq.evaluate(mean + error * wrong, mean, std).verdict
     assert verdict.cure is None
-    assert "No recalibration that was tried fixes it (cross-fitted): let standard deviations depend on the" in verdict.text
+    assert "fixes it (cross-fitted): let standard deviations depend on the prediction." in verdict.text
     assert "Correct the predictions" not in verdict.text
 
 

@@ -677,14 +677,14 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
 
     Of classes, confident guesses have the larger Brier scores, so that nothing need be inverted.
     """
-    lower, best = (100 * (1 - left) for left in found.left)
-    lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in (lower, best))
+    gains = (100 * (1 - left) for left in found.left)
+    lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
     oracle = f"without the largest errors, {best} %"
-    gain = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({oracle})"
+    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({oracle})"
     words = {
         "useful": (
             f"Its uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
-            f"{gain if found.left[0] < 1 else ''}."
+            f"{said if found.left[0] < 1 else ''}."
         ),
         "no better than constant": NO_SIGN,
         "worse than constant": (
