@@ -51,18 +51,6 @@ QUANTILE_TOLERANCE = 1e-13
 """Of a quantile, relative to its size and the width of the first bracket."""
 
 
-COMPONENTS = Wording(
-    mean="the mean of the mixture",
-    std="the std of the mixture",
-    non_finite_cure="every component needs a finite mean and a std above 0",
-)
-STATED = Wording(
-    mean="the distribution's mean or F(y)",
-    std="the distribution's std",
-    non_finite_cure="its parameters must be finite; if it has no variance, pass an object with quantiles",
-)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution(Numbers):
     """A distribution object per sample."""
@@ -70,7 +58,11 @@ class Distribution(Numbers):
     name: ClassVar[str] = "distribution"
     made_by: ClassVar[str] = "Predictions.from_distribution"
 
-    wording: Wording = STATED
+    wording: Wording = Wording(
+        mean="the distribution's mean or F(y)",
+        std="the distribution's std",
+        non_finite_cure="its parameters must be finite; if it has no variance, pass an object with quantiles",
+    )
 
     @classmethod
     @override
@@ -104,7 +96,11 @@ class Mixture(Distribution):
     made_by: ClassVar[str] = "Predictions.from_ensemble"
     splits: ClassVar[tuple[str, ...]] = ("means", "stds")
 
-    wording: Wording = COMPONENTS
+    wording: Wording = Wording(
+        mean="the mean of the mixture",
+        std="the std of the mixture",
+        non_finite_cure="every component needs a finite mean and a std above 0",
+    )
 
     @classmethod
     @override

@@ -261,16 +261,13 @@ class MeanStd(Numbers):
         return replace(self, mean=self.mean[..., k], std=self.std[..., k])
 
 
-VALUES = Wording(mean="y_pred or pit", std="y_std", non_finite_cure="pit must be between 0 and 1")
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Density(Numbers):
     """Any distribution, by its values at each sample."""
 
     name: ClassVar[str] = "density"
 
-    wording: Wording = VALUES
+    wording: Wording = Wording(mean="y_pred or pit", non_finite_cure="pit must be between 0 and 1")
 
     @classmethod
     @override

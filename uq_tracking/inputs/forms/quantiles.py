@@ -27,13 +27,6 @@ CLOSE = 1e-9
 """Levels this close count as equal."""
 
 
-LEVELS = Wording(
-    mean="the point prediction of the quantiles",
-    std="the spread of the quantiles",
-    non_finite_cure="every quantile must be finite",
-)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quantiles(Numbers):
     """Predictive quantiles at any levels."""
@@ -46,7 +39,11 @@ class Quantiles(Numbers):
     splits: ClassVar[tuple[str, ...]] = ("quantiles", "y_pred")
     member: ClassVar[str] = "quantile"
 
-    wording: Wording = LEVELS
+    wording: Wording = Wording(
+        mean="the point prediction of the quantiles",
+        std="the spread of the quantiles",
+        non_finite_cure="every quantile must be finite",
+    )
 
     @classmethod
     @override
@@ -74,13 +71,6 @@ class Quantiles(Numbers):
         return f"quantiles at {levels} have no density"
 
 
-ENDS = Wording(
-    mean="the midpoint of low and high",
-    std="high - low",
-    negative_cure="low exceeds high there; swap them",
-)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Interval(Quantiles):
     """A central interval: two quantiles."""
@@ -90,7 +80,11 @@ class Interval(Quantiles):
     made_by: ClassVar[str] = "Predictions.from_interval"
     splits: ClassVar[tuple[str, ...]] = ()
 
-    wording: Wording = ENDS
+    wording: Wording = Wording(
+        mean="the midpoint of low and high",
+        std="high - low",
+        negative_cure="low exceeds high there; swap them",
+    )
 
     @classmethod
     @override
