@@ -73,8 +73,6 @@ class Numbers(Form):
         "target", "mean", "std", "weight", "pit_low", "pit_high", "joint_pit",
     )  # fmt: skip
     in_unit: ClassVar[bool] = True
-    scored_as: ClassVar[str | None]
-    """What reports call the form; None for a mean and a std."""
 
     mean: FloatArray
     std: FloatArray
@@ -88,11 +86,6 @@ class Numbers(Form):
     wording: Wording = AS_GIVEN
     vectors: Callable[[BoolArray], Columns] | None = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "scored_as" not in vars(cls) and getattr(cls, "scored_as", "") is not None:
-            cls.scored_as = cls.name  # what derives from a mean and a std is scored as such
-
     @classmethod
     def of(cls, scored: Scored, dtype: np.dtype[Any], **more: Any) -> Self:
         """Make the form of what it says about each sample; an unknown PIT is as bad as an unknown mean."""
@@ -104,7 +97,8 @@ class Numbers(Form):
     @property
     @override
     def facts(self) -> dict[str, Any]:
-        form = {} if self.scored_as is None else {"distribution": self.scored_as}
+        # What derives from a mean and a std is scored as such.
+        form = {} if isinstance(self, MeanStd) else {"distribution": self.name}
         return {"std_floor": self.std_floor, **form, **self.known}
 
     @override
@@ -236,7 +230,6 @@ class MeanStd(Numbers):
 
     name: ClassVar[str] = "mean_std"
     takes: ClassVar[tuple[str, ...]] = ("y_pred", "y_std")
-    scored_as: ClassVar[str | None] = None
 
     @classmethod
     @override
