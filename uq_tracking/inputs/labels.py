@@ -13,7 +13,6 @@ import numpy.typing as npt
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs.convert import (
     AnyArray,
-    Axes,
     BoolArray,
     FloatArray,
     Source,
@@ -75,27 +74,27 @@ def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
     return found
 
 
-def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth: str) -> AnyArray:
+def read_labels(value: Any, name: str, truth: Source) -> AnyArray:
     """Read labels: numbers, text, booleans or dates.
 
     Parameters
     ----------
     value
-        One label per sample (``shape``); one per entry of the first axis, for example per image; one per entry of the
+        One label per sample; one per entry of the first axis, for example per image; one per entry of the
         last axes (strata only), for example per lead time; or with axes of length 1, along which labels repeat.
     name
         How errors call it.
-    shape, axes, truth
-        Shape, labelled axes and name of the target.
+    truth : Source
+        The truth, whose shape and labelled axes apply.
     """
     if isinstance(value, list | tuple):
         _check_length(_longest(value), name)
     source = read(value, name)
     labels = _usable(source.values, name)
-    labels = labels.reshape(label_shape(labels.shape, name, shape))
+    labels = labels.reshape(label_shape(labels.shape, name, truth.values.shape))
     if len(source.axes) < len(labels.shape):  # along the last axes
         source = source._replace(axes=(*(None,) * (labels.ndim - len(source.axes)), *source.axes))
-    check_alignment([(truth, axes), (name, source.axes)])
+    check_alignment([(truth.name, truth.axes), (name, source.axes)])
     if source.left_out is not None:
         raise InputTypeError(
             f"{name} is a masked array; pass a label for every sample, and mask= for those to exclude"
@@ -284,37 +283,6 @@ BLOCKS_RATE = 0.2
 """Number of blocks as a fraction of ``n^(2/3)`` for n times: a shorter series has fewer."""
 
 
-def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
-    """Number of the block of consecutive samples to which each sample belongs.
-
-    Parameters
-    ----------
-    order : array of numbers or dates, of any shape
-        Time of each sample, or its position in the series. Samples with equal times stay together.
-    blocks : int, optional
-        Number of blocks of nearly equal size; by default 20 for 1000 or more times, fewer for a shorter series, but
-        at least 8. Blocks depend on the order alone, so two methods scored on the same series share them.
-
-    Returns
-    -------
-    int array
-        In the shape of ``order``.
-
-    Raises
-    ------
-    InputTypeError
-        The values are neither numbers nor dates.
-    InvalidValueError
-        Some are missing.
-
-    Examples
-    --------
-    >>> time_blocks([3.0, 1.0, 2.0, 4.0], blocks=2)
-    array([1, 0, 0, 1])
-    """
-    return _cut(*_places(order), blocks)
-
-
 def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Position of each sample's time, in the shape of the order, and how many samples each time has."""
     source = read(order, "order")
@@ -332,24 +300,44 @@ def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return place.reshape(values.shape), count
 
 
-def _cut(
-    place: npt.NDArray[np.int64], count: npt.NDArray[np.int64], blocks: int | None = None
-) -> npt.NDArray[np.int64]:
-    """Number of the block of each sample."""
-    if blocks is None:
-        blocks = min(max(round(BLOCKS_RATE * len(count) ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
-    ends = np.cumsum(count)
-    middle = ends - (count + 1) / 2  # of the samples of each time
-    block = np.minimum(middle * blocks // ends[-1], blocks - 1).astype(np.int64)
-    return np.asarray(block[place])
-
-
 class Series:
-    """Blocks of an order as groups, or a single group if errors stay correlated for longer than a block."""
+    """Blocks of an order as groups, or a single group if errors stay correlated for longer than a block.
+
+    Parameters
+    ----------
+    order : array of numbers or dates, of any shape
+        Time of each sample, or its position in the series. Samples with equal times stay together.
+
+    Attributes
+    ----------
+    times : int array
+        Position of each sample's time among all, in the shape of ``order``.
+    blocks : int array
+        Number of the block of consecutive samples to which each sample belongs. There are 20 of nearly equal size for
+        1000 or more times, fewer for a shorter series, but at least 8. Blocks depend on the order alone, so two
+        methods scored on the same series share them.
+
+    Raises
+    ------
+    InputTypeError
+        The values are neither numbers nor dates.
+    InvalidValueError
+        Some are missing.
+
+    Examples
+    --------
+    >>> Series([[16, 1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15]]).blocks
+    array([[7, 0, 0, 1, 1, 2, 2, 3],
+           [3, 4, 4, 5, 5, 6, 6, 7]])
+    """
 
     def __init__(self, order: Any) -> None:
         self.times, count = _places(order)
-        self.blocks = _cut(self.times, count)
+        number = min(max(round(BLOCKS_RATE * len(count) ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
+        ends = np.cumsum(count)
+        middle = ends - (count + 1) / 2  # of the samples of each time
+        blocks = np.minimum(middle * number // ends[-1], number - 1).astype(np.int64)
+        self.blocks: npt.NDArray[np.int64] = blocks[self.times]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return self.blocks.astype(dtype or self.blocks.dtype)

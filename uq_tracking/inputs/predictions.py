@@ -635,6 +635,6 @@ def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> An
         sets = {key: _labels(labels, f"by[{key!r}]", truth, valid) for key, labels in value.items()}
         known = {str(key): labels for key, labels in sets.items() if labels is not None}
         return join_labels(known, truth.values.ndim)
-    labels = read_labels(value, name, truth.values.shape, truth.axes, truth.name)
+    labels = read_labels(value, name, truth)
     check_no_gaps(labels, name, valid)
     return labels
