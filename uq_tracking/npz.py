@@ -107,12 +107,17 @@ def _check_sizes(members: list[zipfile.ZipInfo], packed: int, small: int = SMALL
         raise FileFormatError(
             f"it holds {len(members)} arrays of {size:,} bytes, more than the limit of {LIMIT:,}"
         )
-    if size > max(small, RATIO * packed):
-        raise FileFormatError(
-            f"{packed:,} bytes would unpack to {size:,}, which measured numbers never do; {CURE}"
-        )
+    check_ratio(size, packed, small)
     if len({info.filename for info in members}) < len(members):
         raise FileFormatError("it holds two arrays with the same name")
+
+
+def check_ratio(size: int, packed: int, small: int, about: str = "") -> None:
+    """Raise FileFormatError for bytes that would unpack to more than any file may, and more than measured numbers."""
+    if size > max(small, RATIO * packed):
+        raise FileFormatError(
+            f"{about}{packed:,} bytes would unpack to {size:,}, which measured numbers never do; {CURE}"
+        )
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
