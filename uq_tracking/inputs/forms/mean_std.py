@@ -217,9 +217,7 @@ class Numbers(Form):
 
     @override
     def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:
-        if self.samples is None:
-            raise SettingsError("these predictions have no members")
-        means, noise = self.samples[list(chosen)], self.member_std
+        means, noise = np.asarray(self.samples)[list(chosen)], self.member_std
         stds = None if noise is None else noise[list(chosen)]
         return type(data).from_ensemble(data.truth, means, stds, axis=0, **data.input_options, **options)
 
