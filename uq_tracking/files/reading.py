@@ -26,7 +26,7 @@ from uq_tracking.files.columns import NUMERIC, OF_CLASSES, SEVERAL, Chosen, choo
 from uq_tracking.files.formats import ColumnFile, in_memory, open_table, reading
 from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.labels import spread
-from uq_tracking.inputs.predictions import ABOUT, is_own
+from uq_tracking.inputs.predictions import ABOUT, FORMAT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -181,8 +181,10 @@ def _arguments(part: dict[str, Any]) -> dict[str, Any]:
 
 def _is_own(table: ColumnFile) -> bool:
     """Return True for a file written by `Predictions.save`."""
-    is_archive = table.path.suffix.lower() == ".npz" and ABOUT in table.names
-    return is_archive and is_own(table.load([ABOUT]))
+    if table.path.suffix.lower() != ".npz" or ABOUT not in table.names:
+        return False
+    about = table.load([ABOUT])[ABOUT]
+    return about.dtype.kind == "U" and FORMAT in str(about)
 
 
 def _saved(path: Path, options: Options) -> Predictions:

@@ -241,7 +241,6 @@ class Predictions(Constructors):
         if given is not None:
             check_weights(given.values, valid)
         unit = truth.unit if unit is None and form.in_unit else unit
-        by = _with_strata(by, form, truth.values)
         data = object.__new__(cls)._fill(
             {
                 "truth": read_only(truth.values),
@@ -249,10 +248,10 @@ class Predictions(Constructors):
                 "valid": read_only(valid),
                 "counts": counts,
                 "weights": None if given is None else read_only(given.values),
-                "groups": read_only(_labels(groups, "groups", truth, valid)),
+                "groups": read_only(_labels(groups, "groups", truth, valid, form)),
                 "independent": independent,
                 "ordered": isinstance(groups, Series),
-                "by": read_only(_labels(by, "by", truth, valid)),
+                "by": read_only(_labels(by, "by", truth, valid, form)),
                 "unit": unit,
             }
         )
@@ -576,12 +575,6 @@ class Predictions(Constructors):
         return object.__new__(cls)._fill({**values, **known})
 
 
-def is_own(arrays: Mapping[str, AnyArray]) -> bool:
-    """Return True for the arrays of a file that `Predictions.save` wrote."""
-    about = arrays.get(ABOUT)
-    return about is not None and about.dtype.kind == "U" and FORMAT in str(about)
-
-
 def _read_about(path: Path, arrays: dict[str, AnyArray]) -> dict[str, Any]:
     if ABOUT not in arrays:
         raise FileFormatError(
@@ -621,20 +614,15 @@ def _read_mask(mask: Any, truth: Source) -> Source:
     return source._replace(left_out=hidden)
 
 
-def _with_strata(by: Any, form: Form, truth: AnyArray) -> Any:
-    """Return labels of strata, with those that are only named by text."""
-    if isinstance(by, Mapping):
-        return {name: _with_strata(labels, form, truth) for name, labels in by.items()}
-    return form.strata(by, truth) if isinstance(by, str) else by
-
-
-def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
+def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None, form: Form) -> AnyArray | None:
+    """Read labels, or those of several sets as one; strata may be named by text."""
     if value is None:
         return None
     if isinstance(value, Mapping) and name == "by":
-        sets = {key: _labels(labels, f"by[{key!r}]", truth, valid) for key, labels in value.items()}
+        sets = {key: _labels(labels, f"by[{key!r}]", truth, valid, form) for key, labels in value.items()}
         known = {str(key): labels for key, labels in sets.items() if labels is not None}
         return join_labels(known, truth.values.ndim)
-    labels = read_labels(value, name, truth)
+    is_named = isinstance(value, str) and name != "groups"
+    labels = read_labels(form.strata(value, truth.values) if is_named else value, name, truth)
     check_no_gaps(labels, name, valid)
     return labels

@@ -365,12 +365,9 @@ class Probabilities(Form):
         labels = truth[place].astype(np.int64)
         if valid is not None:
             labels[~valid[place]] = NO_LABEL
-        height, width = labels.shape
-        probs = np.empty((height, width, self.n_classes), dtype=np.float32)
-        step = max(1, PIECE // (width * self.n_classes))
-        for start in range(0, height, step):
-            part = slice(start, start + step)
-            probs[part] = self.probabilities((*place, part)).reshape(-1, width, self.n_classes)
+        probs = np.empty((*labels.shape, self.n_classes), dtype=np.float32)
+        for part in self.places(labels.shape):
+            probs[part] = self.probabilities((*place, *part)).reshape(probs[part].shape)
         return {"labels": labels, "probs": probs}, {}
 
     @override
