@@ -460,12 +460,12 @@ class Predictions(Constructors):
 
     def fingerprint(self) -> Fingerprint:
         """Digest that is independent of order, batches and dtype."""
-        found = Fingerprint()
+        found, arrays = Fingerprint(), [self.truth, *self.form.digested([])[0]]
         for place, keep in self.pieces():
-            weight = None
+            columns = [picked(array, place, keep, self.truth.ndim) for array in arrays]
             if self.weights is not None:
-                weight = picked(self.weights, place, keep, self.truth.ndim).astype(np.float64)
-            found += self.form.fingerprint(self.truth, place, keep, weight)
+                columns.append(picked(self.weights, place, keep, self.truth.ndim).astype(np.float64))
+            found += Fingerprint.of(*columns)
         return found
 
     def target_digest(self) -> str:

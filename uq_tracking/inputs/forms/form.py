@@ -12,7 +12,6 @@ import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
-from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan
 
 if TYPE_CHECKING:
@@ -205,13 +204,6 @@ class Form(ABC):
 
     digested_rows: ClassVar[tuple[str, ...]] = ()
     """Columns of ``rows``, in the order of ``digested``, where these are all that it gives."""
-
-    def fingerprint(
-        self, truth: AnyArray, place: Place, keep: BoolArray | None, weight: AnyArray | None
-    ) -> Fingerprint:
-        """Digest of a piece's samples, independent of order, batches and dtype; ``weight`` is of those kept."""
-        columns = [picked(array, place, keep, truth.ndim) for array in (truth, *self.digested([])[0])]
-        return Fingerprint.of(*columns, *([] if weight is None else [weight]))
 
     def output(self, k: int) -> Form:
         """Return the form of entry k along the last axis of the truth, as arrays that it ``takes`` would give it."""
