@@ -25,6 +25,7 @@ from uq_tracking.errors import (
 from uq_tracking.files.columns import NUMERIC, OF_CLASSES, SEVERAL, Chosen, choose
 from uq_tracking.files.formats import ColumnFile, in_memory, open_table, reading
 from uq_tracking.inputs import Options, Predictions
+from uq_tracking.inputs.constructors import PER_SAMPLE
 from uq_tracking.inputs.labels import spread
 from uq_tracking.inputs.predictions import ABOUT, FORMAT
 
@@ -36,7 +37,6 @@ Values = dict[str, Any]
 BLOCK_SAMPLES = 1 << 22
 _NUMBERS = ("level", "levels", "axis")
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*|nan|[-+]?inf(inity)?", re.IGNORECASE)
-_LABELS = ("mask", "weights", "groups", "by")
 
 
 def read_predictions(
@@ -266,7 +266,7 @@ def _number(text: str) -> float:
 
 def _predictions(values: Values, options: Options) -> Predictions:
     """Construct predictions; the file's mask and labels serve unless the options have them."""
-    own: Any = {name: values[name] for name in _LABELS if name in values}
+    own: Any = {name: values[name] for name in PER_SAMPLE if name in values}
     own |= {name: value for name, value in options.items() if value is not None}
     target, mean = values["target"], values.get("mean")
     for role in OF_CLASSES:

@@ -193,14 +193,11 @@ class Scorer:
     """A scorer for ``cross_validate``, ``GridSearchCV`` and whatever else takes ``scoring=``; see `scorer`."""
 
     def __init__(self, metric: str | Sequence[str], options: Mapping[str, Any]) -> None:
-        self.metric = metric if isinstance(metric, str) else as_names("metric", metric)
+        self._keys = as_names("metric", metric)
+        self.metric = metric if isinstance(metric, str) else self._keys
         self.options = dict(options)
         known = {each.key for each in every_metric()}
         check_known(self._keys, known, "no metric is called", "`uq-tracking metrics` lists them")
-
-    @property
-    def _keys(self) -> tuple[str, ...]:
-        return (self.metric,) if isinstance(self.metric, str) else self.metric
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float | dict[str, float]:
         """Score a fitted estimator's predictions; greater is better."""

@@ -10,7 +10,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, InputTypeError, SettingsError, ShapeError
-from uq_tracking.inputs.constructors import Constructors, Options
+from uq_tracking.inputs.constructors import PER_SAMPLE, Constructors, Options
 from uq_tracking.inputs.convert import (
     IN_A_TABLE,
     LazyPredictions,
@@ -233,7 +233,7 @@ def entry_of(given: Any, option: str, output: str) -> Any:
 
 def _of_output(value: Any, name: str, k: int, ndim: int) -> Any:
     """Return what an option says about output k: its entry along the last axis, if it has the truth's axes."""
-    if value is None or name not in ("mask", "weights", "groups", "by"):
+    if value is None or name not in PER_SAMPLE:
         return value
     if isinstance(value, Mapping):
         return {key: _of_output(labels, name, k, ndim) for key, labels in value.items()}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -271,9 +271,7 @@ class Predictions(Constructors):
         """
         if is_lazy(y_true) and kind.splits:
             axes = lazy_axes(arrays, tuple(y_true.shape), options.pop("axis", None), kind.member)
-            lazy: Any = LazyPredictions(kind, y_true, arrays, axes, options)
-            made: Self = lazy
-            return made
+            return cast("Self", LazyPredictions(kind, y_true, arrays, axes, options))
         beside = {name: options.pop(name) for name in BESIDE_ARGUMENTS if name in options}
         options = kind.with_stated(y_true, arrays, options)
         truth = kind.read_truth(y_true, **options)
