@@ -178,7 +178,13 @@ def check_exact(values: AnyArray, floats: FloatArray, name: str, left_out: BoolA
     if left_out is not None:
         lost &= ~left_out
     if lost.any():
-        _refuse_inexact(name, int(np.count_nonzero(lost)), np.unravel_index(int(np.argmax(lost)), lost.shape))
+        _refuse_inexact(name, *located(lost))
+
+
+def located(hits: BoolArray) -> tuple[int, tuple[int, ...]]:
+    """Return how many entries are True, and the index of the first."""
+    first = np.unravel_index(int(np.argmax(hits)), hits.shape)
+    return int(np.count_nonzero(hits)), tuple(int(k) for k in first)
 
 
 def check_whole(floats: AnyArray, source: Any, name: str) -> None:

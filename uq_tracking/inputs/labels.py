@@ -18,6 +18,7 @@ from uq_tracking.inputs.convert import (
     Source,
     check_alignment,
     check_exact,
+    located,
     read,
     read_floats,
 )
@@ -175,12 +176,11 @@ def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
     """Reject NaN and NaT labels of samples that count."""
     if labels.dtype.kind not in "fM":
         return
-    gaps = np.isnan(labels) if labels.dtype.kind == "f" else np.isnat(labels)
+    gaps = np.isnan(labels)
     if valid is not None and gaps.any():
         gaps = spread(gaps, valid.shape) & valid
     if gaps.any():
-        first = tuple(int(k) for k in np.unravel_index(int(np.argmax(gaps)), gaps.shape))
-        count = int(np.count_nonzero(gaps))
+        count, first = located(gaps)
         raise InputTypeError(
             f"{name} has no label for {count} sample{'s' * (count > 1)} (first at index {first}); "
             "exclude them with mask=, or give them their own label"
@@ -231,8 +231,7 @@ def check_weights(weights: FloatArray, valid: BoolArray | None) -> None:
     if valid is not None:
         bad &= valid
     if bad.any():
-        first = tuple(int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-        count = int(np.count_nonzero(bad))
+        count, first = located(bad)
         raise InvalidValueError(
             f"weights has {count} negative, non-finite or extreme number{'s' * (count > 1)} (first at index "
             f"{first}: {weights[first]}); pass 0, which excludes a sample, or a number "

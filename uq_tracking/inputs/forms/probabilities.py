@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from uq_tracking.checks import as_names, check_flag, whole_number
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, is_a, read, read_floats
+from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, is_a, located, read, read_floats
 from uq_tracking.inputs.convert import FloatArray as AnyFloats
 from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
-from uq_tracking.inputs.validation import Defect, Finding, Scan, check_shapes
+from uq_tracking.inputs.validation import Defect, Scan, check_shapes
 from uq_tracking.parallel import keep_memory
 from uq_tracking.typed import override
 
@@ -267,9 +267,7 @@ class Probabilities(Form):
         return super().checked(truth, left_out, on_invalid)
 
     def _outside(self, labels: AnyArray, outside: BoolArray) -> str:
-        found = Finding()
-        found.add(outside.reshape(-1), 0)
-        index, count = found.index(labels.shape), found.count
+        count, index = located(outside)
         value = int(labels[index])
         cure = f"pass ignore_label={value} if that means 'no label here', or mask="
         if value == self.n_classes and labels.min() == 1:
