@@ -75,8 +75,8 @@ def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
     return found
 
 
-def read_labels(value: Any, name: str, truth: Source) -> AnyArray:
-    """Read labels: numbers, text, booleans or dates.
+def read_labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray:
+    """Read labels: numbers, text, booleans or dates; samples that count need one.
 
     Parameters
     ----------
@@ -87,6 +87,8 @@ def read_labels(value: Any, name: str, truth: Source) -> AnyArray:
         How errors call it.
     truth : Source
         The truth, whose shape and labelled axes apply.
+    valid : bool array, optional
+        Which samples count; None if all do.
     """
     if isinstance(value, list | tuple):
         _check_length(_longest(value), name)
@@ -100,6 +102,7 @@ def read_labels(value: Any, name: str, truth: Source) -> AnyArray:
         raise InputTypeError(
             f"{name} is a masked array; pass a label for every sample, and mask= for those to exclude"
         )
+    _check_no_gaps(labels, name, valid)
     return labels
 
 
@@ -172,7 +175,7 @@ def _check_length(longest: int, name: str) -> None:
         )
 
 
-def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
+def _check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
     """Reject NaN and NaT labels of samples that count."""
     if labels.dtype.kind not in "fM":
         return

@@ -36,15 +36,7 @@ from uq_tracking.inputs.convert import (
 from uq_tracking.inputs.fingerprint import Fingerprint, digest
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
-from uq_tracking.inputs.labels import (
-    Series,
-    check_no_gaps,
-    check_weights,
-    join_labels,
-    read_labels,
-    read_weights,
-    spread,
-)
+from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
 from uq_tracking.inputs.validation import check_shapes, lazy_axes
 from uq_tracking.npz import check_format, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
@@ -621,6 +613,4 @@ def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None, form:
         known = {str(key): labels for key, labels in sets.items() if labels is not None}
         return join_labels(known, truth.values.ndim)
     is_named = isinstance(value, str) and name != "groups"
-    labels = read_labels(form.strata(value, truth.values) if is_named else value, name, truth)
-    check_no_gaps(labels, name, valid)
-    return labels
+    return read_labels(form.strata(value, truth.values) if is_named else value, name, truth, valid)

@@ -23,14 +23,7 @@ from uq_tracking.checks import check_choice, check_flag, whole_number
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
 from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT, t_square_integral
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.form import (
-    EVERY_LEVEL,
-    QUARTILES_PER_STD,
-    Columns,
-    Scored,
-    in_blocks,
-    quantile_scores,
-)
+from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers, Wording
 from uq_tracking.inputs.validation import check_shapes, members_first, without_members
 from uq_tracking.typed import override
@@ -315,6 +308,8 @@ LOCATION_SCALE: dict[str, Standard] = {
     "uniform": UNIFORM,
     "logistic": LOGISTIC,
 }
+QUARTILES_PER_STD = 1.3489795003921634
+"""Interquartile range of the standard normal distribution."""
 TAIL = 1e-12
 """The CRPS sum of a discrete distribution stops at this tail probability on each side."""
 MOST_TERMS = 100_000

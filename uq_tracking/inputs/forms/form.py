@@ -296,10 +296,6 @@ EVERY_LEVEL = np.arange(1, 200) / 200
 """Quantile levels that these two need together."""
 
 
-QUARTILES_PER_STD = 1.3489795003921634
-"""Interquartile range of the standard normal distribution."""
-
-
 @dataclass(frozen=True, eq=False)
 class Scored:
     """A predictive distribution evaluated at the truth.
