@@ -118,6 +118,11 @@ class Source(NamedTuple):
     """Names and labels of the axes, if the library has them."""
     unit: str | None = None
 
+    def output(self, k: int) -> Source:
+        """Return entry k along the last axis."""
+        left_out = None if self.left_out is None else self.left_out[..., k]
+        return self._replace(values=self.values[..., k], left_out=left_out, axes=self.axes[:-1])
+
 
 def read(value: Any, name: str) -> Source:
     """Read any array as a numpy array, whatever its dtype."""
