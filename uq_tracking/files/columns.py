@@ -275,7 +275,9 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
 def check_numbers(path: Path, chosen: Chosen, arrays: Mapping[str, Any]) -> None:
     """Raise InputTypeError, naming the column, if it holds dates or text; EmptyInputError if a table has no rows."""
     numeric = NUMERIC if OF_CLASSES.keys() & chosen.keys() else NUMERIC | {"target"}
-    for role, name in [(role, name) for role in chosen if role in numeric for name in chosen[role]]:
+    for role, name in [
+        (role, name) for role, several in chosen.items() for name in several if role in numeric
+    ]:
         array = np.asarray(arrays[name])
         if array.dtype.kind == "O" and not array.size:
             raise EmptyInputError(f"{path} has column names but no rows; there is nothing to score")

@@ -133,9 +133,8 @@ def read(value: Any, name: str) -> Source:
         return _read_known(value, name)
     except InputError:
         raise
-    except (
-        Exception
-    ) as error:  # libraries raise TypeError, ValueError or RuntimeError; what loads data, anything
+    except Exception as error:
+        # Libraries raise TypeError, ValueError or RuntimeError; what loads data, anything.
         told = isinstance(error, TypeError | ValueError | RuntimeError)
         reason = str(error) if told else f"{type(error).__name__} {error}".rstrip()
         raise InputTypeError(
@@ -254,9 +253,8 @@ def _read_known(value: Any, name: str) -> Source:
     if is_a(value, "pyarrow", "Array", "ChunkedArray") and str(value.type) == "null":
         return Source(name, np.full(len(value), np.nan))  # every value is missing
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
-        return Source(
-            name, np.asarray(value.get())
-        )  # CuPy rejects __array__ and copies to the host with get()
+        # CuPy rejects __array__ and copies to the host with get().
+        return Source(name, np.asarray(value.get()))
     if _is_read_item_by_item(value):
         example = f", for example {name}.values() of a Darts series" if hasattr(value, "values") else ""
         raise InputTypeError(

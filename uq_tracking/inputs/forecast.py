@@ -129,12 +129,8 @@ def _look_like_classes(labels: Any, y_pred: Any, y_std: Any = None) -> bool:
             return True
         values = np.asarray(y_pred, dtype=float)
         return spread == shape and bool(np.all((values >= 0) & (values <= 1)))
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ):  # not arrays that numpy reads; the constructor says what is wrong
-        return False
+    except (TypeError, ValueError, RuntimeError):
+        return False  # not arrays that numpy reads; the constructor says what is wrong
 
 
 def split_outputs(

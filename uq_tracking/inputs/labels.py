@@ -49,9 +49,8 @@ def join_labels(sets: Mapping[str, AnyArray], ndim: int) -> AnyArray:
         codes.append(code.reshape(*labels.shape, *(1,) * (ndim - labels.ndim)))
     every = [code.reshape(-1) for code in np.broadcast_arrays(*codes)]
     shape, place = np.broadcast_shapes(*(code.shape for code in codes)), np.zeros_like(every[0])
-    for text, code in zip(
-        texts, every, strict=True
-    ):  # numbered anew each time: the product may not fit in 64 bits
+    for text, code in zip(texts, every, strict=True):
+        # Numbered anew each time: the product may not fit in 64 bits.
         _, first, place = np.unique(place * len(text) + code, return_index=True, return_inverse=True)
     rows = zip(*(text[code[first]] for text, code in zip(texts, every, strict=True)), strict=True)
     return np.asarray([BETWEEN.join(row) for row in rows])[place.reshape(shape)]
@@ -64,9 +63,8 @@ def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
     [(['a: 1', 'a: 2'], [0, 1]), (['b: 3'], [0, 0])]
     """
     rows = [label.split(BETWEEN) if isinstance(label, str) else [label] for label in labels]
-    if {len(row) for row in rows} <= {1} or len(
-        {len(row) for row in rows}
-    ) > 1:  # or text that has the mark itself
+    sizes = {len(row) for row in rows}
+    if len(sizes) != 1 or sizes == {1}:  # one set, or text that has the mark itself
         return [(list(labels), np.arange(len(labels)))]
     found = []
     for column in zip(*rows, strict=True):
@@ -121,8 +119,7 @@ def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tupl
             f"{name} has shape {own}, but the first and last axes of {shape} are equally long; pass "
             f"{name}[:, {axes}] for labels of the first, {name}[{axes}, :] for labels of the last"
         )
-    full = len(own) == len(shape) and all(size in (1, whole) for size, whole in zip(own, shape, strict=True))
-    if first or full:
+    if first or _has_axes(own, shape):
         return own
     if last and name != "groups":
         return (*(1,) * (len(shape) - len(own)), *own)
@@ -131,6 +128,11 @@ def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tupl
         f"{name} has shape {own}; pass one label per sample {shape}, "
         f"or one per entry of the first axis {shape[:1]}{also}"
     )
+
+
+def _has_axes(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return True if an array of its own shape has all axes of the truth, maybe of length 1."""
+    return len(own) == len(shape) and all(size in (1, whole) for size, whole in zip(own, shape, strict=True))
 
 
 def _usable(labels: AnyArray, name: str) -> AnyArray:
@@ -262,10 +264,7 @@ def _along_names(source: Source, truth: Source) -> Source:
 
 def _spread(array: AnyArray, shape: tuple[int, ...], truth: str) -> AnyArray:
     lead = array.shape == shape[: array.ndim]
-    fits = array.ndim == len(shape) and all(
-        own in (1, size) for own, size in zip(array.shape, shape, strict=True)
-    )
-    if not array.ndim or not (lead or fits):
+    if not array.ndim or not (lead or _has_axes(array.shape, shape)):
         raise ShapeError(
             f"weights have shape {array.shape} and {truth} {shape}; pass one weight per sample, one per entry of the "
             "first axes, or axes of length 1 along which weights repeat"

@@ -15,6 +15,7 @@ from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, Scored, picked, places
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint, read_equal
+from uq_tracking.npz import prefixed, under
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from uq_tracking.inputs.predictions import Predictions
 
 NON_FINITE, NEGATIVE = "non-finite", "negative"
-SCORED = "scored/"
+SCORED = "scored"
 """Prefix of the names of stored columns."""
 OPTIONAL = ("aleatoric", "epistemic", "samples", "member_std")
 
@@ -108,7 +109,7 @@ class Numbers(Form):
             "mean": self.mean,
             "std": self.std,
             **{name: array for name, array in optional.items() if array is not None},
-            **{SCORED + name: column for name, column in self.columns.items()},
+            **prefixed(SCORED, self.columns),
         }
 
     @property
@@ -119,10 +120,8 @@ class Numbers(Form):
     @classmethod
     @override
     def from_stored(cls, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> Self:
-        columns = {
-            name.removeprefix(SCORED): array for name, array in arrays.items() if name.startswith(SCORED)
-        }
-        own = {name: array for name, array in arrays.items() if not name.startswith(SCORED)}
+        columns = under(SCORED, arrays)
+        own = {name: arrays[name] for name in arrays if not name.startswith(f"{SCORED}/")}
         if any(own[name].dtype not in (np.float32, np.float64) for name in ("mean", "std")):
             raise ValueError("mean and std must be float32 or float64")
         named: dict[str, Any] = own
