@@ -299,7 +299,7 @@ def cross_predictions(
     tested = np.concatenate([test for _, test in splits])
     order = np.argsort(tested, kind="stable")
     folds = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])[order]
-    joined = {name: np.concatenate([each[name] for each in found])[order] for name in found[0]}
+    joined: Any = {name: np.concatenate([each[name] for each in found])[order] for name in found[0]}
     if "probs" not in joined:
         return Predictions(**joined, groups=folds)
     return Predictions.from_probs(joined["y_true"], joined["probs"], classes=names[0], groups=folds)
