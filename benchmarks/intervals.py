@@ -26,7 +26,7 @@ import uq_tracking as uq
 from uq_tracking.inference.intervals import LeftOut, interval_table
 from uq_tracking.inference.limits import Influence, sets_of
 from uq_tracking.inference.paired import Paired, diebold_mariano, limits_by_groups
-from uq_tracking.inputs.labels import Series, time_blocks
+from uq_tracking.inputs.labels import Series
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
@@ -426,7 +426,7 @@ def outside(limits: tuple[float, float], truth: float) -> bool:
 
 def left_out_blocks(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
     """The intervals of ``order=``: the jackknife over blocks."""
-    block = time_blocks(np.arange(len(values)))
+    block = Series(np.arange(len(values))).blocks
     size, total = np.bincount(block), np.bincount(block, values)
     left = (total.sum() - total) / (size.sum() - size)
     return Influence.left_out(left, size_freedom(np.square(size))).limits(float(values.mean()), LEVEL)
@@ -434,7 +434,7 @@ def left_out_blocks(values: np.ndarray, rng: np.random.Generator) -> tuple[float
 
 def resampled_blocks(values: np.ndarray, rng: np.random.Generator, percentile: bool) -> tuple[float, float]:
     """The circular block bootstrap (Politis and Romano 1992) with blocks of the same length."""
-    n, blocks = len(values), time_blocks(np.arange(len(values))).max() + 1
+    n, blocks = len(values), Series(np.arange(len(values))).blocks.max() + 1
     length = n // blocks
     sums = np.concatenate([[0.0], np.cumsum(np.concatenate([values, values[:length]]))])
     of_block = (sums[length : length + n] - sums[:n]) / length

@@ -107,18 +107,12 @@ def listing(*sources: Callable[..., Any], **more: Any) -> Callable[[F], F]:
     """
 
     def listed(function: F) -> F:
-        own = inspect.signature(function)
+        own, by_name = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
         items = [item for item in own.parameters.values() if item.kind is not item.VAR_KEYWORD]
         for source in sources:
-            items += [
-                item
-                for item in inspect.signature(source).parameters.values()
-                if item.kind is item.KEYWORD_ONLY
-            ]
-        items += [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-            for name, value in more.items()
-        ]
+            theirs = inspect.signature(source).parameters.values()
+            items += [item for item in theirs if item.kind is by_name]
+        items += [inspect.Parameter(name, by_name, default=value) for name, value in more.items()]
         distinct = {item.name: item for item in reversed(items)}
         vars(function)["__signature__"] = own.replace(
             parameters=[item for item in items if distinct[item.name] is item]

@@ -69,7 +69,7 @@ def _packing(array: npt.NDArray[Any]) -> int:
     return zipfile.ZIP_DEFLATED if is_worth_it else zipfile.ZIP_STORED
 
 
-def read_arrays(path: Path, limit: int = LIMIT) -> Arrays:
+def read_arrays(path: Path) -> Arrays:
     """Read every array of an npz file.
 
     Raises
@@ -85,7 +85,7 @@ def read_arrays(path: Path, limit: int = LIMIT) -> Arrays:
         try:
             with zipfile.ZipFile(file) as archive:
                 members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-                _check_sizes(members, packed, limit)
+                _check_sizes(members, packed)
                 return {info.filename.removesuffix(".npy"): _read(archive, info) for info in members}
         except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds of errors for damaged bytes
             told = str(error) if isinstance(error, FileFormatError) else f"{type(error).__name__}: {error}"
@@ -97,22 +97,27 @@ def read_arrays(path: Path, limit: int = LIMIT) -> Arrays:
 def check_room(path: Path, small: int) -> None:
     """Raise FileFormatError for a stranger's npz file that would fill memory; ``small`` bytes are always fine."""
     with zipfile.ZipFile(path) as archive:
-        _check_sizes(archive.infolist(), path.stat().st_size, LIMIT, small)
+        _check_sizes(archive.infolist(), path.stat().st_size, small)
 
 
-def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limit: int, small: int = SMALL) -> None:
+def _check_sizes(members: list[zipfile.ZipInfo], packed: int, small: int = SMALL) -> None:
     """Refuse an archive whose stated sizes would fill memory; no more than those is ever unpacked."""
     size = sum(info.file_size for info in members)
-    if len(members) > MOST_ENTRIES or size > limit:
+    if len(members) > MOST_ENTRIES or size > LIMIT:
         raise FileFormatError(
-            f"it holds {len(members)} arrays of {size:,} bytes, more than the limit of {limit:,}"
+            f"it holds {len(members)} arrays of {size:,} bytes, more than the limit of {LIMIT:,}"
         )
-    if size > max(small, RATIO * packed):
-        raise FileFormatError(
-            f"{packed:,} bytes would unpack to {size:,}, which measured numbers never do; {CURE}"
-        )
+    check_ratio(size, packed, small)
     if len({info.filename for info in members}) < len(members):
         raise FileFormatError("it holds two arrays with the same name")
+
+
+def check_ratio(size: int, packed: int, small: int, about: str = "") -> None:
+    """Raise FileFormatError for bytes that would unpack to more than any file may, and more than measured numbers."""
+    if size > max(small, RATIO * packed):
+        raise FileFormatError(
+            f"{about}{packed:,} bytes would unpack to {size:,}, which measured numbers never do; {CURE}"
+        )
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:

@@ -211,7 +211,6 @@ def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) ->
     return Plan(task, ScoreOptions(**scoring)), given
 
 
-_PARTS = ("aleatoric", "epistemic")
 _CURE_OF_PARTS = (
     "pass what the two parts come from: Predictions.from_ensemble(y_true, means, stds) or "
     "Predictions.from_evidential(y_true, gamma, nu, alpha, beta); or, if only the parts are known, "
@@ -247,7 +246,7 @@ def check_options(verb: Callable[..., Any], task: Task, options: Mapping[str, An
     known = {*inspect.signature(verb).parameters}
     unknown = options.keys() - known - task.options
     if unknown:
-        parts = any(part in name for name in unknown for part in _PARTS)
+        parts = any(part in name for name in unknown for part in ("aleatoric", "epistemic"))
         meant = next((MEANT[name] for name in sorted(unknown) if name in MEANT), "")
         raise UnknownOptionError(verb.__name__, unknown, known, _CURE_OF_PARTS if parts else meant)
     for name, value in options.items():

@@ -12,7 +12,7 @@ from scipy.signal import lfilter
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inference.paired import diebold_mariano
-from uq_tracking.inputs.labels import Series, time_blocks
+from uq_tracking.inputs.labels import Series
 from uq_tracking.metrics.registry import Undefined
 
 
@@ -23,12 +23,12 @@ def series(rng, n, phi):
 
 def test_blocks_follow_the_order_and_not_the_rows():
     time = np.random.default_rng(0).permutation(1000)
-    blocks = time_blocks(time)
+    blocks = Series(time).blocks
     assert np.bincount(blocks).tolist() == [50] * 20
     assert np.all(np.diff(blocks[np.argsort(time)]) >= 0)
     dates = np.datetime64("2024-01-01") + time
-    np.testing.assert_array_equal(time_blocks(dates), blocks)
-    np.testing.assert_array_equal(time_blocks(time.reshape(10, 100)), blocks.reshape(10, 100))
+    np.testing.assert_array_equal(Series(dates).blocks, blocks)
+    np.testing.assert_array_equal(Series(time.reshape(10, 100)).blocks, blocks.reshape(10, 100))
 
 
 @pytest.mark.parametrize(
@@ -38,18 +38,18 @@ def test_times_may_have_a_zone(kind):
     times = pd.date_range(
         "2024-03-30", periods=500, freq="h", tz="Europe/Berlin"
     )  # over the change of clocks
-    np.testing.assert_array_equal(time_blocks(kind(times)), time_blocks(np.arange(500)))
+    np.testing.assert_array_equal(Series(kind(times)).blocks, Series(np.arange(500)).blocks)
 
 
 def test_samples_of_one_time_stay_together():
     time = np.repeat(np.arange(100), 7)
-    blocks = time_blocks(time).reshape(100, 7)
+    blocks = Series(time).blocks.reshape(100, 7)
     assert np.all(blocks == blocks[:, :1])
 
 
 @pytest.mark.parametrize(("times", "blocks"), [(5, 5), (100, 8), (400, 11), (1000, 20), (9000, 20)])
 def test_a_short_series_has_fewer_blocks(times, blocks):
-    assert len(np.unique(time_blocks(np.repeat(np.arange(times), 3)))) == blocks  # n^(2/3) / 5, 8 to 20
+    assert len(np.unique(Series(np.repeat(np.arange(times), 3)).blocks)) == blocks  # n^(2/3) / 5, 8 to 20
 
 
 def test_order_makes_the_blocks_the_groups():
@@ -57,7 +57,7 @@ def test_order_makes_the_blocks_the_groups():
     error, time = series(rng, 800, 0.7), rng.permutation(800)
     zero, one = np.zeros(800), np.ones(800)
     ordered = uq.evaluate(error, zero, one, order=time)
-    grouped = uq.evaluate(error, zero, one, groups=time_blocks(time))
+    grouped = uq.evaluate(error, zero, one, groups=Series(time).blocks)
     assert ordered.intervals == grouped.intervals
     assert replace(ordered.verdict, places=None) == replace(grouped.verdict, places=None)
     labels, probs = (error > 0).astype(int), np.full((800, 2), 0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,9 +13,6 @@ from rich.table import Table
 
 from uq_tracking.cli.app import command, console, say
 from uq_tracking.errors import SettingsError
-
-if TYPE_CHECKING:
-    from uq_tracking.metrics.registry import Metric
 
 WIDE = 400
 """Width of a table that goes to a file or a pipe, where nothing should be cut."""
@@ -43,28 +40,23 @@ def metrics(
     ] = None,
 ) -> None:
     """List all metrics with key, task, unit, direction and meaning; for named ones also formula and source."""
-    from uq_tracking.metrics.registry import every_metric
+    from uq_tracking.metrics.registry import check_known, every_metric
     from uq_tracking.tables import better_text
 
+    known = every_metric()
     if not keys:
-        rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in every_metric()]
+        rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in known]
         _show(("key", "task", "unit", "better", "meaning"), rows)
-    for metric in _named(keys or []):
+        return
+    names = sorted({metric.key for metric in known})
+    check_known(keys, names, "no metric is called", "list them all with `uq-tracking metrics`")
+    for metric in (metric for key in keys for metric in known if metric.key == key):
         facts = {"task": metric.task, "meaning": metric.summary, "formula": metric.formula}
         facts |= {"source": metric.source, "unit": metric.unit or "none"}
         facts |= {"better": better_text(metric) or "does not judge"}
         console.print(metric.key, style="bold", markup=False, highlight=False)
         for name, text in facts.items():
             say(f"  {name:8}{text}")
-
-
-def _named(keys: list[str]) -> list[Metric]:
-    """Metrics of any task with these keys."""
-    from uq_tracking.metrics.registry import check_known, every_metric
-
-    known = sorted({metric.key for metric in every_metric()})
-    check_known(keys, known, "no metric is called", "list them all with `uq-tracking metrics`")
-    return [metric for key in keys for metric in every_metric() if metric.key == key]
 
 
 @command()

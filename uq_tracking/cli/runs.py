@@ -264,13 +264,11 @@ def _failures(comparison: Comparison, condition: Condition) -> Iterator[str]:
 
 def _why_unknown(comparison: Comparison, name: str, condition: Condition) -> str:
     """Return why a method, or else the baseline, has no value, and which scores it has instead."""
-    rows = [name, comparison.baseline or name]
-    lacking = next(row for row in rows if comparison.table[row][condition.key].value is None)
-    known = {
-        metric.key for metric in comparison.metrics if comparison.table[lacking][metric.key].value is not None
-    }
+    rows = [comparison.table[row] for row in (name, comparison.baseline or name)]
+    lacking = next(row for row in rows if row[condition.key].value is None)
+    known = {metric.key for metric in comparison.metrics if lacking[metric.key].value is not None}
     alike = sorted(key for key in known if key.partition("_")[0] == condition.key.partition("_")[0])
-    why = comparison.table[lacking][condition.key].reason or "it has no value"
+    why = lacking[condition.key].reason or "it has no value"
     return f"{why}; it has {', '.join(alike)}" if alike else why
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
 from shlex import quote
-from typing import Literal
+from typing import Any, Literal
 
-from uq_tracking.errors import SettingsError, closest
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import EmptyInputError, InputTypeError, SettingsError, closest
 from uq_tracking.formatting import some_of
 
 GUESSES: Mapping[str, tuple[str, ...]] = {
@@ -71,6 +75,8 @@ _PLACES = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that identify rows: numbers, dates and places are not a spread, and not proposed as one."""
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*|nan|[-+]?inf(inity)?", re.IGNORECASE)
+"""A number as text, to find the text that is none."""
 _ALIASES = {"group": "groups", "labels": "target"}
 
 MOST_LISTED = 40
@@ -264,3 +270,33 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
         raise SettingsError("member_std belongs to samples; also name that column")
     if spread is not None and "mean" in chosen and WAYS[spread] == "refused":
         raise SettingsError(f"{spread[0]} determine the mean; omit mean from the columns")
+
+
+def check_numbers(path: Path, chosen: Chosen, arrays: Mapping[str, Any]) -> None:
+    """Raise InputTypeError, naming the column, if it holds dates or text; EmptyInputError if a table has no rows."""
+    numeric = NUMERIC if OF_CLASSES.keys() & chosen.keys() else NUMERIC | {"target"}
+    for role, name in [
+        (role, name) for role, several in chosen.items() for name in several if role in numeric
+    ]:
+        array = np.asarray(arrays[name])
+        if array.dtype.kind == "O" and not array.size:
+            raise EmptyInputError(f"{path} has column names but no rows; there is nothing to score")
+        found = _other_than_numbers(array)
+        if found:
+            raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {found}, not numbers")
+
+
+def _other_than_numbers(array: npt.NDArray[Any]) -> str:
+    """Name what an array holds instead of numbers; empty for numbers, and if only the values would tell."""
+    if array.dtype.kind in "fiubc":
+        return ""
+    first = next((value for value in array.flat if value is not None and value == value), None)
+    texts = [(row, value) for row, value in enumerate(array.flat, start=1) if isinstance(value, str)]
+    if texts:
+        row, text = next(((row, text) for row, text in texts if not _NUMBER.fullmatch(text)), texts[0])
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            return f"text such as {str(text)!r}" + (f" (data row {row})" if array.ndim == 1 else "")
+        return "dates"
+    return "dates" if isinstance(first, date | np.datetime64) else ""

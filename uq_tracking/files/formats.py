@@ -23,7 +23,7 @@ import numpy as np
 from uq_tracking.checks import plain_text
 from uq_tracking.errors import FileFormatError, MissingPackageError, SettingsError, UQTrackingError
 from uq_tracking.inputs.convert import EXACT, check_whole
-from uq_tracking.npz import CURE, RATIO, VARIABLE, check_room
+from uq_tracking.npz import VARIABLE, check_ratio, check_room
 
 ROOM = 2**30
 """Any file may unpack to this many bytes, however small it is; the environment may set another limit."""
@@ -109,11 +109,7 @@ def _room() -> int:
 def _check_unpacked(path: Path, size: int) -> None:
     """Raise FileFormatError if a file would unpack to far more bytes than measured numbers ever do."""
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    packed = sum(file.stat().st_size for file in files)
-    if size > max(_room(), RATIO * packed):
-        raise FileFormatError(
-            f"{path}: {packed:,} bytes would unpack to {size:,}, which measured numbers never do; {CURE}"
-        )
+    check_ratio(size, sum(file.stat().st_size for file in files), _room(), f"{path}: ")
 
 
 def _open_npz(path: Path) -> ColumnFile:

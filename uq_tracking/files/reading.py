@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import glob
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import (
-    EmptyInputError,
-    FileFormatError,
-    InputError,
-    InputTypeError,
-    SettingsError,
-    ShapeError,
-)
-from uq_tracking.files.columns import NUMERIC, OF_CLASSES, SEVERAL, Chosen, choose
+from uq_tracking.errors import FileFormatError, InputError, SettingsError, ShapeError
+from uq_tracking.files.columns import OF_CLASSES, SEVERAL, check_numbers, choose
 from uq_tracking.files.formats import ColumnFile, in_memory, open_table, reading
 from uq_tracking.inputs import Options, Predictions
+from uq_tracking.inputs.constructors import PER_SAMPLE
 from uq_tracking.inputs.labels import spread
-from uq_tracking.inputs.predictions import ABOUT, is_own
+from uq_tracking.inputs.predictions import ABOUT, FORMAT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,8 +27,6 @@ Values = dict[str, Any]
 """Arrays by role; ``level``, ``levels`` and the ``axis`` of the members are numbers."""
 BLOCK_SAMPLES = 1 << 22
 _NUMBERS = ("level", "levels", "axis")
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*|nan|[-+]?inf(inity)?", re.IGNORECASE)
-_LABELS = ("mask", "weights", "groups", "by")
 
 
 def read_predictions(
@@ -181,8 +171,10 @@ def _arguments(part: dict[str, Any]) -> dict[str, Any]:
 
 def _is_own(table: ColumnFile) -> bool:
     """Return True for a file written by `Predictions.save`."""
-    is_archive = table.path.suffix.lower() == ".npz" and ABOUT in table.names
-    return is_archive and is_own(table.load([ABOUT]))
+    if table.path.suffix.lower() != ".npz" or ABOUT not in table.names:
+        return False
+    about = table.load([ABOUT])[ABOUT]
+    return about.dtype.kind == "U" and FORMAT in str(about)
 
 
 def _saved(path: Path, options: Options) -> Predictions:
@@ -205,7 +197,7 @@ def _values(table: ColumnFile, columns: Mapping[str, str] | None) -> Values:
         chosen.setdefault("weights", ["weights"])
     saved = ["valid"] if own and "valid" in table.names else []
     arrays = table.load(list(dict.fromkeys([*(name for one in chosen.values() for name in one), *saved])))
-    _check_numbers(table.path, chosen, arrays)
+    check_numbers(table.path, chosen, arrays)
     values = {role: _as_role(role, [arrays[name] for name in several]) for role, several in chosen.items()}
     if own:
         values["mask"] = ~arrays["valid"] if saved else np.zeros(np.shape(values["target"]), dtype=bool)
@@ -215,36 +207,6 @@ def _values(table: ColumnFile, columns: Mapping[str, str] | None) -> Values:
     if levels is not None:
         values |= {"levels": [_number(text) for text in levels], "axis": 0}
     return values if level is None else {**values, "level": _number(level[0])}
-
-
-def _check_numbers(path: Path, chosen: Chosen, arrays: Mapping[str, Any]) -> None:
-    """Raise InputTypeError, naming the column, if it holds dates or text; EmptyInputError if a table has no rows."""
-    labels = {"target"} if OF_CLASSES.keys() & chosen.keys() else set()
-    for role, name in [(role, name) for role, several in chosen.items() for name in several]:
-        array = np.asarray(arrays[name])
-        if role not in NUMERIC | {"target"} or role in labels:
-            continue
-        if array.dtype.kind == "O" and not array.size:
-            raise EmptyInputError(f"{path} has column names but no rows; there is nothing to score")
-        found = _other_than_numbers(array)
-        if found:
-            raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {found}, not numbers")
-
-
-def _other_than_numbers(array: npt.NDArray[Any]) -> str:
-    """Name what an array holds instead of numbers; empty for numbers, and if only the values would tell."""
-    if array.dtype.kind in "fiubc":
-        return ""
-    first = next((value for value in array.flat if value is not None and value == value), None)
-    texts = [(row, value) for row, value in enumerate(array.flat, start=1) if isinstance(value, str)]
-    if texts:
-        row, text = next(((row, text) for row, text in texts if not _NUMBER.fullmatch(text)), texts[0])
-        try:
-            datetime.fromisoformat(text)
-        except ValueError:
-            return f"text such as {str(text)!r}" + (f" (data row {row})" if array.ndim == 1 else "")
-        return "dates"
-    return "dates" if isinstance(first, date | np.datetime64) else ""
 
 
 def _as_role(role: str, arrays: Sequence[Any]) -> Any:
@@ -264,7 +226,7 @@ def _number(text: str) -> float:
 
 def _predictions(values: Values, options: Options) -> Predictions:
     """Construct predictions; the file's mask and labels serve unless the options have them."""
-    own: Any = {name: values[name] for name in _LABELS if name in values}
+    own: Any = {name: values[name] for name in PER_SAMPLE if name in values}
     own |= {name: value for name, value in options.items() if value is not None}
     target, mean = values["target"], values.get("mean")
     for role in OF_CLASSES:

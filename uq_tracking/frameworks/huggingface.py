@@ -101,10 +101,9 @@ class UncertaintyCallback(TrainingCallback):
         self._found = counted, report
         if report is None:
             return {}
-        keys = (
-            report.scores if self.logging["scores"] == "all" else headline_or_all(report.task, report.scores)
-        )
-        return {key: report.scores[key] for key in keys}
+        if self.logging["scores"] == "all":
+            return dict(report.scores)
+        return {key: report.scores[key] for key in headline_or_all(report.task, report.scores)}
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Note what the model is, and whether it is untrained; `compute_metrics` is not told."""

@@ -134,8 +134,6 @@ class UncertaintyCallback(TrainingCallback):
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Check ids of runs before the first batch; a fit makes a run of its own."""
-        if self._runs is None:
-            return
         if stage == "fit":
             self._runs.forget()
         if _logs(trainer):
@@ -243,7 +241,7 @@ class UncertaintyCallback(TrainingCallback):
 
     def _known_and_others(self, trainer: Any) -> tuple[list[Any], list[Any]]:
         """Runs and loggers that `log` accepts, and the other loggers."""
-        if self._runs is not None:
+        if self._runs.given is not None:
             return self._runs.opened_once(), []
         known = [logger for logger in trainer.loggers if _is_known(logger)]
         return known, [logger for logger in trainer.loggers if logger not in known]

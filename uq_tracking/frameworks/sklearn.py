@@ -193,14 +193,11 @@ class Scorer:
     """A scorer for ``cross_validate``, ``GridSearchCV`` and whatever else takes ``scoring=``; see `scorer`."""
 
     def __init__(self, metric: str | Sequence[str], options: Mapping[str, Any]) -> None:
-        self.metric = metric if isinstance(metric, str) else as_names("metric", metric)
+        self._keys = as_names("metric", metric)
+        self.metric = metric if isinstance(metric, str) else self._keys
         self.options = dict(options)
         known = {each.key for each in every_metric()}
         check_known(self._keys, known, "no metric is called", "`uq-tracking metrics` lists them")
-
-    @property
-    def _keys(self) -> tuple[str, ...]:
-        return (self.metric,) if isinstance(self.metric, str) else self.metric
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float | dict[str, float]:
         """Score a fitted estimator's predictions; greater is better."""
@@ -294,20 +291,18 @@ def cross_predictions(
 
     splits = list(check_cv(cv, y, classifier=_classifies(estimator)).split(X, y, groups))
     found = Parallel(n_jobs=n_jobs)(delayed(_forecast_of_fold)(estimator, X, y, *split) for split in splits)
-    names = found[0].get("classes")
-    if any(each.get("classes") != names for each in found):
+    names = [each.pop("classes", None) for each in found]
+    if names.count(names[0]) < len(names):
         raise InvalidValueError(
             "the training parts of the folds do not have the same classes; pass cv=StratifiedKFold(), or fewer folds"
         )
     tested = np.concatenate([test for _, test in splits])
     order = np.argsort(tested, kind="stable")
     folds = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])[order]
-    joined = {
-        name: np.concatenate([each[name] for each in found])[order] for name in found[0] if name != "classes"
-    }
+    joined: Any = {name: np.concatenate([each[name] for each in found])[order] for name in found[0]}
     if "probs" not in joined:
-        return Predictions(joined["y_true"], joined["y_pred"], joined["y_std"], groups=folds)
-    return Predictions.from_probs(joined["y_true"], joined["probs"], classes=names, groups=folds)
+        return Predictions(**joined, groups=folds)
+    return Predictions.from_probs(joined["y_true"], joined["probs"], classes=names[0], groups=folds)
 
 
 def _forecast_of_fold(estimator: Any, X: Any, y: Any, train: Any, test: Any) -> dict[str, Any]:

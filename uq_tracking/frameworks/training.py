@@ -56,7 +56,8 @@ def _new_fit() -> str:
 class GivenRuns:
     """Runs, addresses and ids, in the order given, and the name and tags of runs to be created."""
 
-    given: list[Any]
+    given: list[Any] | None
+    """None if none were given."""
     name: str
     tags: Mapping[str, str]
     made: dict[str, str] = field(default_factory=dict)
@@ -66,7 +67,7 @@ class GivenRuns:
 
     def check(self, *, ids: bool) -> None:
         """Refuse what no tracker recognizes; folders and loggers are not opened, and ids may not exist yet."""
-        for run in self.given:
+        for run in self.given or ():
             if isinstance(run, str):
                 is_due = ids or ":" in run
             else:
@@ -81,7 +82,7 @@ class GivenRuns:
 
     def opened_once(self) -> list[Any]:
         """Return what to log to: an address that makes a run per call makes one in the first, which others join."""
-        return [self._once(run) if isinstance(run, str) else run for run in self.given]
+        return [self._once(run) if isinstance(run, str) else run for run in self.given or ()]
 
     def _once(self, run: str) -> Any:
         (target,) = self._targets_of(run)
@@ -164,11 +165,9 @@ class TrainingCallback(ABC):
         self.task = _task_of(task, Accumulator(**options))
         """What the model predicts; None until its first outputs show it."""
         self.read, self.on_invalid, self.options = read, on_invalid, options
-        self._runs = None
-        if run is not None:
-            given = list(run) if isinstance(run, list | tuple) else [run]
-            self._runs = GivenRuns(given, about.method or "uq", about.tags or {})
-            self._runs.check(ids=False)
+        given = None if run is None else list(run) if isinstance(run, list | tuple) else [run]
+        self._runs = GivenRuns(given, about.method or "uq", about.tags or {})
+        self._runs.check(ids=False)
         self._active: list[Any] = []
         """Runs that were active when the training began, if none are given."""
         self._gives_logits = False
@@ -265,15 +264,14 @@ class TrainingCallback(ABC):
     def _begin_fit(self, *, leads: bool) -> None:
         """Log to runs of this fit: those given, else those active now."""
         self._failed.clear()
-        if self._runs is not None:
-            self._runs.forget()
-        if leads and self._runs is not None:
+        self._runs.forget()
+        if leads:
             self._runs.check(ids=True)
-        elif leads:
+        if leads and self._runs.given is None:
             self._active = targets_of(None, None, name="uq", every_rank=True)
 
     def _destinations(self) -> list[Any] | None:
-        return (self._active if self._runs is None else self._runs.opened_once()) or None
+        return (self._active if self._runs.given is None else self._runs.opened_once()) or None
 
     def _log_all(self, accumulator: Accumulator, split: str, trainer: Any, **changes: Any) -> None:
         log(accumulator, run=self._destinations(), split=split, **{**self.logging, **changes})

@@ -22,8 +22,8 @@ from uq_tracking.inputs.validation import read_equal
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-COLUMN_OPTIONS = ("mask", "weights", "groups", "by")
-"""Options that may also name a column."""
+PER_SAMPLE = ("mask", "weights", "groups", "by")
+"""Options that say something of each sample; for a table they may also name a column."""
 MOST_LISTED = 40
 
 _VARIANCE = Wording(std="variance", negative_cure="pass variances, or use Predictions.from_log_variance")
@@ -627,7 +627,7 @@ class Constructors:
         }
         build, engine = _stated(stated, y_pred), engine_of(table)
         columns: dict[str, Any] = {"y_true": [y_true]} | ({} if y_pred is None else {"y_pred": [y_pred]})
-        columns |= {option: [own[option]] for option in COLUMN_OPTIONS if isinstance(own.get(option), str)}
+        columns |= {option: [own[option]] for option in PER_SAMPLE if isinstance(own.get(option), str)}
         sets = own["by"] if isinstance(own.get("by"), Mapping) else {}
         columns |= {f"by[{name!r}]": [column] for name, column in sets.items() if isinstance(column, str)}
         if quantiles is not None:
@@ -639,20 +639,20 @@ class Constructors:
             columns = _found_columns(table, columns)
         if engine is not None:
             of_tables = {**own, "by": None} if sets else own
-            if arrays := [key for key in COLUMN_OPTIONS if not isinstance(of_tables.get(key), str | None)]:
+            if arrays := [key for key in PER_SAMPLE if not isinstance(of_tables.get(key), str | None)]:
                 raise SettingsError(
                     f"{', '.join(arrays)}: name a column, because this table is read in pieces"
                 )
-            made: Any = Pieces(
+            pieces = Pieces(
                 table,
                 None if engine in WITHOUT_NAMES else [name for names in columns.values() for name in names],
                 Probabilities if build == "probs" else MeanStd,
                 partial(cls.from_frame, y_true=y_true, y_pred=y_pred, **stated, **own),
                 {name: own[name] for name in ("on_invalid", "std_floor", "unit") if name in own},
             )
-            return cast("Self", made)
+            return cast("Self", pieces)
         found = {role: [table[name] for name in names] for role, names in columns.items()}
-        own |= {option: found[option][0] for option in COLUMN_OPTIONS if option in found}
+        own |= {option: found[option][0] for option in PER_SAMPLE if option in found}
         if sets:
             own["by"] = {name: found.get(f"by[{name!r}]", [labels])[0] for name, labels in sets.items()}
         (truth,), (point,) = found["y_true"], found.get("y_pred", [None])

@@ -118,6 +118,11 @@ class Source(NamedTuple):
     """Names and labels of the axes, if the library has them."""
     unit: str | None = None
 
+    def output(self, k: int) -> Source:
+        """Return entry k along the last axis."""
+        left_out = None if self.left_out is None else self.left_out[..., k]
+        return self._replace(values=self.values[..., k], left_out=left_out, axes=self.axes[:-1])
+
 
 def read(value: Any, name: str) -> Source:
     """Read any array as a numpy array, whatever its dtype."""
@@ -128,9 +133,8 @@ def read(value: Any, name: str) -> Source:
         return _read_known(value, name)
     except InputError:
         raise
-    except (
-        Exception
-    ) as error:  # libraries raise TypeError, ValueError or RuntimeError; what loads data, anything
+    except Exception as error:
+        # Libraries raise TypeError, ValueError or RuntimeError; what loads data, anything.
         told = isinstance(error, TypeError | ValueError | RuntimeError)
         reason = str(error) if told else f"{type(error).__name__} {error}".rstrip()
         raise InputTypeError(
@@ -178,7 +182,13 @@ def check_exact(values: AnyArray, floats: FloatArray, name: str, left_out: BoolA
     if left_out is not None:
         lost &= ~left_out
     if lost.any():
-        _refuse_inexact(name, int(np.count_nonzero(lost)), np.unravel_index(int(np.argmax(lost)), lost.shape))
+        _refuse_inexact(name, *located(lost))
+
+
+def located(hits: BoolArray) -> tuple[int, tuple[int, ...]]:
+    """Return how many entries are True, and the index of the first."""
+    first = np.unravel_index(int(np.argmax(hits)), hits.shape)
+    return int(np.count_nonzero(hits)), tuple(int(k) for k in first)
 
 
 def check_whole(floats: AnyArray, source: Any, name: str) -> None:
@@ -243,9 +253,8 @@ def _read_known(value: Any, name: str) -> Source:
     if is_a(value, "pyarrow", "Array", "ChunkedArray") and str(value.type) == "null":
         return Source(name, np.full(len(value), np.nan))  # every value is missing
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
-        return Source(
-            name, np.asarray(value.get())
-        )  # CuPy rejects __array__ and copies to the host with get()
+        # CuPy rejects __array__ and copies to the host with get().
+        return Source(name, np.asarray(value.get()))
     if _is_read_item_by_item(value):
         example = f", for example {name}.values() of a Darts series" if hasattr(value, "values") else ""
         raise InputTypeError(

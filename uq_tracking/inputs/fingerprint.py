@@ -107,11 +107,6 @@ class Fingerprint:
         """Digest of all columns, for a report: ``sum64:`` and sixteen hexadecimal digits."""
         return f"sum64:{self.samples:016x}"
 
-    @property
-    def target_digest(self) -> str:
-        """Digest of the targets, in the same form as ``digest``."""
-        return f"sum64:{self.target:016x}"
-
     def to_array(self) -> npt.NDArray[np.uint64]:
         """Both sums, shape (2,)."""
         return np.asarray([self.target, self.samples], dtype=np.uint64)

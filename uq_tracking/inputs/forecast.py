@@ -10,16 +10,8 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, InputTypeError, SettingsError, ShapeError
-from uq_tracking.inputs.constructors import Constructors, Options
-from uq_tracking.inputs.convert import (
-    IN_A_TABLE,
-    LazyPredictions,
-    Pieces,
-    Source,
-    check_alignment,
-    engine_of,
-    read,
-)
+from uq_tracking.inputs.constructors import PER_SAMPLE, Constructors, Options
+from uq_tracking.inputs.convert import IN_A_TABLE, LazyPredictions, Pieces, check_alignment, engine_of, read
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.forms.probabilities import look_like_probabilities
@@ -137,12 +129,8 @@ def _look_like_classes(labels: Any, y_pred: Any, y_std: Any = None) -> bool:
             return True
         values = np.asarray(y_pred, dtype=float)
         return spread == shape and bool(np.all((values >= 0) & (values <= 1)))
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ):  # not arrays that numpy reads; the constructor says what is wrong
-        return False
+    except (TypeError, ValueError, RuntimeError):
+        return False  # not arrays that numpy reads; the constructor says what is wrong
 
 
 def split_outputs(
@@ -200,12 +188,11 @@ def outputs_of(
         )
     if options.get("weights") is not None:
         options["weights"] = zero_where_left_out(read_weights(options["weights"], truth))
-    found = {}
+    found, whole = {}, [truth, *(source._replace(values=truth.values) for source in sources)]
     for k, name in enumerate(outputs):
-        given = [_cut(truth, k), *(_cut(source._replace(values=truth.values), k) for source in sources)]
         beside = {key: _of_output(value, key, k, len(shape)) for key, value in options.items()}
         try:
-            found[name] = Predictions.made(given, form.output(k), **beside)
+            found[name] = Predictions.made([each.output(k) for each in whole], form.output(k), **beside)
         except InputError as error:
             raise type(error)(f"output {name!r}: {error}") from error
     return found
@@ -233,17 +220,12 @@ def entry_of(given: Any, option: str, output: str) -> Any:
 
 def _of_output(value: Any, name: str, k: int, ndim: int) -> Any:
     """Return what an option says about output k: its entry along the last axis, if it has the truth's axes."""
-    if value is None or name not in ("mask", "weights", "groups", "by"):
+    if value is None or name not in PER_SAMPLE:
         return value
     if isinstance(value, Mapping):
         return {key: _of_output(labels, name, k, ndim) for key, labels in value.items()}
     source = read(value, name)
     if source.values.ndim < ndim:
         return value
-    one = _cut(source, k)
+    one = source.output(k)
     return one.values if one.left_out is None else np.ma.MaskedArray(one.values, one.left_out)
-
-
-def _cut(source: Source, k: int) -> Source:
-    left_out = None if source.left_out is None else source.left_out[..., k]
-    return source._replace(values=source.values[..., k], left_out=left_out, axes=source.axes[:-1])

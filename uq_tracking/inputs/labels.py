@@ -13,12 +13,12 @@ import numpy.typing as npt
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs.convert import (
     AnyArray,
-    Axes,
     BoolArray,
     FloatArray,
     Source,
     check_alignment,
     check_exact,
+    located,
     read,
     read_floats,
 )
@@ -49,9 +49,8 @@ def join_labels(sets: Mapping[str, AnyArray], ndim: int) -> AnyArray:
         codes.append(code.reshape(*labels.shape, *(1,) * (ndim - labels.ndim)))
     every = [code.reshape(-1) for code in np.broadcast_arrays(*codes)]
     shape, place = np.broadcast_shapes(*(code.shape for code in codes)), np.zeros_like(every[0])
-    for text, code in zip(
-        texts, every, strict=True
-    ):  # numbered anew each time: the product may not fit in 64 bits
+    for text, code in zip(texts, every, strict=True):
+        # Numbered anew each time: the product may not fit in 64 bits.
         _, first, place = np.unique(place * len(text) + code, return_index=True, return_inverse=True)
     rows = zip(*(text[code[first]] for text, code in zip(texts, every, strict=True)), strict=True)
     return np.asarray([BETWEEN.join(row) for row in rows])[place.reshape(shape)]
@@ -64,9 +63,8 @@ def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
     [(['a: 1', 'a: 2'], [0, 1]), (['b: 3'], [0, 0])]
     """
     rows = [label.split(BETWEEN) if isinstance(label, str) else [label] for label in labels]
-    if {len(row) for row in rows} <= {1} or len(
-        {len(row) for row in rows}
-    ) > 1:  # or text that has the mark itself
+    sizes = {len(row) for row in rows}
+    if len(sizes) != 1 or sizes == {1}:  # one set, or text that has the mark itself
         return [(list(labels), np.arange(len(labels)))]
     found = []
     for column in zip(*rows, strict=True):
@@ -75,31 +73,34 @@ def sets_of(labels: Sequence[Any]) -> list[tuple[list[Any], AnyArray]]:
     return found
 
 
-def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth: str) -> AnyArray:
-    """Read labels: numbers, text, booleans or dates.
+def read_labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray:
+    """Read labels: numbers, text, booleans or dates; samples that count need one.
 
     Parameters
     ----------
     value
-        One label per sample (``shape``); one per entry of the first axis, for example per image; one per entry of the
+        One label per sample; one per entry of the first axis, for example per image; one per entry of the
         last axes (strata only), for example per lead time; or with axes of length 1, along which labels repeat.
     name
         How errors call it.
-    shape, axes, truth
-        Shape, labelled axes and name of the target.
+    truth : Source
+        The truth, whose shape and labelled axes apply.
+    valid : bool array, optional
+        Which samples count; None if all do.
     """
     if isinstance(value, list | tuple):
         _check_length(_longest(value), name)
     source = read(value, name)
     labels = _usable(source.values, name)
-    labels = labels.reshape(label_shape(labels.shape, name, shape))
+    labels = labels.reshape(label_shape(labels.shape, name, truth.values.shape))
     if len(source.axes) < len(labels.shape):  # along the last axes
         source = source._replace(axes=(*(None,) * (labels.ndim - len(source.axes)), *source.axes))
-    check_alignment([(truth, axes), (name, source.axes)])
+    check_alignment([(truth.name, truth.axes), (name, source.axes)])
     if source.left_out is not None:
         raise InputTypeError(
             f"{name} is a masked array; pass a label for every sample, and mask= for those to exclude"
         )
+    _check_no_gaps(labels, name, valid)
     return labels
 
 
@@ -118,8 +119,7 @@ def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tupl
             f"{name} has shape {own}, but the first and last axes of {shape} are equally long; pass "
             f"{name}[:, {axes}] for labels of the first, {name}[{axes}, :] for labels of the last"
         )
-    full = len(own) == len(shape) and all(size in (1, whole) for size, whole in zip(own, shape, strict=True))
-    if first or full:
+    if first or _has_axes(own, shape):
         return own
     if last and name != "groups":
         return (*(1,) * (len(shape) - len(own)), *own)
@@ -128,6 +128,11 @@ def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tupl
         f"{name} has shape {own}; pass one label per sample {shape}, "
         f"or one per entry of the first axis {shape[:1]}{also}"
     )
+
+
+def _has_axes(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return True if an array of its own shape has all axes of the truth, maybe of length 1."""
+    return len(own) == len(shape) and all(size in (1, whole) for size, whole in zip(own, shape, strict=True))
 
 
 def _usable(labels: AnyArray, name: str) -> AnyArray:
@@ -172,16 +177,15 @@ def _check_length(longest: int, name: str) -> None:
         )
 
 
-def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
+def _check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
     """Reject NaN and NaT labels of samples that count."""
     if labels.dtype.kind not in "fM":
         return
-    gaps = np.isnan(labels) if labels.dtype.kind == "f" else np.isnat(labels)
+    gaps = np.isnan(labels)
     if valid is not None and gaps.any():
         gaps = spread(gaps, valid.shape) & valid
     if gaps.any():
-        first = tuple(int(k) for k in np.unravel_index(int(np.argmax(gaps)), gaps.shape))
-        count = int(np.count_nonzero(gaps))
+        count, first = located(gaps)
         raise InputTypeError(
             f"{name} has no label for {count} sample{'s' * (count > 1)} (first at index {first}); "
             "exclude them with mask=, or give them their own label"
@@ -232,8 +236,7 @@ def check_weights(weights: FloatArray, valid: BoolArray | None) -> None:
     if valid is not None:
         bad &= valid
     if bad.any():
-        first = tuple(int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-        count = int(np.count_nonzero(bad))
+        count, first = located(bad)
         raise InvalidValueError(
             f"weights has {count} negative, non-finite or extreme number{'s' * (count > 1)} (first at index "
             f"{first}: {weights[first]}); pass 0, which excludes a sample, or a number "
@@ -261,10 +264,7 @@ def _along_names(source: Source, truth: Source) -> Source:
 
 def _spread(array: AnyArray, shape: tuple[int, ...], truth: str) -> AnyArray:
     lead = array.shape == shape[: array.ndim]
-    fits = array.ndim == len(shape) and all(
-        own in (1, size) for own, size in zip(array.shape, shape, strict=True)
-    )
-    if not array.ndim or not (lead or fits):
+    if not array.ndim or not (lead or _has_axes(array.shape, shape)):
         raise ShapeError(
             f"weights have shape {array.shape} and {truth} {shape}; pass one weight per sample, one per entry of the "
             "first axes, or axes of length 1 along which weights repeat"
@@ -284,37 +284,6 @@ BLOCKS_RATE = 0.2
 """Number of blocks as a fraction of ``n^(2/3)`` for n times: a shorter series has fewer."""
 
 
-def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
-    """Number of the block of consecutive samples to which each sample belongs.
-
-    Parameters
-    ----------
-    order : array of numbers or dates, of any shape
-        Time of each sample, or its position in the series. Samples with equal times stay together.
-    blocks : int, optional
-        Number of blocks of nearly equal size; by default 20 for 1000 or more times, fewer for a shorter series, but
-        at least 8. Blocks depend on the order alone, so two methods scored on the same series share them.
-
-    Returns
-    -------
-    int array
-        In the shape of ``order``.
-
-    Raises
-    ------
-    InputTypeError
-        The values are neither numbers nor dates.
-    InvalidValueError
-        Some are missing.
-
-    Examples
-    --------
-    >>> time_blocks([3.0, 1.0, 2.0, 4.0], blocks=2)
-    array([1, 0, 0, 1])
-    """
-    return _cut(*_places(order), blocks)
-
-
 def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Position of each sample's time, in the shape of the order, and how many samples each time has."""
     source = read(order, "order")
@@ -332,24 +301,44 @@ def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return place.reshape(values.shape), count
 
 
-def _cut(
-    place: npt.NDArray[np.int64], count: npt.NDArray[np.int64], blocks: int | None = None
-) -> npt.NDArray[np.int64]:
-    """Number of the block of each sample."""
-    if blocks is None:
-        blocks = min(max(round(BLOCKS_RATE * len(count) ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
-    ends = np.cumsum(count)
-    middle = ends - (count + 1) / 2  # of the samples of each time
-    block = np.minimum(middle * blocks // ends[-1], blocks - 1).astype(np.int64)
-    return np.asarray(block[place])
-
-
 class Series:
-    """Blocks of an order as groups, or a single group if errors stay correlated for longer than a block."""
+    """Blocks of an order as groups, or a single group if errors stay correlated for longer than a block.
+
+    Parameters
+    ----------
+    order : array of numbers or dates, of any shape
+        Time of each sample, or its position in the series. Samples with equal times stay together.
+
+    Attributes
+    ----------
+    times : int array
+        Position of each sample's time among all, in the shape of ``order``.
+    blocks : int array
+        Number of the block of consecutive samples to which each sample belongs. There are 20 of nearly equal size for
+        1000 or more times, fewer for a shorter series, but at least 8. Blocks depend on the order alone, so two
+        methods scored on the same series share them.
+
+    Raises
+    ------
+    InputTypeError
+        The values are neither numbers nor dates.
+    InvalidValueError
+        Some are missing.
+
+    Examples
+    --------
+    >>> Series([[16, 1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15]]).blocks
+    array([[7, 0, 0, 1, 1, 2, 2, 3],
+           [3, 4, 4, 5, 5, 6, 6, 7]])
+    """
 
     def __init__(self, order: Any) -> None:
         self.times, count = _places(order)
-        self.blocks = _cut(self.times, count)
+        number = min(max(round(BLOCKS_RATE * len(count) ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
+        ends = np.cumsum(count)
+        middle = ends - (count + 1) / 2  # of the samples of each time
+        blocks = np.minimum(middle * number // ends[-1], number - 1).astype(np.int64)
+        self.blocks: npt.NDArray[np.int64] = blocks[self.times]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return self.blocks.astype(dtype or self.blocks.dtype)

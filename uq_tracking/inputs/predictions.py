@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -36,15 +36,7 @@ from uq_tracking.inputs.convert import (
 from uq_tracking.inputs.fingerprint import Fingerprint, digest
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
-from uq_tracking.inputs.labels import (
-    Series,
-    check_no_gaps,
-    check_weights,
-    join_labels,
-    read_labels,
-    read_weights,
-    spread,
-)
+from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
 from uq_tracking.inputs.validation import check_shapes, lazy_axes
 from uq_tracking.npz import check_format, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
@@ -241,7 +233,6 @@ class Predictions(Constructors):
         if given is not None:
             check_weights(given.values, valid)
         unit = truth.unit if unit is None and form.in_unit else unit
-        by = _with_strata(by, form, truth.values)
         data = object.__new__(cls)._fill(
             {
                 "truth": read_only(truth.values),
@@ -249,10 +240,10 @@ class Predictions(Constructors):
                 "valid": read_only(valid),
                 "counts": counts,
                 "weights": None if given is None else read_only(given.values),
-                "groups": read_only(_labels(groups, "groups", truth, valid)),
+                "groups": read_only(_labels(groups, "groups", truth, valid, form)),
                 "independent": independent,
                 "ordered": isinstance(groups, Series),
-                "by": read_only(_labels(by, "by", truth, valid)),
+                "by": read_only(_labels(by, "by", truth, valid, form)),
                 "unit": unit,
             }
         )
@@ -272,9 +263,7 @@ class Predictions(Constructors):
         """
         if is_lazy(y_true) and kind.splits:
             axes = lazy_axes(arrays, tuple(y_true.shape), options.pop("axis", None), kind.member)
-            lazy: Any = LazyPredictions(kind, y_true, arrays, axes, options)
-            made: Self = lazy
-            return made
+            return cast("Self", LazyPredictions(kind, y_true, arrays, axes, options))
         beside = {name: options.pop(name) for name in BESIDE_ARGUMENTS if name in options}
         options = kind.with_stated(y_true, arrays, options)
         truth = kind.read_truth(y_true, **options)
@@ -461,12 +450,12 @@ class Predictions(Constructors):
 
     def fingerprint(self) -> Fingerprint:
         """Digest that is independent of order, batches and dtype."""
-        found = Fingerprint()
+        found, arrays = Fingerprint(), [self.truth, *self.form.digested([])[0]]
         for place, keep in self.pieces():
-            weight = None
+            columns = [picked(array, place, keep, self.truth.ndim) for array in arrays]
             if self.weights is not None:
-                weight = picked(self.weights, place, keep, self.truth.ndim).astype(np.float64)
-            found += self.form.fingerprint(self.truth, place, keep, weight)
+                columns.append(picked(self.weights, place, keep, self.truth.ndim).astype(np.float64))
+            found += Fingerprint.of(*columns)
         return found
 
     def target_digest(self) -> str:
@@ -576,12 +565,6 @@ class Predictions(Constructors):
         return object.__new__(cls)._fill({**values, **known})
 
 
-def is_own(arrays: Mapping[str, AnyArray]) -> bool:
-    """Return True for the arrays of a file that `Predictions.save` wrote."""
-    about = arrays.get(ABOUT)
-    return about is not None and about.dtype.kind == "U" and FORMAT in str(about)
-
-
 def _read_about(path: Path, arrays: dict[str, AnyArray]) -> dict[str, Any]:
     if ABOUT not in arrays:
         raise FileFormatError(
@@ -621,20 +604,13 @@ def _read_mask(mask: Any, truth: Source) -> Source:
     return source._replace(left_out=hidden)
 
 
-def _with_strata(by: Any, form: Form, truth: AnyArray) -> Any:
-    """Return labels of strata, with those that are only named by text."""
-    if isinstance(by, Mapping):
-        return {name: _with_strata(labels, form, truth) for name, labels in by.items()}
-    return form.strata(by, truth) if isinstance(by, str) else by
-
-
-def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
+def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None, form: Form) -> AnyArray | None:
+    """Read labels, or those of several sets as one; strata may be named by text."""
     if value is None:
         return None
     if isinstance(value, Mapping) and name == "by":
-        sets = {key: _labels(labels, f"by[{key!r}]", truth, valid) for key, labels in value.items()}
+        sets = {key: _labels(labels, f"by[{key!r}]", truth, valid, form) for key, labels in value.items()}
         known = {str(key): labels for key, labels in sets.items() if labels is not None}
         return join_labels(known, truth.values.ndim)
-    labels = read_labels(value, name, truth.values.shape, truth.axes, truth.name)
-    check_no_gaps(labels, name, valid)
-    return labels
+    is_named = isinstance(value, str) and name != "groups"
+    return read_labels(form.strata(value, truth.values) if is_named else value, name, truth, valid)

@@ -23,14 +23,7 @@ from uq_tracking.checks import check_choice, check_flag, whole_number
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
 from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT, t_square_integral
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.form import (
-    EVERY_LEVEL,
-    QUARTILES_PER_STD,
-    Columns,
-    Scored,
-    in_blocks,
-    quantile_scores,
-)
+from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers, Wording
 from uq_tracking.inputs.validation import check_shapes, members_first, without_members
 from uq_tracking.typed import override
@@ -51,18 +44,6 @@ QUANTILE_TOLERANCE = 1e-13
 """Of a quantile, relative to its size and the width of the first bracket."""
 
 
-COMPONENTS = Wording(
-    mean="the mean of the mixture",
-    std="the std of the mixture",
-    non_finite_cure="every component needs a finite mean and a std above 0",
-)
-STATED = Wording(
-    mean="the distribution's mean or F(y)",
-    std="the distribution's std",
-    non_finite_cure="its parameters must be finite; if it has no variance, pass an object with quantiles",
-)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution(Numbers):
     """A distribution object per sample."""
@@ -70,7 +51,11 @@ class Distribution(Numbers):
     name: ClassVar[str] = "distribution"
     made_by: ClassVar[str] = "Predictions.from_distribution"
 
-    wording: Wording = STATED
+    wording: Wording = Wording(
+        mean="the distribution's mean or F(y)",
+        std="the distribution's std",
+        non_finite_cure="its parameters must be finite; if it has no variance, pass an object with quantiles",
+    )
 
     @classmethod
     @override
@@ -104,7 +89,11 @@ class Mixture(Distribution):
     made_by: ClassVar[str] = "Predictions.from_ensemble"
     splits: ClassVar[tuple[str, ...]] = ("means", "stds")
 
-    wording: Wording = COMPONENTS
+    wording: Wording = Wording(
+        mean="the mean of the mixture",
+        std="the std of the mixture",
+        non_finite_cure="every component needs a finite mean and a std above 0",
+    )
 
     @classmethod
     @override
@@ -319,6 +308,8 @@ LOCATION_SCALE: dict[str, Standard] = {
     "uniform": UNIFORM,
     "logistic": LOGISTIC,
 }
+QUARTILES_PER_STD = 1.3489795003921634
+"""Interquartile range of the standard normal distribution."""
 TAIL = 1e-12
 """The CRPS sum of a discrete distribution stops at this tail probability on each side."""
 MOST_TERMS = 100_000

@@ -37,12 +37,6 @@ ROOT = 2**0.25 * math.gamma(0.75) / math.sqrt(math.pi)
 FAR = 400.0
 """Above this value of half the squared mean-to-std ratio, four series terms give that expectation to 1e-13."""
 
-DRAWN = Wording(
-    mean="the mean of the draws",
-    std="the std of the draws",
-    non_finite_cure="every sample needs at least two finite draws; NaN draws are ignored",
-)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Draws(Numbers):
@@ -56,7 +50,11 @@ class Draws(Numbers):
     splits: ClassVar[tuple[str, ...]] = ("draws",)
     member: ClassVar[str] = "draw"
 
-    wording: Wording = DRAWN
+    wording: Wording = Wording(
+        mean="the mean of the draws",
+        std="the std of the draws",
+        non_finite_cure="every sample needs at least two finite draws; NaN draws are ignored",
+    )
 
     @classmethod
     @override

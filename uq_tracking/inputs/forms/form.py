@@ -12,7 +12,6 @@ import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
-from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan
 
 if TYPE_CHECKING:
@@ -206,13 +205,6 @@ class Form(ABC):
     digested_rows: ClassVar[tuple[str, ...]] = ()
     """Columns of ``rows``, in the order of ``digested``, where these are all that it gives."""
 
-    def fingerprint(
-        self, truth: AnyArray, place: Place, keep: BoolArray | None, weight: AnyArray | None
-    ) -> Fingerprint:
-        """Digest of a piece's samples, independent of order, batches and dtype; ``weight`` is of those kept."""
-        columns = [picked(array, place, keep, truth.ndim) for array in (truth, *self.digested([])[0])]
-        return Fingerprint.of(*columns, *([] if weight is None else [weight]))
-
     def output(self, k: int) -> Form:
         """Return the form of entry k along the last axis of the truth, as arrays that it ``takes`` would give it."""
         raise NotImplementedError(f"{self.name} have no outputs")
@@ -302,10 +294,6 @@ LEVELS = np.arange(1, 100) / 100
 
 EVERY_LEVEL = np.arange(1, 200) / 200
 """Quantile levels that these two need together."""
-
-
-QUARTILES_PER_STD = 1.3489795003921634
-"""Interquartile range of the standard normal distribution."""
 
 
 @dataclass(frozen=True, eq=False)

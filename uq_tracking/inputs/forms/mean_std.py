@@ -15,6 +15,7 @@ from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, Scored, picked, places
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint, read_equal
+from uq_tracking.npz import prefixed, under
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from uq_tracking.inputs.predictions import Predictions
 
 NON_FINITE, NEGATIVE = "non-finite", "negative"
-SCORED = "scored/"
+SCORED = "scored"
 """Prefix of the names of stored columns."""
 OPTIONAL = ("aleatoric", "epistemic", "samples", "member_std")
 
@@ -73,8 +74,6 @@ class Numbers(Form):
         "target", "mean", "std", "weight", "pit_low", "pit_high", "joint_pit",
     )  # fmt: skip
     in_unit: ClassVar[bool] = True
-    scored_as: ClassVar[str | None]
-    """What reports call the form; None for a mean and a std."""
 
     mean: FloatArray
     std: FloatArray
@@ -88,11 +87,6 @@ class Numbers(Form):
     wording: Wording = AS_GIVEN
     vectors: Callable[[BoolArray], Columns] | None = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "scored_as" not in vars(cls) and getattr(cls, "scored_as", "") is not None:
-            cls.scored_as = cls.name  # what derives from a mean and a std is scored as such
-
     @classmethod
     def of(cls, scored: Scored, dtype: np.dtype[Any], **more: Any) -> Self:
         """Make the form of what it says about each sample; an unknown PIT is as bad as an unknown mean."""
@@ -104,7 +98,8 @@ class Numbers(Form):
     @property
     @override
     def facts(self) -> dict[str, Any]:
-        form = {} if self.scored_as is None else {"distribution": self.scored_as}
+        # What derives from a mean and a std is scored as such.
+        form = {} if isinstance(self, MeanStd) else {"distribution": self.name}
         return {"std_floor": self.std_floor, **form, **self.known}
 
     @override
@@ -114,7 +109,7 @@ class Numbers(Form):
             "mean": self.mean,
             "std": self.std,
             **{name: array for name, array in optional.items() if array is not None},
-            **{SCORED + name: column for name, column in self.columns.items()},
+            **prefixed(SCORED, self.columns),
         }
 
     @property
@@ -125,10 +120,8 @@ class Numbers(Form):
     @classmethod
     @override
     def from_stored(cls, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> Self:
-        columns = {
-            name.removeprefix(SCORED): array for name, array in arrays.items() if name.startswith(SCORED)
-        }
-        own = {name: array for name, array in arrays.items() if not name.startswith(SCORED)}
+        columns = under(SCORED, arrays)
+        own = {name: arrays[name] for name in arrays if not name.startswith(f"{SCORED}/")}
         if any(own[name].dtype not in (np.float32, np.float64) for name in ("mean", "std")):
             raise ValueError("mean and std must be float32 or float64")
         named: dict[str, Any] = own
@@ -223,9 +216,7 @@ class Numbers(Form):
 
     @override
     def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:
-        if self.samples is None:
-            raise SettingsError("these predictions have no members")
-        means, noise = self.samples[list(chosen)], self.member_std
+        means, noise = np.asarray(self.samples)[list(chosen)], self.member_std
         stds = None if noise is None else noise[list(chosen)]
         return type(data).from_ensemble(data.truth, means, stds, axis=0, **data.input_options, **options)
 
@@ -236,7 +227,6 @@ class MeanStd(Numbers):
 
     name: ClassVar[str] = "mean_std"
     takes: ClassVar[tuple[str, ...]] = ("y_pred", "y_std")
-    scored_as: ClassVar[str | None] = None
 
     @classmethod
     @override
@@ -261,16 +251,13 @@ class MeanStd(Numbers):
         return replace(self, mean=self.mean[..., k], std=self.std[..., k])
 
 
-VALUES = Wording(mean="y_pred or pit", std="y_std", non_finite_cure="pit must be between 0 and 1")
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Density(Numbers):
     """Any distribution, by its values at each sample."""
 
     name: ClassVar[str] = "density"
 
-    wording: Wording = VALUES
+    wording: Wording = Wording(mean="y_pred or pit", non_finite_cure="pit must be between 0 and 1")
 
     @classmethod
     @override

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from uq_tracking.checks import as_names, check_flag, whole_number
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, is_a, read, read_floats
+from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, is_a, located, read, read_floats
 from uq_tracking.inputs.convert import FloatArray as AnyFloats
 from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
-from uq_tracking.inputs.validation import Defect, Finding, Scan, check_shapes
+from uq_tracking.inputs.validation import Defect, Scan, check_shapes
 from uq_tracking.parallel import keep_memory
 from uq_tracking.typed import override
 
@@ -267,9 +267,7 @@ class Probabilities(Form):
         return super().checked(truth, left_out, on_invalid)
 
     def _outside(self, labels: AnyArray, outside: BoolArray) -> str:
-        found = Finding()
-        found.add(outside.reshape(-1), 0)
-        index, count = found.index(labels.shape), found.count
+        count, index = located(outside)
         value = int(labels[index])
         cure = f"pass ignore_label={value} if that means 'no label here', or mask="
         if value == self.n_classes and labels.min() == 1:
@@ -365,12 +363,9 @@ class Probabilities(Form):
         labels = truth[place].astype(np.int64)
         if valid is not None:
             labels[~valid[place]] = NO_LABEL
-        height, width = labels.shape
-        probs = np.empty((height, width, self.n_classes), dtype=np.float32)
-        step = max(1, PIECE // (width * self.n_classes))
-        for start in range(0, height, step):
-            part = slice(start, start + step)
-            probs[part] = self.probabilities((*place, part)).reshape(-1, width, self.n_classes)
+        probs = np.empty((*labels.shape, self.n_classes), dtype=np.float32)
+        for part in self.places(labels.shape):
+            probs[part] = self.probabilities((*place, *part)).reshape(probs[part].shape)
         return {"labels": labels, "probs": probs}, {}
 
     @override

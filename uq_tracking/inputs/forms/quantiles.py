@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,13 +28,6 @@ CLOSE = 1e-9
 """Levels this close count as equal."""
 
 
-LEVELS = Wording(
-    mean="the point prediction of the quantiles",
-    std="the spread of the quantiles",
-    non_finite_cure="every quantile must be finite",
-)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quantiles(Numbers):
     """Predictive quantiles at any levels."""
@@ -46,7 +40,11 @@ class Quantiles(Numbers):
     splits: ClassVar[tuple[str, ...]] = ("quantiles", "y_pred")
     member: ClassVar[str] = "quantile"
 
-    wording: Wording = LEVELS
+    wording: Wording = Wording(
+        mean="the point prediction of the quantiles",
+        std="the spread of the quantiles",
+        non_finite_cure="every quantile must be finite",
+    )
 
     @classmethod
     @override
@@ -74,13 +72,6 @@ class Quantiles(Numbers):
         return f"quantiles at {levels} have no density"
 
 
-ENDS = Wording(
-    mean="the midpoint of low and high",
-    std="high - low",
-    negative_cure="low exceeds high there; swap them",
-)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Interval(Quantiles):
     """A central interval: two quantiles."""
@@ -90,7 +81,11 @@ class Interval(Quantiles):
     made_by: ClassVar[str] = "Predictions.from_interval"
     splits: ClassVar[tuple[str, ...]] = ()
 
-    wording: Wording = ENDS
+    wording: Wording = Wording(
+        mean="the midpoint of low and high",
+        std="high - low",
+        negative_cure="low exceeds high there; swap them",
+    )
 
     @classmethod
     @override
@@ -167,7 +162,7 @@ def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
     given = given[order]
     if not (np.all(given > 0) and np.all(given < 1)):
         raise SettingsError("levels holds values not between 0 and 1; pass shares, such as 0.9")
-    if np.any(np.diff(given) < 1e-9):
+    if np.any(np.diff(given) < CLOSE):
         raise SettingsError("levels contains a duplicate; pass each level once")
     return given, order
 
@@ -196,11 +191,7 @@ def score_quantiles(
         raise SettingsError(
             f"levels from {levels[0]:g} to {levels[-1]:g} do not enclose the median; pass y_pred"
         )
-
-    def columns(y: FloatArray, q: FloatArray) -> Columns:
-        return quantile_columns(y, q, levels)
-
-    made = in_blocks(columns, target, quantiles, cost=6 * len(levels))
+    made = in_blocks(partial(quantile_columns, levels=levels), target, quantiles, cost=6 * len(levels))
     if y_pred is not None:
         made["mean"] = np.asarray(y_pred, dtype=np.float64)
     return Scored(made, {"levels": [float(level) for level in levels]})
@@ -253,14 +244,9 @@ def quantile_columns(target: FloatArray, quantiles: FloatArray, levels: FloatArr
         "crps": 2 * np.trapezoid(with_ends, padded, axis=0),
         "crossed": crossed,
     }
-    if symmetric_with_median(levels):
+    if len(levels) % 2 == 1 and np.allclose(levels + levels[::-1], 1, atol=CLOSE, rtol=0):
         made["wis"] = 2 * made["pinball"]
     return {**made, **_central(target, q, levels)}
-
-
-def symmetric_with_median(levels: FloatArray) -> bool:
-    """Whether the levels are those of central intervals and the median, as the weighted interval score needs."""
-    return len(levels) % 2 == 1 and bool(np.allclose(levels + levels[::-1], 1, atol=CLOSE, rtol=0))
 
 
 def _median(q: FloatArray, levels: FloatArray, z: FloatArray) -> FloatArray:
