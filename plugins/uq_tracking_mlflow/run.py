@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts
+from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts, picture_file
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.connection import (
@@ -364,7 +364,7 @@ class MLflowRun(Run):
 
         from uq_tracking.figures import to_png
 
-        file, png = f"{name.replace('/', '_')}.png", to_png(figure)
+        file, png = picture_file(name), to_png(figure)
         if self._holds("", lambda path: path == file, png):
             return
         self._known()
@@ -380,9 +380,7 @@ class MLflowRun(Run):
                 f"storing {name}",
                 lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
             )
-        with scratch_folder() as folder:
-            (folder / file).write_bytes(png)
-            self.log_file(folder / file, file)
+        super().log_map(name, figure)
 
     def link(self) -> str | None:
         """Return the address of the run's page, if a server is used and the experiment is known."""

@@ -62,6 +62,15 @@ def name_parts(name: str) -> tuple[str, ...]:
     return parts
 
 
+def picture_file(name: str) -> str:
+    """Name the PNG file of a figure or map, at the root of the run.
+
+    >>> picture_file("uq_map/3")
+    'uq_map_3.png'
+    """
+    return f"{name.replace('/', '_')}.png"
+
+
 class Run(ABC):
     """A run open for writing.
 
@@ -143,7 +152,7 @@ class Run(ABC):
         from uq_tracking.drawings import png_of  # imports the metrics, which a tracker need not load
 
         with scratch_folder() as folder:
-            path = folder / f"{name.replace('/', '_')}.png"
+            path = folder / picture_file(name)
             path.write_bytes(png_of(figure))
             self.log_file(path, path.name)
 

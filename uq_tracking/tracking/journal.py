@@ -42,7 +42,7 @@ from uq_tracking.checks import check_plain, plain_text
 from uq_tracking.curves import Curve
 from uq_tracking.drawings import picture_of, png_of
 from uq_tracking.errors import BackendError, FileFormatError, TrackerUnreachableError, redact
-from uq_tracking.tracking.backend import Cell, Run, called_at, finite
+from uq_tracking.tracking.backend import Cell, Run, called_at, finite, picture_file
 from uq_tracking.tracking.overview import Dataset, Description
 from uq_tracking.typed import DAMAGE, record
 
@@ -97,11 +97,14 @@ class JournalRun(Run):
 
     def log_figure(self, name: str, figure: Figure) -> None:
         """Keep the figure as a PNG file; see `Run`."""
-        self._note("figure", name=name, file=self._keep(f"{name.replace('/', '_')}.png", png_of(figure)))
+        self._note_picture("figure", name, figure)
 
     def log_map(self, name: str, figure: Figure) -> None:
         """Keep the map as a PNG file; see `Run`."""
-        self._note("map", name=name, file=self._keep(f"{name.replace('/', '_')}.png", png_of(figure)))
+        self._note_picture("map", name, figure)
+
+    def _note_picture(self, kind: str, name: str, figure: Figure) -> None:
+        self._note(kind, name=name, file=self._keep(picture_file(name), png_of(figure)))
 
     def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """Note the table; see `Run`."""

@@ -269,7 +269,11 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
     """
     content, about = contents[0], contents[0].options
     if not targets and not (about.every_rank or is_rank_zero()):
-        log_once()
+        log_once(
+            logging.INFO,
+            "this process is not rank zero of its job and has no run of its own, so it scores but logs nothing; "
+            "pass run= or every_rank=True to log from here too",
+        )
         return
     problems: list[str] = []
     if not targets:

@@ -6,7 +6,6 @@ import logging
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +27,7 @@ from uq_tracking.tracking.resolve import (
     Target,
     check_usable,
     find_backend,
+    log_once,
     no_release,
     reopened,
 )
@@ -247,7 +247,13 @@ class RunWriter:
         self._opened = self.target.open()
         self.run = self._opened.run
         if self._opened.is_new and self.safety is not None and self.safety.step is not None:
-            _warn_of_new_runs(self.target.label)
+            log_once(
+                logging.WARNING,
+                "run=%s creates a new run in every call, so steps do not form a series; pass one run instead, "
+                "or its own address (%s/RUN_ID)",
+                self.target.label,
+                self.target.label,
+            )
         return self.run
 
     def _failed(self, names: Sequence[str], error: Exception) -> None:
@@ -347,14 +353,3 @@ class RunWriter:
             self._opened = opened = self.target.open()
             return opened
         return reopened(opened.run.uri) if self.target.is_address else Opened(opened.run)
-
-
-@lru_cache(maxsize=64)
-def _warn_of_new_runs(address: str) -> None:
-    """Log once per address that steps logged to it do not form a series."""
-    _log.warning(
-        "run=%s creates a new run in every call, so steps do not form a series; pass one run instead, "
-        "or its own address (%s/RUN_ID)",
-        address,
-        address,
-    )
