@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -13,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -152,25 +150,6 @@ LONG_TAGS = (3, 15)
 IMAGE_GRID = (3, 11)
 """Before this version, ``log_image`` with a slash in its key stores files that can be neither shown nor downloaded
 (mlflow issues 21085 and 22165)."""
-
-
-def installed() -> str | None:
-    """Version of the installed MLflow, full or skinny, from its metadata."""
-    for distribution in ("mlflow", "mlflow-skinny"):
-        try:
-            return metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            continue
-    return None
-
-
-def is_at_least(version: str, oldest: tuple[int, int]) -> bool:
-    """Compare major and minor version.
-
-    >>> is_at_least("3.9.0", (3, 11)), is_at_least("3.11.0rc1", (3, 11))
-    (False, True)
-    """
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= oldest
 
 
 CLASSIC = "?workflowType=machine_learning"

@@ -24,7 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts, picture_file
+from uq_tracking.tracking.backend import (
+    Run,
+    called_at,
+    finite,
+    is_at_least,
+    is_late,
+    name_parts,
+    picture_file,
+)
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.connection import (
@@ -32,7 +40,6 @@ from uq_tracking_mlflow.connection import (
     Connection,
     StoredArtifacts,
     check_room,
-    is_at_least,
     place_of,
     read_run,
     run_link,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -33,14 +31,7 @@ class WandbBackend(Backend):
 
     def status(self) -> BackendStatus:
         """Return whether ``wandb`` is installed and new enough."""
-        try:
-            version = metadata.version("wandb")
-        except metadata.PackageNotFoundError:
-            return BackendStatus(ONLINE, usable=False, hint=_INSTALL)
-        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-        if numbers < OLDEST:
-            return BackendStatus(ONLINE, False, version, f"wandb {version} is too old: {_INSTALL} --upgrade")
-        return BackendStatus(ONLINE, usable=True, version=version)
+        return BackendStatus.of_package(ONLINE, _INSTALL, oldest=OLDEST)
 
     def active_run(self) -> Run | None:
         """Return ``wandb.run`` if the process has loaded ``wandb`` and opened a run; never starts one."""

@@ -7,12 +7,14 @@ these methods, so all trackers log and rescore alike.
 from __future__ import annotations
 
 import math
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -278,6 +280,38 @@ class BackendStatus:
     usable: bool
     version: str | None = None
     hint: str | None = None
+
+    @classmethod
+    def of_package(cls, name: str, hint: str, *more: str, oldest: tuple[int, int] = (0, 0)) -> BackendStatus:
+        """Report which version of a tracker's package is installed, from its metadata.
+
+        Parameters
+        ----------
+        name
+            Name of the backend, and of its package.
+        hint
+            The command that installs it.
+        more
+            Other names of the package.
+        oldest
+            The first version that can be used, major and minor.
+        """
+        for package in (name, *more):
+            with suppress(metadata.PackageNotFoundError):
+                version = metadata.version(package)
+                if is_at_least(version, oldest):
+                    return cls(name, usable=True, version=version)
+                return cls(name, False, version, f"{name} {version} is too old: {hint} --upgrade")
+        return cls(name, usable=False, hint=hint)
+
+
+def is_at_least(version: str, oldest: tuple[int, int]) -> bool:
+    """Compare major and minor version.
+
+    >>> is_at_least("3.9.0", (3, 11)), is_at_least("3.11.0rc1", (3, 11))
+    (False, True)
+    """
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= oldest
 
 
 class Backend(ABC):
