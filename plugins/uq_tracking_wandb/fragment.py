@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import reduce
 from io import SEEK_CUR
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -122,7 +121,7 @@ class LoggedArtifact:
 class Fragment:
     """Content of one file, or of several files of the same run."""
 
-    folder: Path
+    folder: Path = field(default_factory=Path)
     """Folder ``files`` of the run, which holds its media."""
     identity: Identity = field(default_factory=Identity)
     config: dict[str, Any] = field(default_factory=dict)
@@ -154,18 +153,23 @@ class Fragment:
         return "failed" if self.exit_code else "finished"
 
 
-def read_fragment(path: Path, *, history: bool = True) -> Fragment:
-    """Read a ``.wandb`` file, without ``history`` for listings; FileFormatError if it is damaged."""
-    fragment = Fragment(path.parent / "files")
-    try:
-        for record in read_records(path):
-            kind = record.WhichOneof("record_type")
-            if kind is not None and (history or kind != "history"):
-                _read(fragment, kind, getattr(record, kind))
-    except (FileFormatError, OSError):
-        raise
-    except Exception as error:  # protobuf and json may raise anything for foreign data
-        raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
+def read_fragment(*paths: Path, history: bool = True) -> Fragment:
+    """Read a run's ``.wandb`` files, oldest first, as if each continued where the previous one stopped.
+
+    Listings need no ``history``. FileFormatError if one is damaged.
+    """
+    fragment = Fragment()
+    for path in paths:
+        fragment.folder, fragment.exit_code = path.parent / "files", None
+        try:
+            for record in read_records(path):
+                kind = record.WhichOneof("record_type")
+                if kind is not None and (history or kind != "history"):
+                    _read(fragment, kind, getattr(record, kind))
+        except (FileFormatError, OSError):
+            raise
+        except Exception as error:  # protobuf and json may raise anything for foreign data
+            raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
     return fragment
 
 
@@ -176,25 +180,6 @@ def started(path: Path) -> float:
             if record.WhichOneof("record_type") == "run":
                 return float(record.run.start_time.ToNanoseconds() / 1e9)
     return 0.0
-
-
-def joined(fragments: Iterable[Fragment]) -> Fragment:
-    """One run from its fragments, oldest first, as if each continued where the previous one stopped."""
-    return reduce(_joined, fragments)
-
-
-def _joined(earlier: Fragment, later: Fragment) -> Fragment:
-    return Fragment(
-        folder=later.folder,
-        identity=later.identity,
-        config=earlier.config | later.config,
-        summary=earlier.summary | later.summary,
-        history=earlier.history + later.history,
-        axes=earlier.axes | later.axes,
-        artifacts=earlier.artifacts + later.artifacts,
-        media=earlier.media | later.media,
-        exit_code=later.exit_code,
-    )
 
 
 def _read(fragment: Fragment, kind: str, content: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking_wandb.artifacts import artifact_name, is_of_others
-from uq_tracking_wandb.fragment import Fragment, Identity, joined, read_fragment, started
+from uq_tracking_wandb.fragment import Fragment, Identity, read_fragment, started
 from uq_tracking_wandb.names import OFFLINE, config_with, media_files, numbers, run_folder, tags_in
 from uq_tracking_wandb.session import OwnedRun, open_run
 
@@ -43,7 +43,7 @@ class OfflineStore(RunStore):
             )
         for run_id, paths in self._paths().items():
             try:
-                yield self._stored(run_id, _read(paths))
+                yield self._stored(run_id, read_fragment(*paths, history=False))
             except FileFormatError as error:  # one damaged run does not hide the others
                 warn(f"run skipped: {printable(str(error))}")
 
@@ -127,7 +127,7 @@ class OfflineStore(RunStore):
             raise RunNotFoundError(
                 f"{self._folder} has no offline run {run_id!r}; list them with ls {self._folder}"
             )
-        return _read(paths, history=history)
+        return read_fragment(*paths, history=history)
 
     def _open(self, identity: Identity, config: Mapping[str, Any]) -> Any:
         """Open an offline run in this directory."""
@@ -161,10 +161,6 @@ def _wait_for(is_written: Callable[[], bool]) -> None:
     end = time.monotonic() + EXIT_SECONDS
     while not is_written() and time.monotonic() < end:
         time.sleep(0.02)
-
-
-def _read(paths: list[Path], *, history: bool = False) -> Fragment:
-    return joined([read_fragment(path, history=history) for path in paths])
 
 
 def _artifact_files(content: Fragment) -> dict[str, Path]:
