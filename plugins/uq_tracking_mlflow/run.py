@@ -34,7 +34,9 @@ from uq_tracking.tracking.backend import (
     picture_file,
 )
 from uq_tracking.tracking.deadline import Budget
+from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking.tracking.places import scratch_folder
+from uq_tracking_mlflow import view
 from uq_tracking_mlflow.connection import (
     IMAGE_GRID,
     Connection,
@@ -147,6 +149,8 @@ def series_of(tracking_uri: str, run_id: str) -> Series:
 
 
 _SOURCE = "uq_tracking"
+_DATASET = ("name", "digest", "source_type", "source", "schema", "profile")
+"""What MLflow stores of a data set."""
 COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
 """Maximum points and tags that MLflow sends in one request."""
@@ -243,8 +247,6 @@ class MLflowRun(Run):
 
     def describe(self, description: Description) -> None:
         """Put our part into the run's description; see `Run`."""
-        from uq_tracking_mlflow import view
-
         waiting = {} if self._open.batch is None else self._open.batch.tags
         before = {**self._known().data.tags, **self._tagged, **waiting}.get(view.NOTE_TAG, "")
         listed = self._artifacts.list("")
@@ -259,23 +261,15 @@ class MLflowRun(Run):
         is_ours = {item.dataset.source_type for item in inputs} <= {_SOURCE}
         if self._dataset is not None or not is_ours or (dataset.name, dataset.digest) in known:
             return
-        about = json.dumps({"num_rows": dataset.n})
-        self._use(dataset.name, dataset.digest, _SOURCE, json.dumps({"scored_by": _SOURCE}), profile=about)
+        source, profile = json.dumps({"scored_by": _SOURCE}), json.dumps({"num_rows": dataset.n})
+        self._use({"name": dataset.name, "digest": dataset.digest, "source": source, "profile": profile})
 
-    def _use(
-        self,
-        name: str,
-        digest: str,
-        source_type: str,
-        source: str,
-        *,
-        schema: str | None = None,
-        profile: str | None = None,
-    ) -> None:
-        """Add a data set to the run's inputs."""
+    def _use(self, about: Mapping[str, str]) -> None:
+        """Add a data set to the run's inputs; without a source, it is ours."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
-        entity = Dataset(name, digest, source_type, source, schema, profile)
+        given: dict[str, Any] = {"source_type": _SOURCE, "source": "{}", **about}
+        entity = Dataset(*map(given.get, _DATASET))
         used = DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
 
@@ -284,13 +278,7 @@ class MLflowRun(Run):
         self._model = model_id or self._model
         if dataset is not None:
             self._dataset = (dataset["name"], dataset["digest"])
-            self._use(
-                *self._dataset,
-                dataset.get("source_type", _SOURCE),
-                dataset.get("source", "{}"),
-                schema=dataset.get("schema"),
-                profile=dataset.get("profile"),
-            )
+            self._use(dataset)
 
     def show(self, names: Collection[str]) -> str | None:
         """Update the experiment's view, and return its address, or the command that opens it.
@@ -298,9 +286,6 @@ class MLflowRun(Run):
         A run without a color gets the color of its method, or else of its name.
         """
         from mlflow import __version__
-
-        from uq_tracking.tracking.names import METHOD_TAG
-        from uq_tracking_mlflow import view
 
         experiment_id, before = self._known().info.experiment_id, self._known().data.metrics
         # Includes names of earlier calls: one may have ended before it got here.
@@ -328,8 +313,6 @@ class MLflowRun(Run):
 
     def _has_another(self, experiment_id: str, method: str) -> bool:
         """Check whether another run has this method: the view knows this run if an earlier call was cut off."""
-        from uq_tracking.tracking.names import METHOD_TAG
-
         quote = '"' if "'" in method else "'"
         if quote in method:
             return True
@@ -391,11 +374,9 @@ class MLflowRun(Run):
 
     def link(self) -> str | None:
         """Return the address of the run's page, if a server is used and the experiment is known."""
-        return (
-            None
-            if self._experiment_id is None
-            else run_link(self.connection.uri, self._experiment_id, self.run_id)
-        )
+        if self._experiment_id is None:
+            return None
+        return run_link(self.connection.uri, self._experiment_id, self.run_id)
 
     @property
     def connection(self) -> Connection:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from uq_tracking.errors import NoRunHereError, RunFinishedError, redact
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
-from uq_tracking_wandb.names import OFFLINE, ONLINE, parse_offline, parse_online
+from uq_tracking_wandb.names import OFFLINE, ONLINE, parse_offline, parse_online, uri_of
 
 if TYPE_CHECKING:
     import wandb
@@ -75,7 +75,6 @@ class WandbBackend(Backend):
 
     def _run(self, run: wandb.Run) -> Run:
         """One adapter per run, because it remembers the last version of the run's artifact."""
-        from uq_tracking_wandb.names import uri_of
         from uq_tracking_wandb.run import DisabledRun, WandbRun, is_finished
 
         if run.disabled:

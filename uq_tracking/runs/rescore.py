@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
@@ -128,7 +129,7 @@ def rescore(
     runs = [run for run in logged_runs(uri, where=where, split=split) if not _is_of_a_comparison(run)]
     if not runs and where is None:
         raise RunNotFoundError(f"{uri}: there is no run to rescore; check the address")
-    work = _Rescore(request, dry_run)
+    work = partial(_outcome, request=request, dry_run=dry_run, drawing=threading.Lock())
     return Summary(list(worked(runs, work, options.workers, progress)), dry_run=dry_run)
 
 
@@ -140,43 +141,35 @@ def _is_of_a_comparison(run: LoggedRun) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class _Rescore:
-    """Work on each run; may be called from several threads, each with one run at a time."""
+def _outcome(run: LoggedRun, request: Request, dry_run: bool, drawing: threading.Lock) -> Outcome:
+    """Rescore one run, unless there is nothing to do; several threads may do so, but draw only one at a time."""
+    run = replace(run, split=request.split, limit=request.options.limit)
+    if not request.options.force and request.is_done(run.stored.tags):
+        return Outcome(run.stored.uri, run.name, "skipped", "it already has these scores")
+    try:
+        with nullcontext() if dry_run else run_lock(run.stored.uri, PATIENCE):
+            return _rescored(run, request, dry_run, drawing)
+    except NothingStoredError as nothing:
+        split = run.settled().split
+        if split == run.split:
+            return Outcome(run.stored.uri, run.name, "skipped", str(nothing))
+        return _outcome(run, replace(request, split=split), dry_run, drawing)
 
-    request: Request
-    dry_run: bool
-    drawing: threading.Lock = field(default_factory=threading.Lock)
-    """Matplotlib must draw in one thread at a time."""
 
-    def __call__(self, run: LoggedRun) -> Outcome:
-        request = self.request
-        run = replace(run, split=request.split, limit=request.options.limit)
-        if not request.options.force and request.is_done(run.stored.tags):
-            return Outcome(run.stored.uri, run.name, "skipped", "it already has these scores")
-        try:
-            with nullcontext() if self.dry_run else run_lock(run.stored.uri, PATIENCE):
-                return self._rescored(run)
-        except NothingStoredError as nothing:
-            split = run.settled().split
-            if split == run.split:
-                return Outcome(run.stored.uri, run.name, "skipped", str(nothing))
-            return replace(self, request=replace(request, split=split))(run)
-
-    def _rescored(self, run: LoggedRun) -> Outcome:
-        try:
-            old = run.report()
-        except FileNotFoundError:
-            old = NO_REPORT
-        report, source = new_report(run, self.request, old)
-        if not self.dry_run:
-            content = _changed(run, self.request, report, old, source)
-            with self.drawing if content.figures or content.drawn.cases else nullcontext():
-                _write(run, content)
-        as_before = {*report.provenance.get("kept", ()), *report.provenance.get("exact", ())}
-        unchanged = len(as_before & report.scores.keys())
-        message = f"{len(report.scores)} scores" + (f", {unchanged} of them unchanged" if unchanged else "")
-        return Outcome(run.stored.uri, run.name, "done", message, source=source.name)
+def _rescored(run: LoggedRun, request: Request, dry_run: bool, drawing: threading.Lock) -> Outcome:
+    try:
+        old = run.report()
+    except FileNotFoundError:
+        old = NO_REPORT
+    report, source = new_report(run, request, old)
+    if not dry_run:
+        content = _changed(run, request, report, old, source)
+        with drawing if content.figures or content.drawn.cases else nullcontext():
+            _write(run, content)
+    as_before = {*report.provenance.get("kept", ()), *report.provenance.get("exact", ())}
+    unchanged = len(as_before & report.scores.keys())
+    message = f"{len(report.scores)} scores" + (f", {unchanged} of them unchanged" if unchanged else "")
+    return Outcome(run.stored.uri, run.name, "done", message, source=source.name)
 
 
 def _changed(run: LoggedRun, request: Request, report: Report, old: Report, source: Source) -> Content:

@@ -284,20 +284,11 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
     deadline = checked_deadline(about.deadline)
     budget, splits = Budget(deadline, len(targets)), [each.split for each in contents]
     kind = f"{content.report.task} {about.scores}"
-    writers = [
-        RunWriter(
-            target,
-            Safety(
-                budget,
-                health_of(target.backend, target.place, deadline),
-                about.step,
-                splits,
-                kind,
-                strict=about.strict,
-            ),
-        )
-        for target in targets
-    ]
+    writers = []
+    for target in targets:
+        health = health_of(target.backend, target.place, deadline)
+        safety = Safety(budget, health, about.step, splits, kind, strict=about.strict)
+        writers.append(RunWriter(target, safety))
     with calling():
         problems += publish(contents, writers)
     if about.step is None:
