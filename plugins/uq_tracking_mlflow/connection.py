@@ -270,8 +270,6 @@ class StoredArtifacts:
     def _repository(self) -> Any:
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-        takes_uri = (
-            "tracking_uri" in inspect.signature(get_artifact_repository).parameters
-        )  # from MLflow 3 on
-        options = {"tracking_uri": self._connection.uri} if takes_uri else {}
-        return get_artifact_repository(self._uri, **options)
+        if "tracking_uri" in inspect.signature(get_artifact_repository).parameters:  # from MLflow 3 on
+            return get_artifact_repository(self._uri, tracking_uri=self._connection.uri)
+        return get_artifact_repository(self._uri)

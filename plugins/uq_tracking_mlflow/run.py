@@ -269,7 +269,7 @@ class MLflowRun(Run):
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         given: dict[str, Any] = {"source_type": _SOURCE, "source": "{}", **about}
-        entity = Dataset(*map(given.get, _DATASET))
+        entity = Dataset(**{name: given.get(name) for name in _DATASET})
         used = DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
 
@@ -552,9 +552,8 @@ class MLflowRun(Run):
             if known == value:
                 continue
             again = (step, key) in batch.earlier
-            if known is not None and (
-                again or is_late()
-            ):  # it may have arrived, and another call replaced it
+            # it may have arrived, and another call replaced it
+            if known is not None and (again or is_late()):
                 there = [point for point in history(key) if (point.step, point.value) == (place, value)]
                 if any(again or point.timestamp >= now for point in there):
                     continue

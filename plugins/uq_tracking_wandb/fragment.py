@@ -94,20 +94,6 @@ def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[Chunk, bytes]]:
         yield Chunk(kind), data
 
 
-@dataclass
-class Identity:
-    """Options that the run was started with; further fragments repeat it so that a sync does not change it."""
-
-    run_id: str = ""
-    project: str = ""
-    entity: str = ""
-    name: str = ""
-    group: str = ""
-    job_type: str = ""
-    notes: str = ""
-    labels: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class LoggedArtifact:
     """A version of an artifact and where its files are staged."""
@@ -123,7 +109,8 @@ class Fragment:
 
     folder: Path = field(default_factory=Path)
     """Folder ``files`` of the run, which holds its media."""
-    identity: Identity = field(default_factory=Identity)
+    options: dict[str, Any] = field(default_factory=dict)
+    """What ``wandb.init`` was given; further fragments repeat it so that a sync does not change it."""
     config: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -186,9 +173,17 @@ def _read(fragment: Fragment, kind: str, content: Any) -> None:
     """Add the content of one record."""
     match kind:
         case "run":
-            words = (content.project, content.entity, content.display_name, content.run_group)
-            more = (content.job_type, content.notes, tuple(content.tags))
-            fragment.identity = Identity(content.run_id, *words, *more)
+            given = {
+                "id": content.run_id,
+                "project": content.project,
+                "entity": content.entity,
+                "name": content.display_name,
+                "group": content.run_group,
+                "job_type": content.job_type,
+                "notes": content.notes,
+                "tags": tuple(content.tags),
+            }
+            fragment.options = {name: value for name, value in given.items() if value}
             _update(fragment.config, content.config.update)
         case "config":
             _update(fragment.config, content.update)

@@ -6,14 +6,13 @@ import glob
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking_wandb.artifacts import artifact_name, is_of_others
-from uq_tracking_wandb.fragment import Fragment, Identity, read_fragment, started
+from uq_tracking_wandb.fragment import Fragment, read_fragment, started
 from uq_tracking_wandb.names import OFFLINE, config_with, media_files, numbers, run_folder, tags_in
 from uq_tracking_wandb.session import OwnedRun, open_run
 
@@ -82,10 +81,9 @@ class OfflineStore(RunStore):
                 f"{self._uri(run_id)} has no exit record: it is still being written, or its process was killed. "
                 "Log inside the open run, or `wandb sync` it and use wandb:ENTITY/PROJECT/RUN"
             )
-        sdk_run = self._open(content.identity, content.config)
-        sdk_run.log(
-            {}, step=content.next_step, commit=False
-        )  # its row follows those of the earlier fragments
+        sdk_run = self._open(content.options, content.config)
+        # Its row follows those of the earlier fragments.
+        sdk_run.log({}, step=content.next_step, commit=False)
         sdk_run.summary.update(content.own_summary)
         return OwnedRun(
             sdk_run,
@@ -96,7 +94,7 @@ class OfflineStore(RunStore):
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Open a new offline run in this directory."""
-        return OwnedRun(self._open(Identity(project=_PROJECT, name=name), config_with({}, tags or {})))
+        return OwnedRun(self._open({"project": _PROJECT, "name": name}, config_with({}, tags or {})))
 
     def close_run(self, run: Run) -> None:
         """Finish a run that ``create`` or ``reopen`` opened."""
@@ -129,10 +127,8 @@ class OfflineStore(RunStore):
             )
         return read_fragment(*paths, history=history)
 
-    def _open(self, identity: Identity, config: Mapping[str, Any]) -> Any:
+    def _open(self, options: Mapping[str, Any], config: Mapping[str, Any]) -> Any:
         """Open an offline run in this directory."""
-        known = {key: value for key, value in asdict(identity).items() if value}
-        options = {"id": known.pop("run_id", None), "tags": known.pop("labels", None), **known}
         home = self._folder.parent if self._folder.name in ("wandb", ".wandb") else self._folder
         return open_run(mode="offline", dir=str(home), config=dict(config), **options)
 
@@ -140,7 +136,7 @@ class OfflineStore(RunStore):
         return StoredRun(
             uri=self._uri(run_id),
             run_id=run_id,
-            name=content.identity.name or run_id,
+            name=content.options.get("name", run_id),
             status=content.status,
             tags=tags_in(content.config),
             scalars=numbers(content.summary),
@@ -165,7 +161,7 @@ def _wait_for(is_written: Callable[[], bool]) -> None:
 
 def _artifact_files(content: Fragment) -> dict[str, Path]:
     """Files of the last version of the run's artifact."""
-    name = artifact_name(content.identity.run_id)
+    name = artifact_name(content.options.get("id", ""))
     versions = [artifact.files for artifact in content.artifacts if artifact.name == name]
     return dict(versions[-1]) if versions else {}
 

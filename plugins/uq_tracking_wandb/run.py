@@ -151,9 +151,8 @@ class WandbRun(Run):
             if is_finished(self.sdk_run):
                 raise RunFinishedError(self.uri)
             self._check_room()
-            _ = (
-                self.sdk_run.step
-            )  # attaches a forked worker to the run, which reading its summary would not do
+            # Attaches a forked worker to the run, which reading its summary would not do.
+            _ = self.sdk_run.step
             self._depth += 1
             try:
                 yield

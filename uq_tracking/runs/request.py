@@ -174,13 +174,17 @@ class Request:
             suites,
             self.metrics,
             self.changes,
-            _described(self.calibration),
+            self.calibration,
             self.recalibration,
             self.calibration_split,
             self.options.figures is True,
             self.options.scores,
         )
-        return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+        def plain(value: object) -> str:
+            return value.to_json() if isinstance(value, Recalibration) else str(value)
+
+        return hashlib.sha256(json.dumps(values, sort_keys=True, default=plain).encode()).hexdigest()[:12]
 
     def seal(self, scores: str) -> dict[str, str]:
         """Return the tag of a run that was rescored as requested and shows the scores with this digest."""
@@ -212,10 +216,3 @@ def _loaded(calibration: Any) -> Any:
                 "fitted recalibration or its file, or calibration_split= to fit on another split of each run"
             )
     return found
-
-
-def _described(calibration: Any) -> Any:
-    """Return the calibration as plain values."""
-    if isinstance(calibration, list):
-        return [item if isinstance(item, str) else item.to_json() for item in calibration]
-    return calibration

@@ -102,12 +102,8 @@ class FolderStore(RunStore):
         for path in self.path.glob(f"*/{RUN_FILE}"):
             try:
                 found.append(_stored_run(path.parent))
-            except (
-                BackendError,
-                FileFormatError,
-                OSError,
-            ) as error:  # one damaged run does not hide the others
-                warn(f"run skipped: {printable(str(error))}")
+            except (BackendError, FileFormatError, OSError) as error:
+                _leave_out(error)
         for run in sorted(found, key=lambda run: (run.created, run.run_id)):
             if all(run.tags.get(name) == value for name, value in wanted.items()):
                 yield run
@@ -349,7 +345,8 @@ class KeptStore(RunStore):
         return folder
 
 
-def _leave_out(error: FileFormatError) -> None:
+def _leave_out(error: Exception) -> None:
+    """Say which run is damaged; it does not hide the others."""
     warn(f"run skipped: {printable(str(error))}")
 
 
