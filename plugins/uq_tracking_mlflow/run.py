@@ -268,8 +268,9 @@ class MLflowRun(Run):
         """Add a data set to the run's inputs; without a source, it is ours."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
-        given: dict[str, Any] = {"source_type": _SOURCE, "source": "{}", **about}
-        entity = Dataset(**{name: given.get(name) for name in _DATASET})
+        unsaid = {"source_type": _SOURCE, "source": "{}", "schema": None, "profile": None}
+        given: dict[str, Any] = {**unsaid, **about}
+        entity = Dataset(**{name: given[name] for name in _DATASET})
         used = DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
 

@@ -85,12 +85,9 @@ class OfflineStore(RunStore):
         # Its row follows those of the earlier fragments.
         sdk_run.log({}, step=content.next_step, commit=False)
         sdk_run.summary.update(content.own_summary)
-        return OwnedRun(
-            sdk_run,
-            stored=_artifact_files(content),
-            recall=lambda keys: content.history,
-            failed=bool(content.exit_code),
-        )
+        run = OwnedRun(sdk_run, _artifact_files(content), lambda keys: content.history)
+        run.failed = bool(content.exit_code)
+        return run
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Open a new offline run in this directory."""

@@ -370,8 +370,8 @@ class Backend(ABC):
         """Open the store of a URI, given the part after its scheme; also return the run id if the URI names one."""
 
 
-_called_at: ContextVar[float | None] = ContextVar("uq_tracking_called_at", default=None)
-_is_late: ContextVar[bool] = ContextVar("uq_tracking_is_late", default=False)
+_call: ContextVar[tuple[float, bool] | None] = ContextVar("uq_tracking_call", default=None)
+"""The time of the call being written, and whether it comes late."""
 
 
 def called_at() -> float:
@@ -380,22 +380,22 @@ def called_at() -> float:
     A tracker that stores a time should store this one: rows sent twice then carry the same time, and trackers that
     drop identical rows keep one of them.
     """
-    given = _called_at.get()
-    return time.time() if given is None else given
+    call = _call.get()
+    return time.time() if call is None else call[0]
 
 
 def is_late() -> bool:
     """Return whether the call being written comes late, so that part of it may already have arrived."""
-    return _is_late.get()
+    call = _call.get()
+    return call is not None and call[1]
 
 
 @contextmanager
 def calling(at: float | None = None) -> Iterator[float]:
     """Make ``called_at`` return this time inside the block, by default the current time."""
     now = time.time() if at is None else at
-    token, late = _called_at.set(now), _is_late.set(at is not None)
+    token = _call.set((now, at is not None))
     try:
         yield now
     finally:
-        _called_at.reset(token)
-        _is_late.reset(late)
+        _call.reset(token)
