@@ -21,8 +21,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import (
     Run,
@@ -32,6 +30,7 @@ from uq_tracking.tracking.backend import (
     is_late,
     name_parts,
     picture_file,
+    points_of,
 )
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.names import METHOD_TAG
@@ -226,19 +225,10 @@ class MLflowRun(Run):
             self.log_scalars(scalars, step=step)
 
     def log_curve(self, name: str, curve: Curve) -> None:
-        """Write the curve as a metric over integer steps, which the charts overlay run by run.
-
-        A curve without ``steps`` is not a line (a two-dimensional histogram), and stays in the report.
-        """
-        if curve.steps is None:
-            return
-        values = np.asarray(curve.columns[curve.main], dtype=np.float64)
-        with self.batch() as waiting:
-            waiting.curves[name] = {
-                int(step): float(value)
-                for step, value in zip(curve.steps, values, strict=True)
-                if np.isfinite(value)
-            }
+        """Write the curve as a metric over integer steps, which the charts overlay run by run; see `Run`."""
+        if points := points_of(curve):
+            with self.batch() as waiting:
+                waiting.curves[name] = points
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags; see `Run`."""

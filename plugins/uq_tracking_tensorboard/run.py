@@ -12,9 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from uq_tracking.tracking.backend import finite, picture_file
+from uq_tracking.tracking.backend import finite, picture_file, points_of
 from uq_tracking.tracking.folder import KeptRun
 from uq_tracking.tracking.journal import csv_of
 from uq_tracking_tensorboard.events import EventWriter, Writer
@@ -67,11 +65,9 @@ class TensorBoardRun(KeptRun):
             stored = self.path / f"{key}.csv"
             if not stored.is_file():
                 self._check_exists()
-                if curve.steps is not None:  # else it is not a line, but a two-dimensional histogram
-                    for step, value in zip(curve.steps, curve.columns[curve.main], strict=True):
-                        if np.isfinite(value):
-                            self._writer().add_scalar(key, float(value), int(step))
-                    self._flush()
+                for step, value in points_of(curve).items():
+                    self._writer().add_scalar(key, value, step)
+                self._flush()
                 break
             if stored.read_bytes() == content:
                 break

@@ -73,6 +73,18 @@ def picture_file(name: str) -> str:
     return f"{name.replace('/', '_')}.png"
 
 
+def points_of(curve: Curve) -> dict[int, float]:
+    """Return the finite values of a curve by step, for trackers that draw lines over integer steps.
+
+    A curve without ``steps`` is not a line (a two-dimensional histogram) and has none.
+    """
+    if curve.steps is None:
+        return {}
+    values = np.asarray(curve.columns[curve.main], dtype=np.float64).tolist()
+    points = zip(curve.steps.tolist(), values, strict=True)
+    return {step: value for step, value in points if math.isfinite(value)}
+
+
 class Run(ABC):
     """A run open for writing.
 
