@@ -65,9 +65,8 @@ class DrawnCases:
 
     def save(self, path: Path) -> None:
         """Write the file."""
-        limits = None if self.limits is None else {name: list(pair) for name, pair in self.limits.items()}
-        notes = {str(number): note for number, note in self.notes.items()}
-        about = {"notes": notes, "limits": limits, "cases": list(self.cases)}
+        limits = None if self.limits is None else dict(self.limits)
+        about = {"notes": dict(self.notes), "limits": limits, "cases": list(self.cases)}
         arrays = {ABOUT: np.asarray(json.dumps(about, allow_nan=False)), **case_arrays(self.cases)}
         write_arrays(path, arrays, compressed=True)
 

@@ -24,6 +24,7 @@ import threading
 import uuid
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import lru_cache
 from itertools import count
@@ -323,11 +324,9 @@ class KeptStore(RunStore):
         self.path.mkdir(parents=True, exist_ok=True)
         for number in count(1):
             folder = self.path / (slug(name) if number == 1 else f"{slug(name)}-{number}")
-            try:
+            with suppress(FileExistsError):
                 folder.mkdir()
                 break
-            except FileExistsError:
-                continue
         FolderStore(folder).open(KEPT, name, tags)
         run = self.opened(folder)
         run.start()

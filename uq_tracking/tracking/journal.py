@@ -303,7 +303,9 @@ class Journal:
         if new is None:
             return
         text = json.dumps({"time": moment()} | new, allow_nan=False) + "\n"
-        data = (text if self._ends_a_line() else "\n" + text).encode()
+        with self._lock:
+            is_cut = bool(self._read())  # a killed writer left part of a line
+        data = ("\n" + text if is_cut else text).encode()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             written = os.write(descriptor, data)
@@ -353,17 +355,6 @@ class Journal:
         with self._lock:
             self._read()
             return None if self._others.get(_key(line)) == json.loads(json.dumps(line)) else line
-
-    def _ends_a_line(self) -> bool:
-        """Return whether the file is new, empty or complete, not truncated by a killed writer."""
-        try:
-            with self.path.open("rb") as file:
-                if file.seek(0, os.SEEK_END) == 0:
-                    return True
-                file.seek(-1, os.SEEK_END)
-                return file.read(1) == b"\n"
-        except FileNotFoundError:
-            return True
 
     def _forget(self) -> None:
         self._file: tuple[int, int] | None = None
