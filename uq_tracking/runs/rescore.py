@@ -10,12 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_callable, check_flag, listing, named_options
+from uq_tracking.checks import as_names, check_callable, check_flag, listing, named_options
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import NO_REPORT, LoggedRun, logged_runs
-from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings
+from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings, checked_changes, loaded
 from uq_tracking.runs.score import NothingStoredError, Source, new_report, same_curve
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases
@@ -27,6 +27,7 @@ from uq_tracking.tracking.names import (
     RECALIBRATION_FILE,
     REPORT_FILE,
     STATISTICS_FILE,
+    check_split,
     curve_name,
     figure_name,
     scalar_name,
@@ -123,8 +124,14 @@ def rescore(
     check_flag("dry_run", dry_run)
     check_callable("progress", progress)
     options = options or RescoreOptions()
-    request = Request.checked(
-        split, metrics, calibration, recalibration, calibration_split, options, settings
+    request = Request(
+        check_split(split),
+        () if metrics is None else as_names("metrics", metrics),
+        checked_changes(settings),
+        loaded(calibration),
+        () if recalibration is None else as_names("recalibration", recalibration),
+        check_split(calibration_split, "calibration_split"),
+        options,
     )
     runs = [run for run in logged_runs(uri, where=where, split=split) if not _is_of_a_comparison(run)]
     if not runs and where is None:
