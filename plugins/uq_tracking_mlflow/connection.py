@@ -113,15 +113,14 @@ def check_room(tracking_uri: str) -> None:
         )
 
 
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
-
-
 def place_of(client: MlflowClient | None) -> str:
     """The tracking URI of a client, else MLflow's own, which the environment gives before MLflow is imported."""
     if client is not None:
         return redact(str(client.tracking_uri))
     mlflow = sys.modules.get("mlflow")
-    return redact(str(os.environ.get(URI_VARIABLE, "") if mlflow is None else mlflow.get_tracking_uri()))
+    return redact(
+        str(os.environ.get("MLFLOW_TRACKING_URI", "") if mlflow is None else mlflow.get_tracking_uri())
+    )
 
 
 def _translated(what: str, error: Exception) -> Exception:

@@ -104,15 +104,11 @@ class OfflineStore(RunStore):
         """Return the command that uploads the runs to a server."""
         return f"wandb sync {self._folder}/offline-run-*"
 
-    def _roots(self) -> list[Path]:
-        """Folders that may hold run folders: ``wandb.init(dir=X)`` makes them in ``X/wandb``."""
-        return [self._folder, self._folder / "wandb"]
-
     def _paths(self, name: str = "*") -> dict[str, list[Path]]:
-        """Files of the runs with a matching id, by id; oldest first."""
-        pattern = f"offline-run-*/run-{name}.wandb"
+        """Files of the runs with a matching id, by id, oldest first: ``wandb.init(dir=X)`` makes them in X/wandb."""
+        pattern, roots = f"offline-run-*/run-{name}.wandb", (self._folder, self._folder / "wandb")
         found: dict[str, list[Path]] = {}
-        for path in sorted((path for root in self._roots() for path in root.glob(pattern)), key=started):
+        for path in sorted((path for root in roots for path in root.glob(pattern)), key=started):
             found.setdefault(path.stem.removeprefix("run-"), []).append(path)
         return found
 
