@@ -110,8 +110,7 @@ class RunWriter:
     def begin(self, items: Group) -> None:
         """Start writing several things together in the background; ``settle`` waits for them."""
         self.settle()
-        if self.safety is not None:
-            self._groups.append(items)
+        self._groups.append(items)
         if self._gave_up:
             self.lost.extend(name for name, _ in items)
             return
@@ -139,8 +138,7 @@ class RunWriter:
         A tracker that does not answer gets it later, with the rest of the call.
         """
         self.settle()
-        if self.safety is not None:
-            self._groups.append([(name, action)])
+        self._groups.append([(name, action)])
         if self._gave_up:
             return None
         found: list[T] = []
