@@ -361,7 +361,7 @@ class MLflowRun(Run):
                 f"storing {name}",
                 lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
             )
-        super().log_map(name, figure)
+        self.log_figure(name, figure)
 
     def link(self) -> str | None:
         """Return the address of the run's page, if a server is used and the experiment is known."""

@@ -133,12 +133,8 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
         return _extremes(shape, task, data)
     if isinstance(maps, str) and maps != "auto":
         like = cases_like(maps, split)  # whose notes describe that run
-        return DrawnCases(_without_arrays(choose_cases(shape, list(like.cases))), limits=like.limits)
-    return DrawnCases(_without_arrays(choose_cases(shape, maps)))
-
-
-def _without_arrays(numbers: Sequence[int]) -> dict[int, Case]:
-    return {number: Case({}) for number in numbers}
+        return DrawnCases(dict.fromkeys(choose_cases(shape, list(like.cases)), Case({})), limits=like.limits)
+    return DrawnCases(dict.fromkeys(choose_cases(shape, maps), Case({})))
 
 
 def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> DrawnCases:
@@ -151,7 +147,8 @@ def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> DrawnCases:
     last = len(order) - 1
     words = {last: "best", last // 2: "median", 0: "worst"}
     notes = {int(order[rank]): f"{word} of {len(order)} by {task.case_score}" for rank, word in words.items()}
-    return DrawnCases(_without_arrays(sorted(notes, key=lambda number: -errors[number])), notes)
+    ranked = sorted(notes, key=lambda number: -errors[number])
+    return DrawnCases(dict.fromkeys(ranked, Case({})), notes)
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:

@@ -172,7 +172,9 @@ class RunWriter:
             origin = self._origin(self.safety)
             run, key = self.target.label, f"{origin.key} {self.safety.kind}"
             self.safety.health.forget_entries(lambda waiting: (waiting.run, waiting.key) == (run, key))
-            self._keep_until_arrival(self.safety.health, origin)
+            arrival = None if self.run is None else self.run.arrival()
+            if arrival is not None:
+                self._keep_until(arrival, self.safety.health, origin)
 
     def interrupted(self) -> bool:
         """Stop asking the tracker because the user interrupted; return whether the call can be spooled instead."""
@@ -319,11 +321,8 @@ class RunWriter:
         if steps:
             yield [("the steps of earlier calls", write)]
 
-    def _keep_until_arrival(self, health: Health, origin: Origin) -> None:
+    def _keep_until(self, arrival: Callable[[], None], health: Health, origin: Origin) -> None:
         """Keep files that the tracker uploads in the background until it has them."""
-        arrival = None if self.run is None else self.run.arrival()
-        if arrival is None:
-            return
         try:
             path = keep(origin, self._groups, drawings=False)
         except Exception as error:  # a full disk: they are on their way regardless
