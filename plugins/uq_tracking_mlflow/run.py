@@ -33,9 +33,7 @@ from uq_tracking.tracking.backend import (
     points_of,
 )
 from uq_tracking.tracking.deadline import Budget
-from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking.tracking.places import scratch_folder
-from uq_tracking_mlflow import view
 from uq_tracking_mlflow.connection import (
     IMAGE_GRID,
     Connection,
@@ -237,6 +235,8 @@ class MLflowRun(Run):
 
     def describe(self, description: Description) -> None:
         """Put our part into the run's description; see `Run`."""
+        from uq_tracking_mlflow import view  # imports the metrics, which an evaluator need not load
+
         waiting = {} if self._open.batch is None else self._open.batch.tags
         before = {**self._known().data.tags, **self._tagged, **waiting}.get(view.NOTE_TAG, "")
         listed = self._artifacts.list("")
@@ -278,6 +278,9 @@ class MLflowRun(Run):
         """
         from mlflow import __version__
 
+        from uq_tracking.tracking.names import METHOD_TAG
+        from uq_tracking_mlflow import view
+
         experiment_id, before = self._known().info.experiment_id, self._known().data.metrics
         # Includes names of earlier calls: one may have ended before it got here.
         requested = {name for name in before if name.startswith("uq")}.union(names)
@@ -304,6 +307,8 @@ class MLflowRun(Run):
 
     def _has_another(self, experiment_id: str, method: str) -> bool:
         """Check whether another run has this method: the view knows this run if an earlier call was cut off."""
+        from uq_tracking.tracking.names import METHOD_TAG
+
         quote = '"' if "'" in method else "'"
         if quote in method:
             return True
