@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,7 @@ class AimBackend(Backend):
 
     def status(self) -> BackendStatus:
         """Report which Aim is installed, from its metadata."""
-        try:
-            return BackendStatus(self.name, usable=True, version=metadata.version("aim"))
-        except metadata.PackageNotFoundError:
-            return BackendStatus(self.name, usable=False, hint="pip install 'uq-tracking[aim]'")
+        return BackendStatus.of_package(self.name, "pip install 'uq-tracking[aim]'")
 
     def active_run(self) -> Run | None:
         """Return None: an ``aim.Run`` belongs to whoever created it."""

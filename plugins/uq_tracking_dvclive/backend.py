@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,7 @@ class DVCLiveBackend(Backend):
 
     def status(self) -> BackendStatus:
         """Report which DVCLive is installed, from its metadata."""
-        try:
-            return BackendStatus(self.name, usable=True, version=metadata.version("dvclive"))
-        except metadata.PackageNotFoundError:
-            return BackendStatus(self.name, usable=False, hint="pip install 'uq-tracking[dvclive]'")
+        return BackendStatus.of_package(self.name, "pip install 'uq-tracking[dvclive]'")
 
     def active_run(self) -> Run | None:
         """Return None: a ``Live`` belongs to whoever created it."""

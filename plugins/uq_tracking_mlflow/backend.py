@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking.errors import BackendError, NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
-from uq_tracking_mlflow.connection import OLDEST, Connection, installed, is_at_least, place_of, read_run
+from uq_tracking_mlflow.connection import OLDEST, Connection, place_of, read_run
 from uq_tracking_mlflow.experiment import MLflowStore, find_experiment
 from uq_tracking_mlflow.run import MLflowRun
 
@@ -23,14 +23,8 @@ class MLflowBackend(Backend):
     name = "mlflow"
 
     def status(self) -> BackendStatus:
-        """Report which MLflow is installed, from its metadata."""
-        version = installed()
-        if version is None:
-            return BackendStatus(self.name, usable=False, hint=_HINT)
-        if not is_at_least(version, OLDEST):
-            hint = f"mlflow {version} is too old: {_HINT} --upgrade"
-            return BackendStatus(self.name, usable=False, version=version, hint=hint)
-        return BackendStatus(self.name, usable=True, version=version)
+        """Report which MLflow is installed, full or skinny."""
+        return BackendStatus.of_package(self.name, _HINT, "mlflow-skinny", oldest=OLDEST)
 
     def active_run(self) -> Run | None:
         """Return this thread's active run, else the run that ``MLFLOW_RUN_ID`` names."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -13,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -115,15 +113,14 @@ def check_room(tracking_uri: str) -> None:
         )
 
 
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
-
-
 def place_of(client: MlflowClient | None) -> str:
     """The tracking URI of a client, else MLflow's own, which the environment gives before MLflow is imported."""
     if client is not None:
         return redact(str(client.tracking_uri))
     mlflow = sys.modules.get("mlflow")
-    return redact(str(os.environ.get(URI_VARIABLE, "") if mlflow is None else mlflow.get_tracking_uri()))
+    return redact(
+        str(os.environ.get("MLFLOW_TRACKING_URI", "") if mlflow is None else mlflow.get_tracking_uri())
+    )
 
 
 def _translated(what: str, error: Exception) -> Exception:
@@ -152,25 +149,6 @@ LONG_TAGS = (3, 15)
 IMAGE_GRID = (3, 11)
 """Before this version, ``log_image`` with a slash in its key stores files that can be neither shown nor downloaded
 (mlflow issues 21085 and 22165)."""
-
-
-def installed() -> str | None:
-    """Version of the installed MLflow, full or skinny, from its metadata."""
-    for distribution in ("mlflow", "mlflow-skinny"):
-        try:
-            return metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            continue
-    return None
-
-
-def is_at_least(version: str, oldest: tuple[int, int]) -> bool:
-    """Compare major and minor version.
-
-    >>> is_at_least("3.9.0", (3, 11)), is_at_least("3.11.0rc1", (3, 11))
-    (False, True)
-    """
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= oldest
 
 
 CLASSIC = "?workflowType=machine_learning"
@@ -291,8 +269,6 @@ class StoredArtifacts:
     def _repository(self) -> Any:
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-        takes_uri = (
-            "tracking_uri" in inspect.signature(get_artifact_repository).parameters
-        )  # from MLflow 3 on
-        options = {"tracking_uri": self._connection.uri} if takes_uri else {}
-        return get_artifact_repository(self._uri, **options)
+        if "tracking_uri" in inspect.signature(get_artifact_repository).parameters:  # from MLflow 3 on
+            return get_artifact_repository(self._uri, tracking_uri=self._connection.uri)
+        return get_artifact_repository(self._uri)

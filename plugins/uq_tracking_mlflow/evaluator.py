@@ -152,9 +152,8 @@ class _RecordedRun(MLflowRun):
         kind = _ARTIFACTS.get(path.suffix)
         if kind is not None:
             artifact = kind(uri=get_artifact_uri(self.run_id, name))  # type: ignore[no-untyped-call]
-            artifact._load(
-                path
-            )  # the only way to set it; otherwise the content would be downloaded on first access
+            # The only way to set it; otherwise the content would be downloaded on first access.
+            artifact._load(path)
             self.artifacts[name.removesuffix(path.suffix)] = artifact
 
 

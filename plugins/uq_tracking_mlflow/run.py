@@ -21,10 +21,17 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts
+from uq_tracking.tracking.backend import (
+    Run,
+    called_at,
+    finite,
+    is_at_least,
+    is_late,
+    name_parts,
+    picture_file,
+    points_of,
+)
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.connection import (
@@ -32,7 +39,6 @@ from uq_tracking_mlflow.connection import (
     Connection,
     StoredArtifacts,
     check_room,
-    is_at_least,
     place_of,
     read_run,
     run_link,
@@ -140,6 +146,8 @@ def series_of(tracking_uri: str, run_id: str) -> Series:
 
 
 _SOURCE = "uq_tracking"
+_DATASET = ("name", "digest", "source_type", "source", "schema", "profile")
+"""What MLflow stores of a data set."""
 COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
 """Maximum points and tags that MLflow sends in one request."""
@@ -215,19 +223,10 @@ class MLflowRun(Run):
             self.log_scalars(scalars, step=step)
 
     def log_curve(self, name: str, curve: Curve) -> None:
-        """Write the curve as a metric over integer steps, which the charts overlay run by run.
-
-        A curve without ``steps`` is not a line (a two-dimensional histogram), and stays in the report.
-        """
-        if curve.steps is None:
-            return
-        values = np.asarray(curve.columns[curve.main], dtype=np.float64)
-        with self.batch() as waiting:
-            waiting.curves[name] = {
-                int(step): float(value)
-                for step, value in zip(curve.steps, values, strict=True)
-                if np.isfinite(value)
-            }
+        """Write the curve as a metric over integer steps, which the charts overlay run by run; see `Run`."""
+        if points := points_of(curve):
+            with self.batch() as waiting:
+                waiting.curves[name] = points
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags; see `Run`."""
@@ -236,7 +235,7 @@ class MLflowRun(Run):
 
     def describe(self, description: Description) -> None:
         """Put our part into the run's description; see `Run`."""
-        from uq_tracking_mlflow import view
+        from uq_tracking_mlflow import view  # imports the metrics, which an evaluator need not load
 
         waiting = {} if self._open.batch is None else self._open.batch.tags
         before = {**self._known().data.tags, **self._tagged, **waiting}.get(view.NOTE_TAG, "")
@@ -252,23 +251,16 @@ class MLflowRun(Run):
         is_ours = {item.dataset.source_type for item in inputs} <= {_SOURCE}
         if self._dataset is not None or not is_ours or (dataset.name, dataset.digest) in known:
             return
-        about = json.dumps({"num_rows": dataset.n})
-        self._use(dataset.name, dataset.digest, _SOURCE, json.dumps({"scored_by": _SOURCE}), profile=about)
+        source, profile = json.dumps({"scored_by": _SOURCE}), json.dumps({"num_rows": dataset.n})
+        self._use({"name": dataset.name, "digest": dataset.digest, "source": source, "profile": profile})
 
-    def _use(
-        self,
-        name: str,
-        digest: str,
-        source_type: str,
-        source: str,
-        *,
-        schema: str | None = None,
-        profile: str | None = None,
-    ) -> None:
-        """Add a data set to the run's inputs."""
+    def _use(self, about: Mapping[str, str]) -> None:
+        """Add a data set to the run's inputs; without a source, it is ours."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
-        entity = Dataset(name, digest, source_type, source, schema, profile)
+        unsaid = {"source_type": _SOURCE, "source": "{}", "schema": None, "profile": None}
+        given: dict[str, Any] = {**unsaid, **about}
+        entity = Dataset(**{name: given[name] for name in _DATASET})
         used = DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
 
@@ -277,13 +269,7 @@ class MLflowRun(Run):
         self._model = model_id or self._model
         if dataset is not None:
             self._dataset = (dataset["name"], dataset["digest"])
-            self._use(
-                *self._dataset,
-                dataset.get("source_type", _SOURCE),
-                dataset.get("source", "{}"),
-                schema=dataset.get("schema"),
-                profile=dataset.get("profile"),
-            )
+            self._use(dataset)
 
     def show(self, names: Collection[str]) -> str | None:
         """Update the experiment's view, and return its address, or the command that opens it.
@@ -364,7 +350,7 @@ class MLflowRun(Run):
 
         from uq_tracking.figures import to_png
 
-        file, png = f"{name.replace('/', '_')}.png", to_png(figure)
+        file, png = picture_file(name), to_png(figure)
         if self._holds("", lambda path: path == file, png):
             return
         self._known()
@@ -380,17 +366,13 @@ class MLflowRun(Run):
                 f"storing {name}",
                 lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
             )
-        with scratch_folder() as folder:
-            (folder / file).write_bytes(png)
-            self.log_file(folder / file, file)
+        self.log_figure(name, figure)
 
     def link(self) -> str | None:
         """Return the address of the run's page, if a server is used and the experiment is known."""
-        return (
-            None
-            if self._experiment_id is None
-            else run_link(self.connection.uri, self._experiment_id, self.run_id)
-        )
+        if self._experiment_id is None:
+            return None
+        return run_link(self.connection.uri, self._experiment_id, self.run_id)
 
     @property
     def connection(self) -> Connection:
@@ -566,9 +548,8 @@ class MLflowRun(Run):
             if known == value:
                 continue
             again = (step, key) in batch.earlier
-            if known is not None and (
-                again or is_late()
-            ):  # it may have arrived, and another call replaced it
+            # it may have arrived, and another call replaced it
+            if known is not None and (again or is_late()):
                 there = [point for point in history(key) if (point.step, point.value) == (place, value)]
                 if any(again or point.timestamp >= now for point in there):
                     continue

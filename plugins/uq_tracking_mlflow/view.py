@@ -17,9 +17,10 @@ from typing import Any
 from urllib.parse import quote
 
 from uq_tracking.formatting import COLORS, checksum, free_look
+from uq_tracking.tracking.backend import is_at_least
 from uq_tracking.tracking.names import METHOD_TAG, SCHEMA_TAG, split_order
 from uq_tracking.tracking.overview import Card, Description, Overview, overview
-from uq_tracking_mlflow.connection import CLASSIC, LONG_TAGS, base_address, is_at_least
+from uq_tracking_mlflow.connection import CLASSIC, LONG_TAGS, base_address
 
 KEY = "uq-overview"
 TAG = f"mlflow.sharedViewState.{KEY}"

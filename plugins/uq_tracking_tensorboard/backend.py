@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from uq_tracking_tensorboard.events import event_files
 from uq_tracking_tensorboard.run import TensorBoardRun
 from uq_tracking_tensorboard.store import TensorBoardStore
 
-_HINT = "pip install 'uq-tracking[tensorboard]'"
-
 
 class TensorBoardBackend(Backend):
     """TensorBoard's log folders. There is no active run: pass the writer as ``run=``."""
@@ -22,10 +19,7 @@ class TensorBoardBackend(Backend):
 
     def status(self) -> BackendStatus:
         """Report which TensorBoard is installed, from its metadata."""
-        try:
-            return BackendStatus(self.name, usable=True, version=metadata.version("tensorboard"))
-        except metadata.PackageNotFoundError:
-            return BackendStatus(self.name, usable=False, hint=_HINT)
+        return BackendStatus.of_package(self.name, "pip install 'uq-tracking[tensorboard]'")
 
     def active_run(self) -> Run | None:
         """Return None: a writer belongs to whoever created it."""

@@ -12,9 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from uq_tracking.tracking.backend import finite
+from uq_tracking.tracking.backend import finite, picture_file, points_of
 from uq_tracking.tracking.folder import KeptRun
 from uq_tracking.tracking.journal import csv_of
 from uq_tracking_tensorboard.events import EventWriter, Writer
@@ -67,25 +65,13 @@ class TensorBoardRun(KeptRun):
             stored = self.path / f"{key}.csv"
             if not stored.is_file():
                 self._check_exists()
-                if curve.steps is not None:  # else it is not a line, but a two-dimensional histogram
-                    for step, value in zip(curve.steps, curve.columns[curve.main], strict=True):
-                        if np.isfinite(value):
-                            self._writer().add_scalar(key, float(value), int(step))
-                    self._flush()
+                for step, value in points_of(curve).items():
+                    self._writer().add_scalar(key, value, step)
+                self._flush()
                 break
             if stored.read_bytes() == content:
                 break
         self._note_curve(name, curve, f"{key}.csv")
-
-    def log_figure(self, name: str, figure: Figure) -> None:
-        """Show the figure among the images and keep it as a PNG file; see `Run`."""
-        self._draw(name, figure)
-        super().log_figure(name, figure)
-
-    def log_map(self, name: str, figure: Figure) -> None:
-        """Show the map among the images and keep it as a PNG file; see `Run`."""
-        self._draw(name, figure)
-        super().log_map(name, figure)
 
     def describe(self, description: Description) -> None:
         """Show verdict and headline among the texts, if they are new; see `Run`."""
@@ -111,15 +97,16 @@ class TensorBoardRun(KeptRun):
             self._own.close()
             self._own = None
 
-    def _draw(self, name: str, figure: Figure) -> None:
-        """Add an image, unless it is the one that is kept."""
+    def _note_picture(self, kind: str, name: str, figure: Figure) -> None:
+        """Show a figure or map among the images, unless it is the one that is kept, and keep it."""
         from uq_tracking.figures import to_png, to_rgb
 
-        stored = self.path / f"{name.replace('/', '_')}.png"
+        stored = self.path / picture_file(name)
         self._check_exists()
         if not stored.is_file() or stored.read_bytes() != to_png(figure):
             self._writer().add_image(name, to_rgb(figure), 0, dataformats="HWC")
             self._flush()
+        super()._note_picture(kind, name, figure)
 
     def _writer(self) -> Writer:
         if self._given is not None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from uq_tracking.errors import NoRunHereError, RunFinishedError, redact
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
-from uq_tracking_wandb.names import OFFLINE, ONLINE, parse_offline, parse_online
+from uq_tracking_wandb.names import OFFLINE, ONLINE, parse_offline, parse_online, uri_of
 
 if TYPE_CHECKING:
     import wandb
@@ -33,14 +31,7 @@ class WandbBackend(Backend):
 
     def status(self) -> BackendStatus:
         """Return whether ``wandb`` is installed and new enough."""
-        try:
-            version = metadata.version("wandb")
-        except metadata.PackageNotFoundError:
-            return BackendStatus(ONLINE, usable=False, hint=_INSTALL)
-        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-        if numbers < OLDEST:
-            return BackendStatus(ONLINE, False, version, f"wandb {version} is too old: {_INSTALL} --upgrade")
-        return BackendStatus(ONLINE, usable=True, version=version)
+        return BackendStatus.of_package(ONLINE, _INSTALL, oldest=OLDEST)
 
     def active_run(self) -> Run | None:
         """Return ``wandb.run`` if the process has loaded ``wandb`` and opened a run; never starts one."""
@@ -84,7 +75,6 @@ class WandbBackend(Backend):
 
     def _run(self, run: wandb.Run) -> Run:
         """One adapter per run, because it remembers the last version of the run's artifact."""
-        from uq_tracking_wandb.names import uri_of
         from uq_tracking_wandb.run import DisabledRun, WandbRun, is_finished
 
         if run.disabled:

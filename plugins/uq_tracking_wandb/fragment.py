@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import reduce
 from io import SEEK_CUR
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -95,20 +94,6 @@ def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[Chunk, bytes]]:
         yield Chunk(kind), data
 
 
-@dataclass
-class Identity:
-    """Options that the run was started with; further fragments repeat it so that a sync does not change it."""
-
-    run_id: str = ""
-    project: str = ""
-    entity: str = ""
-    name: str = ""
-    group: str = ""
-    job_type: str = ""
-    notes: str = ""
-    labels: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class LoggedArtifact:
     """A version of an artifact and where its files are staged."""
@@ -122,9 +107,10 @@ class LoggedArtifact:
 class Fragment:
     """Content of one file, or of several files of the same run."""
 
-    folder: Path
+    folder: Path = field(default_factory=Path)
     """Folder ``files`` of the run, which holds its media."""
-    identity: Identity = field(default_factory=Identity)
+    options: dict[str, Any] = field(default_factory=dict)
+    """What ``wandb.init`` was given; further fragments repeat it so that a sync does not change it."""
     config: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -154,18 +140,23 @@ class Fragment:
         return "failed" if self.exit_code else "finished"
 
 
-def read_fragment(path: Path, *, history: bool = True) -> Fragment:
-    """Read a ``.wandb`` file, without ``history`` for listings; FileFormatError if it is damaged."""
-    fragment = Fragment(path.parent / "files")
-    try:
-        for record in read_records(path):
-            kind = record.WhichOneof("record_type")
-            if kind is not None and (history or kind != "history"):
-                _read(fragment, kind, getattr(record, kind))
-    except (FileFormatError, OSError):
-        raise
-    except Exception as error:  # protobuf and json may raise anything for foreign data
-        raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
+def read_fragment(*paths: Path, history: bool = True) -> Fragment:
+    """Read a run's ``.wandb`` files, oldest first, as if each continued where the previous one stopped.
+
+    Listings need no ``history``. FileFormatError if one is damaged.
+    """
+    fragment = Fragment()
+    for path in paths:
+        fragment.folder, fragment.exit_code = path.parent / "files", None
+        try:
+            for record in read_records(path):
+                kind = record.WhichOneof("record_type")
+                if kind is not None and (history or kind != "history"):
+                    _read(fragment, kind, getattr(record, kind))
+        except (FileFormatError, OSError):
+            raise
+        except Exception as error:  # protobuf and json may raise anything for foreign data
+            raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
     return fragment
 
 
@@ -178,32 +169,21 @@ def started(path: Path) -> float:
     return 0.0
 
 
-def joined(fragments: Iterable[Fragment]) -> Fragment:
-    """One run from its fragments, oldest first, as if each continued where the previous one stopped."""
-    return reduce(_joined, fragments)
-
-
-def _joined(earlier: Fragment, later: Fragment) -> Fragment:
-    return Fragment(
-        folder=later.folder,
-        identity=later.identity,
-        config=earlier.config | later.config,
-        summary=earlier.summary | later.summary,
-        history=earlier.history + later.history,
-        axes=earlier.axes | later.axes,
-        artifacts=earlier.artifacts + later.artifacts,
-        media=earlier.media | later.media,
-        exit_code=later.exit_code,
-    )
-
-
 def _read(fragment: Fragment, kind: str, content: Any) -> None:
     """Add the content of one record."""
     match kind:
         case "run":
-            words = (content.project, content.entity, content.display_name, content.run_group)
-            more = (content.job_type, content.notes, tuple(content.tags))
-            fragment.identity = Identity(content.run_id, *words, *more)
+            given = {
+                "id": content.run_id,
+                "project": content.project,
+                "entity": content.entity,
+                "name": content.display_name,
+                "group": content.run_group,
+                "job_type": content.job_type,
+                "notes": content.notes,
+                "tags": tuple(content.tags),
+            }
+            fragment.options = {name: value for name, value in given.items() if value}
             _update(fragment.config, content.config.update)
         case "config":
             _update(fragment.config, content.update)

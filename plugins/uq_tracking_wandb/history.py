@@ -71,9 +71,8 @@ class History:
         step = int(summary.get(STEP, 0)) if row.step is None else row.step
         self._remember(row.scalars)
         new = {key: value for key, value in row.scalars.items() if self._written.get((key, step)) != value}
-        if (
-            self._recall is not None and row.step is None
-        ):  # a killed writer may have left a row but no summary
+        # A killed writer may have left a row but no summary.
+        if self._recall is not None and row.step is None:
             shown = self._summary(row.scalars)
             new |= {
                 key: value

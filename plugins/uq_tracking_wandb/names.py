@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uq_tracking.errors import BackendError, redact
+from uq_tracking.errors import BackendError
 from uq_tracking.tracking.names import VERDICT_TAG
 
 if TYPE_CHECKING:
@@ -60,11 +60,6 @@ def uri_of(run: wandb.Run) -> str:
     if run.offline:
         return f"{OFFLINE}:{run_folder(run).parent}/{run.id}"
     return f"{ONLINE}:{run.entity}/{run.project}/{run.id}"
-
-
-def place_of(run: wandb.Run) -> str:
-    """The server of an open run, without credentials, or the folder of an offline one."""
-    return str(run_folder(run).parent) if run.offline else redact(str(run.settings.base_url))
 
 
 def run_folder(run: wandb.Run) -> Path:

@@ -6,14 +6,13 @@ import glob
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking_wandb.artifacts import artifact_name, is_of_others
-from uq_tracking_wandb.fragment import Fragment, Identity, joined, read_fragment, started
+from uq_tracking_wandb.fragment import Fragment, read_fragment, started
 from uq_tracking_wandb.names import OFFLINE, config_with, media_files, numbers, run_folder, tags_in
 from uq_tracking_wandb.session import OwnedRun, open_run
 
@@ -43,7 +42,7 @@ class OfflineStore(RunStore):
             )
         for run_id, paths in self._paths().items():
             try:
-                yield self._stored(run_id, _read(paths))
+                yield self._stored(run_id, read_fragment(*paths, history=False))
             except FileFormatError as error:  # one damaged run does not hide the others
                 warn(f"run skipped: {printable(str(error))}")
 
@@ -82,21 +81,17 @@ class OfflineStore(RunStore):
                 f"{self._uri(run_id)} has no exit record: it is still being written, or its process was killed. "
                 "Log inside the open run, or `wandb sync` it and use wandb:ENTITY/PROJECT/RUN"
             )
-        sdk_run = self._open(content.identity, content.config)
-        sdk_run.log(
-            {}, step=content.next_step, commit=False
-        )  # its row follows those of the earlier fragments
+        sdk_run = self._open(content.options, content.config)
+        # Its row follows those of the earlier fragments.
+        sdk_run.log({}, step=content.next_step, commit=False)
         sdk_run.summary.update(content.own_summary)
-        return OwnedRun(
-            sdk_run,
-            stored=_artifact_files(content),
-            recall=lambda keys: content.history,
-            failed=bool(content.exit_code),
-        )
+        run = OwnedRun(sdk_run, _artifact_files(content), lambda keys: content.history)
+        run.failed = bool(content.exit_code)
+        return run
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Open a new offline run in this directory."""
-        return OwnedRun(self._open(Identity(project=_PROJECT, name=name), config_with({}, tags or {})))
+        return OwnedRun(self._open({"project": _PROJECT, "name": name}, config_with({}, tags or {})))
 
     def close_run(self, run: Run) -> None:
         """Finish a run that ``create`` or ``reopen`` opened."""
@@ -109,15 +104,11 @@ class OfflineStore(RunStore):
         """Return the command that uploads the runs to a server."""
         return f"wandb sync {self._folder}/offline-run-*"
 
-    def _roots(self) -> list[Path]:
-        """Folders that may hold run folders: ``wandb.init(dir=X)`` makes them in ``X/wandb``."""
-        return [self._folder, self._folder / "wandb"]
-
     def _paths(self, name: str = "*") -> dict[str, list[Path]]:
-        """Files of the runs with a matching id, by id; oldest first."""
-        pattern = f"offline-run-*/run-{name}.wandb"
+        """Files of the runs with a matching id, by id, oldest first: ``wandb.init(dir=X)`` makes them in X/wandb."""
+        pattern, roots = f"offline-run-*/run-{name}.wandb", (self._folder, self._folder / "wandb")
         found: dict[str, list[Path]] = {}
-        for path in sorted((path for root in self._roots() for path in root.glob(pattern)), key=started):
+        for path in sorted((path for root in roots for path in root.glob(pattern)), key=started):
             found.setdefault(path.stem.removeprefix("run-"), []).append(path)
         return found
 
@@ -127,12 +118,10 @@ class OfflineStore(RunStore):
             raise RunNotFoundError(
                 f"{self._folder} has no offline run {run_id!r}; list them with ls {self._folder}"
             )
-        return _read(paths, history=history)
+        return read_fragment(*paths, history=history)
 
-    def _open(self, identity: Identity, config: Mapping[str, Any]) -> Any:
+    def _open(self, options: Mapping[str, Any], config: Mapping[str, Any]) -> Any:
         """Open an offline run in this directory."""
-        known = {key: value for key, value in asdict(identity).items() if value}
-        options = {"id": known.pop("run_id", None), "tags": known.pop("labels", None), **known}
         home = self._folder.parent if self._folder.name in ("wandb", ".wandb") else self._folder
         return open_run(mode="offline", dir=str(home), config=dict(config), **options)
 
@@ -140,7 +129,7 @@ class OfflineStore(RunStore):
         return StoredRun(
             uri=self._uri(run_id),
             run_id=run_id,
-            name=content.identity.name or run_id,
+            name=content.options.get("name", run_id),
             status=content.status,
             tags=tags_in(content.config),
             scalars=numbers(content.summary),
@@ -163,13 +152,9 @@ def _wait_for(is_written: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _read(paths: list[Path], *, history: bool = False) -> Fragment:
-    return joined([read_fragment(path, history=history) for path in paths])
-
-
 def _artifact_files(content: Fragment) -> dict[str, Path]:
     """Files of the last version of the run's artifact."""
-    name = artifact_name(content.identity.run_id)
+    name = artifact_name(content.options.get("id", ""))
     versions = [artifact.files for artifact in content.artifacts if artifact.name == name]
     return dict(versions[-1]) if versions else {}
 

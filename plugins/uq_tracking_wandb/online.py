@@ -97,9 +97,9 @@ class OnlineStore(RunStore):
                 "or wait until it is finished (W&B marks the run of a dead process as crashed after some minutes)"
             )
         sdk_run = open_run(mode="online", entity=run.entity, project=run.project, id=run_id, resume="must")
-        return OnlineRun(
-            sdk_run, partial(self._run, run_id), partial(_rows_with, run), failed=run.state in _FAILED
-        )
+        opened = OnlineRun(sdk_run, partial(self._run, run_id), partial(_rows_with, run))
+        opened.failed = run.state in _FAILED
+        return opened
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Start a new run in the project."""

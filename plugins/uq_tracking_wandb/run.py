@@ -12,13 +12,13 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.curves import Curve
-from uq_tracking.errors import RunFinishedError, RunNotFoundError
+from uq_tracking.errors import RunFinishedError, RunNotFoundError, redact
 from uq_tracking.tracking.backend import Cell, Image, Run, finite, name_parts
 from uq_tracking.tracking.names import MAPS
 from uq_tracking_wandb.artifacts import RunFiles
 from uq_tracking_wandb.charts import chart, rgb
 from uq_tracking_wandb.history import History, Recall, Row
-from uq_tracking_wandb.names import config_with, place_of, uri_of, verdicts_in
+from uq_tracking_wandb.names import config_with, run_folder, uri_of, verdicts_in
 
 if TYPE_CHECKING:
     import wandb
@@ -65,7 +65,8 @@ class WandbRun(Run):
     @property
     def place(self) -> str:
         """The server's address, or the folder of an offline run; see `Run`."""
-        return place_of(self.sdk_run)
+        run = self.sdk_run
+        return str(run_folder(run).parent) if run.offline else redact(str(run.settings.base_url))
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Write the finite numbers; ``step`` becomes ``uq/step``, which otherwise stays as it was, initially 0."""
@@ -126,10 +127,13 @@ class WandbRun(Run):
                 summary.update(verdicts)
 
     def describe(self, description: Description) -> None:
-        """Put the verdict into the run's notes, as a separate paragraph; see `Run`."""
+        """Put the verdict into the run's notes, as a paragraph that begins with ``uq_tracking``; see `Run`."""
+        start = f"uq_tracking{f' {description.split}' if description.split else ''}: "
+        ours = start + description.verdict
         with self._lock:
             before = self.sdk_run.notes or ""
-            text = with_verdict(before, description)
+            parts = [ours if part.startswith(start) else part for part in before.split("\n\n") if part]
+            text = "\n\n".join(parts if ours in parts else [*parts, ours])
             if text != before:
                 self.sdk_run.notes = text
 
@@ -151,9 +155,8 @@ class WandbRun(Run):
             if is_finished(self.sdk_run):
                 raise RunFinishedError(self.uri)
             self._check_room()
-            _ = (
-                self.sdk_run.step
-            )  # attaches a forked worker to the run, which reading its summary would not do
+            # Attaches a forked worker to the run, which reading its summary would not do.
+            _ = self.sdk_run.step
             self._depth += 1
             try:
                 yield
@@ -233,15 +236,6 @@ class DisabledRun(Run):
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Do nothing."""
-
-
-def with_verdict(text: str, description: Description) -> str:
-    """The notes with our paragraph, which begins with ``uq_tracking``, inserted or replaced."""
-    start = f"uq_tracking{f' {description.split}' if description.split else ''}: "
-    parts = [part for part in text.split("\n\n") if part]
-    ours = start + description.verdict
-    kept = [ours if part.startswith(start) else part for part in parts]
-    return "\n\n".join(kept if ours in kept else [*kept, ours])
 
 
 def is_finished(run: wandb.Run) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import TrackerUnreachableError
@@ -46,32 +45,15 @@ def open_run(**options: Any) -> wandb.Run:
 
 
 class OwnedRun(WandbRun):
-    """A run that this package opened and therefore closes.
+    """A run that this package opened and therefore closes."""
 
-    Parameters
-    ----------
-    run, stored, recall, patience
-        As for ``WandbRun``.
-    failed
-        Whether the run had failed before it was reopened; it then stays failed.
-    """
-
-    def __init__(
-        self,
-        run: wandb.Run,
-        stored: Mapping[str, Path] | None = None,
-        recall: Recall | None = None,
-        patience: int | None = None,
-        *,
-        failed: bool = False,
-    ) -> None:
-        super().__init__(run, stored, recall, patience)
-        self._exit_code = 1 if failed else 0
+    failed = False
+    """True if the run had failed before it was reopened; it then stays failed."""
 
     def close(self) -> None:
         """Finish the run, with the exit code that keeps its status; TimeoutError if uploads take too long."""
         if not is_finished(self.sdk_run):
-            self.sdk_run.finish(exit_code=self._exit_code)
+            self.sdk_run.finish(exit_code=int(self.failed))
 
 
 SHOWN_SECONDS = 30.0
@@ -86,21 +68,14 @@ class OnlineRun(OwnedRun):
 
     Parameters
     ----------
-    run, recall, failed
-        As for ``OwnedRun``.
+    run, recall
+        As for ``WandbRun``.
     read
         Requests the run from the server.
     """
 
-    def __init__(
-        self,
-        run: wandb.Run,
-        read: Callable[[], ApiRun],
-        recall: Recall | None = None,
-        *,
-        failed: bool = False,
-    ) -> None:
-        super().__init__(run, recall=recall, patience=int(FINISH_SECONDS), failed=failed)
+    def __init__(self, run: wandb.Run, read: Callable[[], ApiRun], recall: Recall | None = None) -> None:
+        super().__init__(run, recall=recall, patience=int(FINISH_SECONDS))
         self._read = read
         self._scalars: dict[str, float] = {}
         self._tags: dict[str, str] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -51,11 +52,8 @@ def save_workspace(entity: str, project: str, names: Iterable[str], methods: Map
     # One name for every call, so that there is only one workspace of ours.
     digest = hashlib.sha256(f"{entity}/{project}".encode()).hexdigest()
     workspace._internal_name = f"nw-{digest[:11]}-v"
-    try:
-        known = internal.View.from_name(entity, project, workspace._internal_name)
-        workspace._internal_id = known.id
-    except ValueError:  # there is none yet
-        pass
+    with suppress(ValueError):  # there is none yet
+        workspace._internal_id = internal.View.from_name(entity, project, workspace._internal_name).id
     save: Any = workspace.save
     save()
     return str(workspace.url)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
-from uq_tracking.checks import as_names, check_choice, check_flag, whole_number
+from uq_tracking.checks import check_choice, check_flag, whole_number
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import every_metric, find
 from uq_tracking.npz import LIMIT
@@ -20,7 +20,7 @@ from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Settings, require_number
 from uq_tracking.tracking.content import SCORES, Scores
-from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, check_split, tag_name
+from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, tag_name
 
 
 class ChangedSettings(TypedDict, total=False):
@@ -89,6 +89,11 @@ class Request:
 
     ``changes`` holds the settings that replace those of the run's report, and ``std_floor``: smaller standard
     deviations are raised to it, 0 removes a floor.
+
+    Raises
+    ------
+    SettingsError
+        An option is out of range or contradicts another, or a metric is not installed.
     """
 
     split: str | None
@@ -99,50 +104,24 @@ class Request:
     calibration_split: str | None
     options: RescoreOptions
 
-    @classmethod
-    def checked(
-        cls,
-        split: str | None,
-        metrics: str | Iterable[str] | None,
-        calibration: Any,
-        recalibration: str | Iterable[str] | None,
-        calibration_split: str | None,
-        options: RescoreOptions,
-        settings: Mapping[str, Any],
-    ) -> Request:
-        """Check a user's request.
-
-        Raises SettingsError if an option is out of range or contradicts another, or a metric is not installed.
-        """
-        changes = checked_changes(settings)
-        floor = changes.get("std_floor", 0.0)
+    def __post_init__(self) -> None:
+        floor = self.changes.get("std_floor", 0.0)
         require_number("std_floor", floor)
         if not 0 <= floor < float("inf"):
             raise SettingsError(f"std_floor is {floor}; pass a standard deviation, at least 0")
-        if calibration is not None and calibration_split is not None:
+        if self.calibration is not None and self.calibration_split is not None:
             raise SettingsError("calibration= and calibration_split= both say what to fit on; pass only one")
-        methods = () if recalibration is None else as_names("recalibration", recalibration)
-        if methods and calibration is None and calibration_split is None:
+        if self.recalibration and self.calibration is None and self.calibration_split is None:
             raise SettingsError(
                 "recalibration= names methods, but not what to fit them to; pass calibration_split= or "
                 "calibration=True"
             )
-        keys = () if metrics is None else as_names("metrics", metrics)
         known = {metric.key for metric in every_metric()}
-        find([key for key in keys if key not in known])
-        calibration = _loaded(calibration)
-        for name in (*methods, *(calibration if isinstance(calibration, list) else ())):
+        find([key for key in self.metrics if key not in known])
+        fitted = self.calibration if isinstance(self.calibration, list) else ()
+        for name in (*self.recalibration, *fitted):
             if isinstance(name, str):
                 find_recalibrator(name)
-        return cls(
-            check_split(split),
-            keys,
-            changes,
-            calibration,
-            methods,
-            check_split(calibration_split, "calibration_split"),
-            options,
-        )
 
     @property
     def recalibrates(self) -> bool:
@@ -174,13 +153,17 @@ class Request:
             suites,
             self.metrics,
             self.changes,
-            _described(self.calibration),
+            self.calibration,
             self.recalibration,
             self.calibration_split,
             self.options.figures is True,
             self.options.scores,
         )
-        return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+        def plain(value: object) -> str:
+            return value.to_json() if isinstance(value, Recalibration) else str(value)
+
+        return hashlib.sha256(json.dumps(values, sort_keys=True, default=plain).encode()).hexdigest()[:12]
 
     def seal(self, scores: str) -> dict[str, str]:
         """Return the tag of a run that was rescored as requested and shows the scores with this digest."""
@@ -192,7 +175,7 @@ class Request:
         return scores is not None and self.seal(scores).items() <= tags.items()
 
 
-def _loaded(calibration: Any) -> Any:
+def loaded(calibration: Any) -> Any:
     """Return None, True, False, or a list of methods' names and fitted parameters, read from files where named."""
     if calibration is None or isinstance(calibration, bool):
         return calibration
@@ -212,10 +195,3 @@ def _loaded(calibration: Any) -> Any:
                 "fitted recalibration or its file, or calibration_split= to fit on another split of each run"
             )
     return found
-
-
-def _described(calibration: Any) -> Any:
-    """Return the calibration as plain values."""
-    if isinstance(calibration, list):
-        return [item if isinstance(item, str) else item.to_json() for item in calibration]
-    return calibration

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_callable, check_flag, listing, named_options
+from uq_tracking.checks import as_names, check_callable, check_flag, listing, named_options
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import NO_REPORT, LoggedRun, logged_runs
-from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings
+from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings, checked_changes, loaded
 from uq_tracking.runs.score import NothingStoredError, Source, new_report, same_curve
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases
@@ -26,6 +27,7 @@ from uq_tracking.tracking.names import (
     RECALIBRATION_FILE,
     REPORT_FILE,
     STATISTICS_FILE,
+    check_split,
     curve_name,
     figure_name,
     scalar_name,
@@ -122,13 +124,19 @@ def rescore(
     check_flag("dry_run", dry_run)
     check_callable("progress", progress)
     options = options or RescoreOptions()
-    request = Request.checked(
-        split, metrics, calibration, recalibration, calibration_split, options, settings
+    request = Request(
+        check_split(split),
+        () if metrics is None else as_names("metrics", metrics),
+        checked_changes(settings),
+        loaded(calibration),
+        () if recalibration is None else as_names("recalibration", recalibration),
+        check_split(calibration_split, "calibration_split"),
+        options,
     )
     runs = [run for run in logged_runs(uri, where=where, split=split) if not _is_of_a_comparison(run)]
     if not runs and where is None:
         raise RunNotFoundError(f"{uri}: there is no run to rescore; check the address")
-    work = _Rescore(request, dry_run)
+    work = partial(_outcome, request=request, dry_run=dry_run, drawing=threading.Lock())
     return Summary(list(worked(runs, work, options.workers, progress)), dry_run=dry_run)
 
 
@@ -140,43 +148,35 @@ def _is_of_a_comparison(run: LoggedRun) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class _Rescore:
-    """Work on each run; may be called from several threads, each with one run at a time."""
+def _outcome(run: LoggedRun, request: Request, dry_run: bool, drawing: threading.Lock) -> Outcome:
+    """Rescore one run, unless there is nothing to do; several threads may do so, but draw only one at a time."""
+    run = replace(run, split=request.split, limit=request.options.limit)
+    if not request.options.force and request.is_done(run.stored.tags):
+        return Outcome(run.stored.uri, run.name, "skipped", "it already has these scores")
+    try:
+        with nullcontext() if dry_run else run_lock(run.stored.uri, PATIENCE):
+            return _rescored(run, request, dry_run, drawing)
+    except NothingStoredError as nothing:
+        split = run.settled().split
+        if split == run.split:
+            return Outcome(run.stored.uri, run.name, "skipped", str(nothing))
+        return _outcome(run, replace(request, split=split), dry_run, drawing)
 
-    request: Request
-    dry_run: bool
-    drawing: threading.Lock = field(default_factory=threading.Lock)
-    """Matplotlib must draw in one thread at a time."""
 
-    def __call__(self, run: LoggedRun) -> Outcome:
-        request = self.request
-        run = replace(run, split=request.split, limit=request.options.limit)
-        if not request.options.force and request.is_done(run.stored.tags):
-            return Outcome(run.stored.uri, run.name, "skipped", "it already has these scores")
-        try:
-            with nullcontext() if self.dry_run else run_lock(run.stored.uri, PATIENCE):
-                return self._rescored(run)
-        except NothingStoredError as nothing:
-            split = run.settled().split
-            if split == run.split:
-                return Outcome(run.stored.uri, run.name, "skipped", str(nothing))
-            return replace(self, request=replace(request, split=split))(run)
-
-    def _rescored(self, run: LoggedRun) -> Outcome:
-        try:
-            old = run.report()
-        except FileNotFoundError:
-            old = NO_REPORT
-        report, source = new_report(run, self.request, old)
-        if not self.dry_run:
-            content = _changed(run, self.request, report, old, source)
-            with self.drawing if content.figures or content.drawn.cases else nullcontext():
-                _write(run, content)
-        as_before = {*report.provenance.get("kept", ()), *report.provenance.get("exact", ())}
-        unchanged = len(as_before & report.scores.keys())
-        message = f"{len(report.scores)} scores" + (f", {unchanged} of them unchanged" if unchanged else "")
-        return Outcome(run.stored.uri, run.name, "done", message, source=source.name)
+def _rescored(run: LoggedRun, request: Request, dry_run: bool, drawing: threading.Lock) -> Outcome:
+    try:
+        old = run.report()
+    except FileNotFoundError:
+        old = NO_REPORT
+    report, source = new_report(run, request, old)
+    if not dry_run:
+        content = _changed(run, request, report, old, source)
+        with drawing if content.figures or content.drawn.cases else nullcontext():
+            _write(run, content)
+    as_before = {*report.provenance.get("kept", ()), *report.provenance.get("exact", ())}
+    unchanged = len(as_before & report.scores.keys())
+    message = f"{len(report.scores)} scores" + (f", {unchanged} of them unchanged" if unchanged else "")
+    return Outcome(run.stored.uri, run.name, "done", message, source=source.name)
 
 
 def _changed(run: LoggedRun, request: Request, report: Report, old: Report, source: Source) -> Content:

@@ -108,9 +108,8 @@ def _read_source(run: LoggedRun, request: Request, old: Report) -> Source:
     """Read statistics, unless predictions would give more; if one is missing or damaged, the other if it suffices."""
     reason, is_needed = _needs_predictions(request, old)
     problems: list[str] = []
-    for read in (_predictions, _statistics) if reason else (_statistics, _predictions):
-        if is_needed and read is _statistics:
-            continue
+    ways = (_predictions, _statistics) if reason else (_statistics, _predictions)
+    for read in ways[:1] if is_needed else ways:
         try:
             return read(run, request, old)
         except FileNotFoundError:
@@ -185,13 +184,11 @@ def _predictions(run: LoggedRun, request: Request, old: Report) -> Source:
 def _floored(predictions: Any, request: Request, old: Report) -> Any:
     """Apply the requested std floor, else the report's."""
     floor = request.changes.get("std_floor", old.settings.get("std_floor"))
-    if (
-        floor is None
-        or not isinstance(predictions.form, Numbers)
-        or (floor or None) == predictions.form.std_floor
-    ):
+    if floor is None or not isinstance(predictions.form, Numbers):
         return predictions
     known = predictions.form.std_floor
+    if (floor or None) == known:
+        return predictions
     if known is not None and floor < known:
         raise SettingsError(
             f"std was raised to {known:g} before it was stored; a floor of {floor:g} needs the "

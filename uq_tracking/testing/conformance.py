@@ -146,13 +146,10 @@ def _audit(function: Callable[..., Any], known: list[Reading], tolerance: float)
             continue
         if math.isfinite(value):
             found[name] = value
-    best: tuple[int, float, list[Reading]] = (0, 1.0, [])
-    for factor in FACTORS:
-        matches = [_matches(found, each, factor, tolerance) for each in known]
-        most = max(matches, default=0)
-        if most > best[0]:
-            best = most, factor, [each for each, count in zip(known, matches, strict=True) if count == most]
-    count, factor, nearest = best
+    agreed = {factor: [_matches(found, each, factor, tolerance) for each in known] for factor in FACTORS}
+    factor = max(FACTORS, key=lambda factor: max(agreed[factor]))
+    most = max(agreed[factor])
+    nearest = [each for each, count in zip(known, agreed[factor], strict=True) if count == most > 0]
     departures = _departures(found, nearest[0], factor, tolerance) if nearest else {}
     follows = [each for each in nearest if not _departures(found, each, factor, tolerance)]
     return Audit(
@@ -161,7 +158,7 @@ def _audit(function: Callable[..., Any], known: list[Reading], tolerance: float)
         found=found,
         follows=follows,
         factor=factor,
-        nearest=nearest[0] if nearest and count > 0 else None,
+        nearest=nearest[0] if nearest else None,
         departures={} if follows else departures,
         failed=failed,
     )
@@ -177,12 +174,9 @@ def _departures(
     found: Mapping[str, float], reading: Reading, factor: float, tolerance: float
 ) -> dict[str, tuple[float, float]]:
     """Return the data sets in which a function departs from a reading, with both values."""
+    stated = {name: factor * value for name in found if (value := reading.values[name]) is not None}
     return {
-        name: (value, factor * expected)
-        for name, value in found.items()
-        if (expected := reading.values[name]) is not None and not _close(value, factor * expected, tolerance)
+        name: (found[name], expected)
+        for name, expected in stated.items()
+        if not math.isclose(found[name], expected, rel_tol=tolerance, abs_tol=tolerance / 10)
     }
-
-
-def _close(value: float, expected: float, tolerance: float) -> bool:
-    return math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance / 10)

@@ -7,12 +7,14 @@ these methods, so all trackers log and rescore alike.
 from __future__ import annotations
 
 import math
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,27 @@ def name_parts(name: str) -> tuple[str, ...]:
     if any(part in ("", ".", "..") for part in parts) or "\\" in name or "\0" in name:
         raise BackendError(f"{name!r} cannot name a stored file; use a relative path such as uq/report.json")
     return parts
+
+
+def picture_file(name: str) -> str:
+    """Name the PNG file of a figure or map, at the root of the run.
+
+    >>> picture_file("uq_map/3")
+    'uq_map_3.png'
+    """
+    return f"{name.replace('/', '_')}.png"
+
+
+def points_of(curve: Curve) -> dict[int, float]:
+    """Return the finite values of a curve by step, for trackers that draw lines over integer steps.
+
+    A curve without ``steps`` is not a line (a two-dimensional histogram) and has none.
+    """
+    if curve.steps is None:
+        return {}
+    values = np.asarray(curve.columns[curve.main], dtype=np.float64).tolist()
+    points = zip(curve.steps.tolist(), values, strict=True)
+    return {step: value for step, value in points if math.isfinite(value)}
 
 
 class Run(ABC):
@@ -143,7 +166,7 @@ class Run(ABC):
         from uq_tracking.drawings import png_of  # imports the metrics, which a tracker need not load
 
         with scratch_folder() as folder:
-            path = folder / f"{name.replace('/', '_')}.png"
+            path = folder / picture_file(name)
             path.write_bytes(png_of(figure))
             self.log_file(path, path.name)
 
@@ -270,6 +293,38 @@ class BackendStatus:
     version: str | None = None
     hint: str | None = None
 
+    @classmethod
+    def of_package(cls, name: str, hint: str, *more: str, oldest: tuple[int, int] = (0, 0)) -> BackendStatus:
+        """Report which version of a tracker's package is installed, from its metadata.
+
+        Parameters
+        ----------
+        name
+            Name of the backend, and of its package.
+        hint
+            The command that installs it.
+        more
+            Other names of the package.
+        oldest
+            The first version that can be used, major and minor.
+        """
+        for package in (name, *more):
+            with suppress(metadata.PackageNotFoundError):
+                version = metadata.version(package)
+                if is_at_least(version, oldest):
+                    return cls(name, usable=True, version=version)
+                return cls(name, False, version, f"{name} {version} is too old: {hint} --upgrade")
+        return cls(name, usable=False, hint=hint)
+
+
+def is_at_least(version: str, oldest: tuple[int, int]) -> bool:
+    """Compare major and minor version.
+
+    >>> is_at_least("3.9.0", (3, 11)), is_at_least("3.11.0rc1", (3, 11))
+    (False, True)
+    """
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= oldest
+
 
 class Backend(ABC):
     """One tracker. Its module must import without the tracker's own package."""
@@ -327,8 +382,8 @@ class Backend(ABC):
         """Open the store of a URI, given the part after its scheme; also return the run id if the URI names one."""
 
 
-_called_at: ContextVar[float | None] = ContextVar("uq_tracking_called_at", default=None)
-_is_late: ContextVar[bool] = ContextVar("uq_tracking_is_late", default=False)
+_call: ContextVar[tuple[float, bool] | None] = ContextVar("uq_tracking_call", default=None)
+"""The time of the call being written, and whether it comes late."""
 
 
 def called_at() -> float:
@@ -337,22 +392,22 @@ def called_at() -> float:
     A tracker that stores a time should store this one: rows sent twice then carry the same time, and trackers that
     drop identical rows keep one of them.
     """
-    given = _called_at.get()
-    return time.time() if given is None else given
+    call = _call.get()
+    return time.time() if call is None else call[0]
 
 
 def is_late() -> bool:
     """Return whether the call being written comes late, so that part of it may already have arrived."""
-    return _is_late.get()
+    call = _call.get()
+    return call is not None and call[1]
 
 
 @contextmanager
 def calling(at: float | None = None) -> Iterator[float]:
     """Make ``called_at`` return this time inside the block, by default the current time."""
     now = time.time() if at is None else at
-    token, late = _called_at.set(now), _is_late.set(at is not None)
+    token = _call.set((now, at is not None))
     try:
         yield now
     finally:
-        _called_at.reset(token)
-        _is_late.reset(late)
+        _call.reset(token)

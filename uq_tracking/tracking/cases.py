@@ -65,9 +65,8 @@ class DrawnCases:
 
     def save(self, path: Path) -> None:
         """Write the file."""
-        limits = None if self.limits is None else {name: list(pair) for name, pair in self.limits.items()}
-        notes = {str(number): note for number, note in self.notes.items()}
-        about = {"notes": notes, "limits": limits, "cases": list(self.cases)}
+        limits = None if self.limits is None else dict(self.limits)
+        about = {"notes": dict(self.notes), "limits": limits, "cases": list(self.cases)}
         arrays = {ABOUT: np.asarray(json.dumps(about, allow_nan=False)), **case_arrays(self.cases)}
         write_arrays(path, arrays, compressed=True)
 
@@ -134,12 +133,8 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
         return _extremes(shape, task, data)
     if isinstance(maps, str) and maps != "auto":
         like = cases_like(maps, split)  # whose notes describe that run
-        return DrawnCases(_without_arrays(choose_cases(shape, list(like.cases))), limits=like.limits)
-    return DrawnCases(_without_arrays(choose_cases(shape, maps)))
-
-
-def _without_arrays(numbers: Sequence[int]) -> dict[int, Case]:
-    return {number: Case({}) for number in numbers}
+        return DrawnCases(dict.fromkeys(choose_cases(shape, list(like.cases)), Case({})), limits=like.limits)
+    return DrawnCases(dict.fromkeys(choose_cases(shape, maps), Case({})))
 
 
 def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> DrawnCases:
@@ -152,7 +147,8 @@ def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> DrawnCases:
     last = len(order) - 1
     words = {last: "best", last // 2: "median", 0: "worst"}
     notes = {int(order[rank]): f"{word} of {len(order)} by {task.case_score}" for rank, word in words.items()}
-    return DrawnCases(_without_arrays(sorted(notes, key=lambda number: -errors[number])), notes)
+    ranked = sorted(notes, key=lambda number: -errors[number])
+    return DrawnCases(dict.fromkeys(ranked, Case({})), notes)
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:

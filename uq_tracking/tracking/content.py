@@ -222,12 +222,8 @@ def weighed(contents: Sequence[Content]) -> list[Content]:
 
 def _unanswered(content: Content, room: int) -> str:
     """Say what rescore and compare cannot answer about a run that stores no predictions."""
-    report, task, data, cases = (
-        content.report,
-        task_of(content.report),
-        content.predictions,
-        content.drawn.cases,
-    )
+    report, task = content.report, task_of(content.report)
+    data, cases = content.predictions, content.drawn.cases
     known, needs = {*report.scores, *report.undefined}, frozenset[str]()
     if data is not None:
         needs = MetricInputs(None, data).given
@@ -236,18 +232,13 @@ def _unanswered(content: Content, room: int) -> str:
         for key, metric in plugins.metrics(report.task).items()
         if metric.needs and needs.issuperset(metric.needs) and key not in known
     ]
-    is_sketch = report.provenance.get("statistics") == "sketch"
-    lost = [
-        *(["apply std_floor="] if "std_floor" in task.options else []),
-        *(
-            ["recalibrate"]
-            if task.needs_predictions
-            else ["cross-fit (calibration=True)"]
-            if is_sketch
-            else []
-        ),
-        *([f"compute {', '.join(keys)}"] if keys else []),
-    ]
+    lost = ["apply std_floor="] if "std_floor" in task.options else []
+    if task.needs_predictions:
+        lost.append("recalibrate")
+    elif report.provenance.get("statistics") == "sketch":
+        lost.append("cross-fit (calibration=True)")
+    if keys:
+        lost.append(f"compute {', '.join(keys)}")
     found = [f"rescore cannot {' or '.join(lost)}"] if lost else []
     if cases:
         drawn = ", ".join(map(str, cases))

@@ -24,6 +24,7 @@ import threading
 import uuid
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import lru_cache
 from itertools import count
@@ -102,12 +103,8 @@ class FolderStore(RunStore):
         for path in self.path.glob(f"*/{RUN_FILE}"):
             try:
                 found.append(_stored_run(path.parent))
-            except (
-                BackendError,
-                FileFormatError,
-                OSError,
-            ) as error:  # one damaged run does not hide the others
-                warn(f"run skipped: {printable(str(error))}")
+            except (BackendError, FileFormatError, OSError) as error:
+                _leave_out(error)
         for run in sorted(found, key=lambda run: (run.created, run.run_id)):
             if all(run.tags.get(name) == value for name, value in wanted.items()):
                 yield run
@@ -327,11 +324,9 @@ class KeptStore(RunStore):
         self.path.mkdir(parents=True, exist_ok=True)
         for number in count(1):
             folder = self.path / (slug(name) if number == 1 else f"{slug(name)}-{number}")
-            try:
+            with suppress(FileExistsError):
                 folder.mkdir()
                 break
-            except FileExistsError:
-                continue
         FolderStore(folder).open(KEPT, name, tags)
         run = self.opened(folder)
         run.start()
@@ -349,7 +344,8 @@ class KeptStore(RunStore):
         return folder
 
 
-def _leave_out(error: FileFormatError) -> None:
+def _leave_out(error: Exception) -> None:
+    """Say which run is damaged; it does not hide the others."""
     warn(f"run skipped: {printable(str(error))}")
 
 

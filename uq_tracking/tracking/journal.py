@@ -42,7 +42,7 @@ from uq_tracking.checks import check_plain, plain_text
 from uq_tracking.curves import Curve
 from uq_tracking.drawings import picture_of, png_of
 from uq_tracking.errors import BackendError, FileFormatError, TrackerUnreachableError, redact
-from uq_tracking.tracking.backend import Cell, Run, called_at, finite
+from uq_tracking.tracking.backend import Cell, Run, called_at, finite, picture_file
 from uq_tracking.tracking.overview import Dataset, Description
 from uq_tracking.typed import DAMAGE, record
 
@@ -97,11 +97,14 @@ class JournalRun(Run):
 
     def log_figure(self, name: str, figure: Figure) -> None:
         """Keep the figure as a PNG file; see `Run`."""
-        self._note("figure", name=name, file=self._keep(f"{name.replace('/', '_')}.png", png_of(figure)))
+        self._note_picture("figure", name, figure)
 
     def log_map(self, name: str, figure: Figure) -> None:
         """Keep the map as a PNG file; see `Run`."""
-        self._note("map", name=name, file=self._keep(f"{name.replace('/', '_')}.png", png_of(figure)))
+        self._note_picture("map", name, figure)
+
+    def _note_picture(self, kind: str, name: str, figure: Figure) -> None:
+        self._note(kind, name=name, file=self._keep(picture_file(name), png_of(figure)))
 
     def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """Note the table; see `Run`."""
@@ -300,7 +303,9 @@ class Journal:
         if new is None:
             return
         text = json.dumps({"time": moment()} | new, allow_nan=False) + "\n"
-        data = (text if self._ends_a_line() else "\n" + text).encode()
+        with self._lock:
+            is_cut = bool(self._read())  # a killed writer left part of a line
+        data = ("\n" + text if is_cut else text).encode()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             written = os.write(descriptor, data)
@@ -350,17 +355,6 @@ class Journal:
         with self._lock:
             self._read()
             return None if self._others.get(_key(line)) == json.loads(json.dumps(line)) else line
-
-    def _ends_a_line(self) -> bool:
-        """Return whether the file is new, empty or complete, not truncated by a killed writer."""
-        try:
-            with self.path.open("rb") as file:
-                if file.seek(0, os.SEEK_END) == 0:
-                    return True
-                file.seek(-1, os.SEEK_END)
-                return file.read(1) == b"\n"
-        except FileNotFoundError:
-            return True
 
     def _forget(self) -> None:
         self._file: tuple[int, int] | None = None

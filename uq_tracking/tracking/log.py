@@ -269,7 +269,11 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
     """
     content, about = contents[0], contents[0].options
     if not targets and not (about.every_rank or is_rank_zero()):
-        log_once()
+        log_once(
+            logging.INFO,
+            "this process is not rank zero of its job and has no run of its own, so it scores but logs nothing; "
+            "pass run= or every_rank=True to log from here too",
+        )
         return
     problems: list[str] = []
     if not targets:
@@ -280,20 +284,11 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
     deadline = checked_deadline(about.deadline)
     budget, splits = Budget(deadline, len(targets)), [each.split for each in contents]
     kind = f"{content.report.task} {about.scores}"
-    writers = [
-        RunWriter(
-            target,
-            Safety(
-                budget,
-                health_of(target.backend, target.place, deadline),
-                about.step,
-                splits,
-                kind,
-                strict=about.strict,
-            ),
-        )
-        for target in targets
-    ]
+    writers = []
+    for target in targets:
+        health = health_of(target.backend, target.place, deadline)
+        safety = Safety(budget, health, about.step, splits, kind, strict=about.strict)
+        writers.append(RunWriter(target, safety))
     with calling():
         problems += publish(contents, writers)
     if about.step is None:

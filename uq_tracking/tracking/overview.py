@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from uq_tracking import plugins
-from uq_tracking.curves.spec import CurveSpec
 from uq_tracking.formatting import format_score
 from uq_tracking.metrics.registry import Metric, headline_or_all
 from uq_tracking.report import Report
@@ -163,11 +162,15 @@ def _cards(headline: Collection[Metric], found: Mapping[str, str], curves: Itera
     lines: dict[str, list[str]] = {}
     for name in curves:
         lines.setdefault(name.key.partition("-")[0], []).append(name.whole)
-    for spec in filter(None, map(_curve_of, headline)):
-        title = f"{spec.title}: {spec.y_label}"
-        for key, own in lines.items():
-            if key.partition(".")[0] == spec.name:  # the part after a dot states its settings
-                yield Card("line", tuple(own), title)
+    for metric in headline:
+        # curves with limits must be cut to be readable
+        specs = (spec for spec in plugins.curves(metric.task).values() if spec.steps and not spec.limits)
+        spec = next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
+        if spec is not None:
+            title = f"{spec.title}: {spec.y_label}"
+            for key, own in lines.items():
+                if key.partition(".")[0] == spec.name:  # the part after a dot states its settings
+                    yield Card("line", tuple(own), title)
 
 
 def _metrics() -> Iterable[Metric]:
@@ -178,12 +181,6 @@ def _metrics() -> Iterable[Metric]:
             if metric.headline:
                 found.setdefault(metric.key, metric)
     return sorted(found.values(), key=lambda metric: metric.place)
-
-
-def _curve_of(metric: Metric) -> CurveSpec | None:
-    """The first curve that a score summarizes, except curves that must be cut to be readable."""
-    specs = (spec for spec in plugins.curves(metric.task).values() if spec.steps and not spec.limits)
-    return next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
 
 
 def _bar_title(metric: Metric) -> str:

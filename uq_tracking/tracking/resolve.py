@@ -184,7 +184,12 @@ def targets_of(
     ended = next(_runs_of(backends, "ended_run", "run that ended last"), None)
     if ended is None:
         return []
-    _follow(ended.label)
+    log_once(
+        logging.WARNING,
+        "no tracker has an active run: logging to the run that ended last, %s; to log elsewhere, start a run first "
+        "or pass run=",
+        ended.label,
+    )
     return [ended]
 
 
@@ -198,16 +203,6 @@ def _runs_of(backends: Sequence[Backend], which: str, words: str) -> Iterator[Ta
             continue
         if found is not None:
             yield _opened(backend.name, found)
-
-
-@lru_cache(maxsize=64)
-def _follow(uri: str) -> None:
-    """Log once which run is followed: a log line is visible and, unlike a warning, can never stop the job."""
-    _log.warning(
-        "no tracker has an active run: logging to the run that ended last, %s; to log elsewhere, start a run first "
-        "or pass run=",
-        uri,
-    )
 
 
 def _given(
@@ -302,10 +297,7 @@ def is_rank_zero() -> bool:
     return True
 
 
-@lru_cache(maxsize=1)
-def log_once() -> None:
-    """Log at level INFO, once per process, that nothing is logged here."""
-    _log.info(
-        "this process is not rank zero of its job and has no run of its own, so it scores but logs nothing; "
-        "pass run= or every_rank=True to log from here too"
-    )
+@lru_cache(maxsize=128)
+def log_once(level: int, message: str, *names: str) -> None:
+    """Log something once per process: a log line is visible and, unlike a warning, can never stop the job."""
+    _log.log(level, message, *names)

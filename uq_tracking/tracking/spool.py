@@ -116,7 +116,7 @@ class _Recorder(JournalRun):
         """Digest of every file in the archive."""
 
     def _note(self, kind: str, **line: Any) -> None:
-        if self._drawings or kind not in ("figure", "map", "table"):
+        if self._drawings or kind != "table":
             self.groups[-1].append({"kind": kind, **line})
 
     def _keep(self, name: str, content: bytes | Path) -> str:
@@ -126,13 +126,9 @@ class _Recorder(JournalRun):
         self.members[member] = hashlib.sha256(data).hexdigest()
         return member
 
-    def log_figure(self, name: str, figure: Figure) -> None:
+    def _note_picture(self, kind: str, name: str, figure: Figure) -> None:
         if self._drawings:
-            super().log_figure(name, figure)
-
-    def log_map(self, name: str, figure: Figure) -> None:
-        if self._drawings:
-            super().log_map(name, figure)
+            super()._note_picture(kind, name, figure)
 
 
 def _fill(file: Any, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> str:

@@ -6,7 +6,6 @@ import logging
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +27,7 @@ from uq_tracking.tracking.resolve import (
     Target,
     check_usable,
     find_backend,
+    log_once,
     no_release,
     reopened,
 )
@@ -110,8 +110,7 @@ class RunWriter:
     def begin(self, items: Group) -> None:
         """Start writing several things together in the background; ``settle`` waits for them."""
         self.settle()
-        if self.safety is not None:
-            self._groups.append(items)
+        self._groups.append(items)
         if self._gave_up:
             self.lost.extend(name for name, _ in items)
             return
@@ -139,8 +138,7 @@ class RunWriter:
         A tracker that does not answer gets it later, with the rest of the call.
         """
         self.settle()
-        if self.safety is not None:
-            self._groups.append([(name, action)])
+        self._groups.append([(name, action)])
         if self._gave_up:
             return None
         found: list[T] = []
@@ -174,7 +172,9 @@ class RunWriter:
             origin = self._origin(self.safety)
             run, key = self.target.label, f"{origin.key} {self.safety.kind}"
             self.safety.health.forget_entries(lambda waiting: (waiting.run, waiting.key) == (run, key))
-            self._keep_until_arrival(self.safety.health, origin)
+            arrival = None if self.run is None else self.run.arrival()
+            if arrival is not None:
+                self._keep_until(arrival, self.safety.health, origin)
 
     def interrupted(self) -> bool:
         """Stop asking the tracker because the user interrupted; return whether the call can be spooled instead."""
@@ -247,7 +247,13 @@ class RunWriter:
         self._opened = self.target.open()
         self.run = self._opened.run
         if self._opened.is_new and self.safety is not None and self.safety.step is not None:
-            _warn_of_new_runs(self.target.label)
+            log_once(
+                logging.WARNING,
+                "run=%s creates a new run in every call, so steps do not form a series; pass one run instead, "
+                "or its own address (%s/RUN_ID)",
+                self.target.label,
+                self.target.label,
+            )
         return self.run
 
     def _failed(self, names: Sequence[str], error: Exception) -> None:
@@ -315,11 +321,8 @@ class RunWriter:
         if steps:
             yield [("the steps of earlier calls", write)]
 
-    def _keep_until_arrival(self, health: Health, origin: Origin) -> None:
+    def _keep_until(self, arrival: Callable[[], None], health: Health, origin: Origin) -> None:
         """Keep files that the tracker uploads in the background until it has them."""
-        arrival = None if self.run is None else self.run.arrival()
-        if arrival is None:
-            return
         try:
             path = keep(origin, self._groups, drawings=False)
         except Exception as error:  # a full disk: they are on their way regardless
@@ -347,14 +350,3 @@ class RunWriter:
             self._opened = opened = self.target.open()
             return opened
         return reopened(opened.run.uri) if self.target.is_address else Opened(opened.run)
-
-
-@lru_cache(maxsize=64)
-def _warn_of_new_runs(address: str) -> None:
-    """Log once per address that steps logged to it do not form a series."""
-    _log.warning(
-        "run=%s creates a new run in every call, so steps do not form a series; pass one run instead, "
-        "or its own address (%s/RUN_ID)",
-        address,
-        address,
-    )

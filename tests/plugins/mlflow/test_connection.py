@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import time
+from importlib import metadata
 
 import mlflow
 import pytest
@@ -99,10 +100,19 @@ def test_the_progress_bar_is_off_only_during_our_downloads(monkeypatch, before):
 def test_the_status_tells_the_version_or_how_to_install(monkeypatch):
     backend = MLflowBackend()
     assert (backend.status().usable, backend.status().version) == (True, mlflow.__version__)
-    for version, hint in ((None, "pip install 'uq-tracking"), ("2.9.1", "mlflow 2.9.1 is too old")):
-        monkeypatch.setattr("uq_tracking_mlflow.backend.installed", lambda version=version: version)
-        assert not backend.status().usable
-        assert backend.status().hint.startswith(hint)
+    installed = {"mlflow-skinny": "2.9.1"}
+
+    def version(name):
+        if name not in installed:
+            raise metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert not backend.status().usable
+    assert backend.status().hint.startswith("mlflow 2.9.1 is too old")
+    installed.clear()
+    assert not backend.status().usable
+    assert backend.status().hint.startswith("pip install 'uq-tracking")
 
 
 def test_without_mlflow_an_address_tells_how_to_install(monkeypatch):

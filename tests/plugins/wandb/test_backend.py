@@ -50,7 +50,7 @@ def test_status_gives_the_cure(
             raise __import__("importlib").metadata.PackageNotFoundError(name)
         return version
 
-    monkeypatch.setattr("uq_tracking_wandb.backend.metadata.version", installed)
+    monkeypatch.setattr("importlib.metadata.version", installed)
     status = backend.status()
     assert not status.usable
     assert hint in str(status.hint)

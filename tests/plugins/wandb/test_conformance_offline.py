@@ -12,7 +12,7 @@ import pytest
 from tests.plugins.wandb.writer import write_run
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
 from uq_tracking.tracking.backend import Run
-from uq_tracking_wandb.fragment import Fragment, joined, read_fragment
+from uq_tracking_wandb.fragment import Fragment, read_fragment
 from uq_tracking_wandb.offline import OfflineStore
 
 
@@ -32,7 +32,7 @@ class Offline:
         paths = sorted(
             self.folder.glob(f"offline-run-*/run-{run_id}.wandb"), key=lambda path: path.stat().st_mtime
         )
-        return joined([read_fragment(path) for path in paths])
+        return read_fragment(*paths)
 
     def series(self, store: OfflineStore, run_id: str, name: str) -> list[tuple[int, float]]:
         rows = [row for row in self.content(run_id).history if name in row]
