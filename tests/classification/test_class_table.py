@@ -204,6 +204,7 @@ class TestIntervals:
         found = uq.evaluate(labels, probs=p, groups=np.arange(12)).classes
         assert found["dice_low"].notna().tolist() == [True, True, True, False]
 
+    @pytest.mark.slow
     def test_they_are_those_of_the_whole_report(self):
         report = report_of(30)
         hit = 0
@@ -234,6 +235,7 @@ class TestIntervals:
         assert np.mean(shares) < 0.985
 
 
+@pytest.mark.slow
 def test_it_is_printed_with_the_worst_class_first():
     report = report_of()
     worst = [report.class_table.labels[place] for place in report.class_table.worst_first()]
@@ -260,6 +262,7 @@ def test_a_name_may_hold_half_a_character(tmp_path):
     assert "\\ud800" in file.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_run_holds_it_as_a_file_and_a_page_shows_it(tmp_path):
     labels, p = patients()
     where = f"dir:{tmp_path / 'runs'}"

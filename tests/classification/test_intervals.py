@@ -303,6 +303,7 @@ class TestStored:
         assert (back.groups == data.groups).all()
         assert uq.evaluate(back).intervals == evaluated(data.groups, labels, z).intervals
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("predictions", [True, False])
     def test_a_logged_run_is_rescored_with_them(self, tmp_path, predictions):
         codes, labels, z = scenes()
@@ -322,6 +323,7 @@ class TestStored:
         for key in wanted.intervals.keys() - {"ece"}:
             assert_allclose(new.intervals[key], wanted.intervals[key], rtol=1e-4, atol=1e-5, err_msg=key)
 
+    @pytest.mark.slow
     def test_a_cross_fit_is_made_of_a_stored_run(self, tmp_path):
         codes, labels, z = scenes()
         uq.log(
@@ -416,6 +418,7 @@ class TestPaired:
     def test_equal_models_cannot_be_distinguishable(self):
         assert {item.verdict for item in paired(*self.pair(1.0)).values()} == {"indistinguishable"}
 
+    @pytest.mark.slow
     def test_comparing_logged_runs_pairs_them(self, tmp_path):
         codes, labels, z = scenes()
         for name, factor in (("base", 1.0), ("sharper", 1.05), ("other data", 1.0)):

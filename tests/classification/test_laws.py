@@ -44,6 +44,7 @@ def assert_same(one, other, *, rtol=1e-11, atol=1e-13, skip=()):
         np.testing.assert_allclose(other[0][key], one[0][key], rtol=rtol, atol=atol, err_msg=key)
 
 
+@pytest.mark.slow
 @given(either, st.randoms())
 @settings(max_examples=40, deadline=None)
 def test_the_order_of_the_samples_changes_nothing(drawn, random):
@@ -53,6 +54,7 @@ def test_the_order_of_the_samples_changes_nothing(drawn, random):
     assert_same(scores_of(one), scores_of(classification_statistics(*arrays(shuffled))))
 
 
+@pytest.mark.slow
 @given(rows, st.permutations(range(3)))
 @settings(max_examples=40, deadline=None)
 def test_the_names_of_the_classes_change_nothing(drawn, names):
@@ -83,6 +85,7 @@ def test_parts_merge_to_the_whole(drawn, cut):
         assert_same(scores_of(whole), scores_of(parts[1] + parts[0]))
 
 
+@pytest.mark.slow
 @given(either, st.integers(2, 4))
 @settings(max_examples=30, deadline=None)
 def test_repeated_samples_are_counted(drawn, times):
@@ -91,6 +94,7 @@ def test_repeated_samples_are_counted(drawn, times):
     assert_same(one, repeated, skip=ON_A_GRID)
 
 
+@pytest.mark.slow
 @given(either)
 @settings(max_examples=40, deadline=None)
 def test_a_sketch_of_few_distinct_values_is_exact(drawn):
@@ -117,6 +121,7 @@ def test_tiny_brier_scores_keep_their_digits():
     np.testing.assert_allclose(scores_of(statistics)[0]["brier"], 2 * doubt**2, rtol=1e-6)
 
 
+@pytest.mark.slow
 @given(events)
 @settings(max_examples=40, deadline=None)
 def test_the_other_class_as_the_event_is_the_same_turned_around(drawn):

@@ -387,6 +387,7 @@ def test_scores_that_are_no_means_or_of_other_settings_are_refused():
         block_moves(crps, report.blocks, 1.1 * report.scores["crps"])
 
 
+@pytest.mark.slow
 def test_groups_keep_their_own_way():
     truth, mean, std = predictions(n=600)
     groups = np.repeat(np.arange(30), 20)
@@ -527,6 +528,7 @@ def test_infinite_scores_and_other_weights_are_named():
     assert "No paired differences for c: other weights than a." in found.answer
 
 
+@pytest.mark.slow
 def test_logged_runs_and_old_ones_that_are_rescored(tmp_path):
     place = f"dir:{tmp_path / 'runs'}"
     truth, mean, std = predictions(n=700)

@@ -283,6 +283,7 @@ def test_logging_needs_a_run(reports, monkeypatch, tmp_path):
         uq.compare(reports).log()
 
 
+@pytest.mark.slow
 def test_a_tracker_that_does_not_take_the_page(reports, store):
     run = store.create("gone")
     shutil.rmtree(run.path)

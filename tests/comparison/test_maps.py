@@ -97,6 +97,7 @@ def test_segmentations_show_classes_errors_and_entropies(store):
     assert f".x{case.classes[0][1][1:]} {{ background: {case.classes[0][1]}; }}" in page
 
 
+@pytest.mark.slow
 def test_drawn_cases_are_shown_without_stored_predictions(store):
     rng = np.random.default_rng(0)
     truth, mean, std = spatial(rng, shape=(5, 20, 24))

@@ -65,6 +65,7 @@ class TestRepeats:
 class TestSplits:
     """Scores of different data are never averaged."""
 
+    @pytest.mark.slow
     def test_a_run_that_lacks_a_split_counts_in_the_others(self, store):
         for seed, splits in enumerate((("val", "test"), ("val", "test"), ("val",))):
             run = store.create(f"mcd-{seed}")

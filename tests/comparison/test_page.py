@@ -57,6 +57,7 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
+@pytest.mark.slow
 def test_elements_are_closed_in_order(page, nasty):
     for text in (page, nasty):
         elements = Elements(text)
@@ -219,6 +220,7 @@ def test_one_lucky_sample_is_no_ranking():
     assert rankings.count("worse than constant") <= 10
 
 
+@pytest.mark.slow
 def test_a_star_is_for_errors_found_beyond_chance(reports):
     lucky = uq.evaluate(*one_lucky_sample(0))
     assert lucky.verdict.ranking == "no better than constant"

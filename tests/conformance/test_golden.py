@@ -114,6 +114,7 @@ def test_tables_and_arrays_hold_the_same_numbers():
                 np.testing.assert_array_equal(np.stack(inner, axis=1), array)
 
 
+@pytest.mark.slow
 def test_libraries_follow_the_readings_that_the_registry_holds(beside):
     import peers
 

@@ -24,6 +24,7 @@ def test_the_spread_of_a_mean_is_its_standard_error():
     assert_allclose(curve["mean"], 0.5 * np.log(2 * np.pi) + 0.5, atol=0.04)
 
 
+@pytest.mark.slow
 def test_the_bias_of_the_calibration_error_falls_as_one_over_n():
     """Mean of (p - p_hat)^2 over levels p uniform in (0, 1): (1/6) / n."""
     curve = iid_stability(normal, metrics=["calibration_error"], sizes=[20, 80], repeats=300)

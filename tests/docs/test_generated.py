@@ -47,6 +47,7 @@ def test_the_page_of_conventions_is_up_to_date(monkeypatch):
     assert (DOCS / "conventions.md").read_text() == conventions(), "run `make pages`"
 
 
+@pytest.mark.slow
 def test_what_the_concept_pages_say_of_their_pictures_is_so(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     from concepts import DRAWN, errors_of_images

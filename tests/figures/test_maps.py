@@ -115,6 +115,7 @@ def bar_ticks(figure):
     }
 
 
+@pytest.mark.slow
 def test_a_constant_map_has_one_tick_at_its_value(terrain):
     flat = np.full_like(terrain[0], 0.566)
     assert bar_ticks(uncertainty_map(flat, flat, flat, scale=1.0))["prediction"] == ["0.566"]
@@ -258,6 +259,7 @@ def test_origin_must_be_known():
         uncertainty_map(*[np.ones((3, 4))] * 3, scale=1.0, origin="left")
 
 
+@pytest.mark.slow
 def test_same_map_gives_the_same_bytes(terrain):
     small = [array[:50, :60] for array in terrain]
     assert to_png(uncertainty_map(*small, scale=1.0)) == to_png(uncertainty_map(*small, scale=1.0))

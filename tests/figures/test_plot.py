@@ -97,6 +97,7 @@ def test_a_repr_is_short_and_begins_with_the_verdict(which, request):
     assert words.index("accuracy") < words.index("calibration") < words.index("ranking")
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_verdict_scores_and_figures(report):
     html = report._repr_html_()
     assert html.index(report.verdict.text[:20]) < html.index("<table") < html.index("data:image/png;base64,")
@@ -113,6 +114,7 @@ def test_a_frame_has_a_row_per_score(report):
     assert frame.loc["coverage_95", "judges"] == "calibration"
 
 
+@pytest.mark.slow
 def test_pictures_with_a_band_say_that_it_is_pointwise():
     rng = np.random.default_rng(0)
     std, labels = np.exp(0.3 * rng.normal(size=500)), rng.integers(0, 3, 500)

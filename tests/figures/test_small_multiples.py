@@ -48,6 +48,7 @@ def test_without_curves_the_figure_says_so(name):
     assert "undefined:" in seen.texts(made.draw(name, made.report({})))
 
 
+@pytest.mark.slow
 def test_panels_hold_the_numbers(report):
     rmse = made.draw("by_target", report).axes[0]
     curve = report.curves["by_target_rmse"].columns

@@ -91,6 +91,7 @@ def test_parts_of_unequal_size_say_their_share():
     assert all(label.endswith(" %") for label in labels)
 
 
+@pytest.mark.slow
 def test_it_is_drawn_from_a_stored_report_and_logged(tmp_path):
     made = report("small")
     again = Report.from_json(made.to_json())
@@ -109,6 +110,7 @@ def test_without_places_there_is_no_figure(tmp_path):
     assert "undefined" in seen.texts(plugins.figures()["where"].draw(made))
 
 
+@pytest.mark.slow
 def test_labels_have_a_column_for_each_set():
     rng = np.random.default_rng(1)
     n = 4000

@@ -133,6 +133,7 @@ def test_discrete_distributions_spread_the_pit_over_their_atoms(dist):
     assert_allclose(between, by_hand, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_poisson_is_calibrated():
     rng = np.random.default_rng(0)
     rate = rng.gamma(3, 1, 60_000)

@@ -51,6 +51,7 @@ def test_pinball_and_weighted_interval_score_are_those_of_the_peers(size):
     assert_allclose(found["wis"], 2 * found["pinball"], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_approximate_crps_grows_towards_the_crps():
     """The CRPS of Gamma(2) at itself is 3/4; few levels leave out the more, as the specification's .878 ... .995."""
     seven = np.array([0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975])

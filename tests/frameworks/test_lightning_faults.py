@@ -115,6 +115,7 @@ def test_a_logger_that_fails_costs_a_warning(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_a_tracker_that_fails_costs_a_warning(mlflow_uri, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError("disk full")

@@ -301,6 +301,7 @@ class TestGroups:
             ]
             assert_allclose(spreads[1], spreads[0], rtol=0.6, err_msg=metric.key)
 
+    @pytest.mark.slow
     def test_statistics_that_merge_keep_their_groups(self):
         codes, y, mean, std = images(groups=20)
         half = codes < 10
@@ -323,6 +324,7 @@ class TestPaired:
         codes, y, mean, std = images(groups=20)
         return [uq.evaluate(y, mean, s, groups=codes) for s in (std, factor * std)]
 
+    @pytest.mark.slow
     def test_what_is_hard_for_both_cancels(self):
         one, other = self.pair()
         found = paired(one, other)["crps"]

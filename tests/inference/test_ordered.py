@@ -52,6 +52,7 @@ def test_a_short_series_has_fewer_blocks(times, blocks):
     assert len(np.unique(Series(np.repeat(np.arange(times), 3)).blocks)) == blocks  # n^(2/3) / 5, 8 to 20
 
 
+@pytest.mark.slow
 def test_order_makes_the_blocks_the_groups():
     rng = np.random.default_rng(1)
     error, time = series(rng, 800, 0.7), rng.permutation(800)
@@ -81,6 +82,7 @@ def test_order_makes_the_blocks_the_groups():
         uq.evaluate(error, zero, one, order=time.astype(str))
 
 
+@pytest.mark.slow
 def test_it_is_logged_and_compared_in_pairs(tmp_path):
     rng = np.random.default_rng(2)
     time, truth = np.arange(600), series(rng, 600, 0.8)
@@ -116,6 +118,7 @@ def test_the_bias_of_dependent_errors_is_tested_at_its_level():
     assert rejected["none"] <= 9  # blocks are found without being told
 
 
+@pytest.mark.slow
 def test_the_bias_of_six_series_is_rejected_as_often():
     assert times_rejected(6) == {"order": 0, "none": 0}
 

@@ -21,6 +21,7 @@ def found(error, std, mean, **options):
     return {(each.quantity, each.on) for each in find_places(error, std, mean, **options).found()}
 
 
+@pytest.mark.slow
 def test_calibrated_models_are_rarely_wrong_anywhere():
     assert sum(bool(found(*samples(300, seed))) for seed in range(100)) <= 5
 
@@ -95,6 +96,7 @@ def claimed(error, std, label, **options):
     return [k for each in find_strata(error, std, label, names, **options).patterns for k in each.named]
 
 
+@pytest.mark.slow
 def test_labels_of_calibrated_models_rarely_differ():
     assert sum(bool(claimed(*samples(1000, seed)[:2], labels(1000, seed, 12))) for seed in range(100)) <= 4
 

@@ -125,6 +125,7 @@ def test_a_pool_of_runs_whose_errors_are_alike_is_not_judged(maps):
     assert uq.pool(parts).verdict.text == f"Not enough data to tell: {UNORDERED}."
 
 
+@pytest.mark.slow
 def test_a_rescored_run_keeps_its_verdict_while_its_settings_hold(maps, tmp_path):
     where = f"dir:{tmp_path}/run"
     uq.log(*(each[:14] for each in maps), run=where, figures=False)

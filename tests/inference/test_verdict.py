@@ -299,6 +299,7 @@ def test_uncertainties_that_sort_errors_and_hardly_differ_are_told(spread, told)
     assert ("but they vary by only" in verdict.text) is told
 
 
+@pytest.mark.slow
 def test_the_verdict_comes_first_in_print():
     one = report(np.random.default_rng(15), 1500, 1.5)
     assert " ".join(str(one).split()).startswith(one.verdict.text)
@@ -611,6 +612,7 @@ def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws,
     assert stats.binom.sf(called_miscalibrated(draws, groups, 50) - 1, 50, 0.05) > 1e-3
 
 
+@pytest.mark.slow
 def test_of_five_forecasts_of_skewed_targets_each_as_many_are_called_miscalibrated():
     assert [called_miscalibrated(*case, 5) for case in SKEWED] == [0, 0, 0, 0]
 
@@ -662,6 +664,7 @@ def test_counts_and_rounded_values_are_not_taken_for_missing_ones(step):
         assert not any("exactly" in caveat for caveat in found.verdict.caveats)
 
 
+@pytest.mark.slow
 def test_labels_drawn_from_the_outcome_are_no_places():
     rng = np.random.default_rng(0)
 

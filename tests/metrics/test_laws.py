@@ -58,6 +58,7 @@ def normal_sample(n=4000, seed=0):
     return mu + s * rng.normal(size=n), mu, s
 
 
+@pytest.mark.slow
 @given(rows, st.randoms())
 @settings(max_examples=40, deadline=None)
 def test_the_order_of_the_samples_changes_nothing(samples, random):

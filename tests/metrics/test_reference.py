@@ -141,6 +141,7 @@ class TestAdversarialGroups:
         std = rng.gamma(3, 0.5, 600)
         return 1.4 * std * rng.normal(size=600), np.zeros(600), std
 
+    @pytest.mark.slow
     def test_agrees_with_uncertainty_toolbox_within_the_error_of_its_trials(self, monkeypatch):
         y, mean, std = self.data()
         statistics = exact_statistics(y, mean, std)

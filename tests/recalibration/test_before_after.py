@@ -180,6 +180,7 @@ def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
         assert read.after().scores == report.after().scores
 
 
+@pytest.mark.slow
 def test_exact_statistics_are_enough():
     report = uq.evaluate(Y, MU, S)
     options = {"metrics": select("regression"), "settings": Settings()}

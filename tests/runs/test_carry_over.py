@@ -40,6 +40,7 @@ def test_scores_that_need_more_than_statistics_are_kept_and_marked(dir_place):
     assert report.provenance["kept"]["kl_to_reference"]["alpha"] == 0.95
 
 
+@pytest.mark.slow
 def test_exact_scores_and_curves_survive_one_rescoring_after_another(dir_place):
     """So many samples are stored as a sketch, which knows them less well."""
     logged = dir_place.log(uq.Predictions(*arrays(60_000)), predictions=False)

@@ -69,6 +69,7 @@ def test_curves_of_the_outputs_of_a_split_are_copied(tmp_path, dir_place):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_run_that_has_changed_is_brought_up_to_date(waiting, dir_place):
     uq.sync(waiting.uri, dir_place.uri)
     uq.rescore(waiting.runs()[1].stored.uri, alpha=0.8)
@@ -79,6 +80,7 @@ def test_a_run_that_has_changed_is_brought_up_to_date(waiting, dir_place):
     assert len(uq.rescore(dir_place.runs()[1].stored.uri, alpha=0.8).done) == 0
 
 
+@pytest.mark.slow
 def test_series_keep_their_steps(waiting, mlflow_sqlite_place):
     import mlflow
 
@@ -145,6 +147,7 @@ def test_a_place_is_not_copied_into_itself(waiting, tmp_path, monkeypatch):
     assert len(waiting.runs()) == 2
 
 
+@pytest.mark.slow
 def test_a_copy_does_not_go_back_to_its_original(waiting, dir_place, tmp_path):
     third = f"dir:{tmp_path}/third"
     uq.sync(waiting.uri, dir_place.uri)

@@ -18,6 +18,7 @@ from uq_tracking.errors import (
 )
 
 
+@pytest.mark.slow
 def test_folds_score_as_the_whole(dir_place):
     whole = arrays(1000)
     for fold in range(5):
@@ -142,6 +143,7 @@ def test_methods_and_splits_are_pooled_with_a_warning(dir_place):
         uq.pool(dir_place.uri, where="uq.method=a")
 
 
+@pytest.mark.slow
 def test_the_run_of_a_comparison_is_none_of_the_runs(dir_place):
     for seed in (0, 1):
         dir_place.log(predictions(seed=seed))

@@ -50,6 +50,7 @@ def check_order(values):
     assert ordered.dtype == values.dtype
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     st.sampled_from([32, 64]).flatmap(

@@ -74,6 +74,7 @@ def test_chunks_merged_equal_the_whole(sample):
     assert union.compute().provenance["digest"] == whole.compute().provenance["digest"]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(cut_samples(pieces=3))
 def test_merging_is_associative(sample):
@@ -83,6 +84,7 @@ def test_merging_is_associative(sample):
     assert_alike(left.statistics, right.statistics)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(cut_samples(pieces=2))
 def test_merging_is_commutative(sample):

@@ -47,6 +47,7 @@ def test_the_sign_only_adds_a_hyphen(value, digits):
     assert format_number(-value, digits) == "-" + format_number(value, digits)
 
 
+@pytest.mark.slow
 def test_a_number_is_printed_alike_wherever_it_stands():
     """In the report's table, a comparison's in every form, and a figure's title (with a typographic minus)."""
     report = uq.evaluate([0.0, 24691.356], [12345.678, 12345.678], [1.0, 2.0], metrics=["mae"])

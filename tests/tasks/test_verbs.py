@@ -256,6 +256,7 @@ def test_the_seed_reaches_the_halves(case):
     assert scores[0] == scores[1] != scores[2]
 
 
+@pytest.mark.slow
 def test_log_rescore_pool_and_compare(case, tmp_path):
     uri = f"dir:{tmp_path}"
     for name, part in (("one", slice(0, 3)), ("two", slice(3, 6))):

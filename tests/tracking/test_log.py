@@ -340,6 +340,7 @@ class TestFailures:
             uq.log(TRUTH, MEAN, STD, **QUICK)
         assert only_run(in_folder / "uq_runs").scalars
 
+    @pytest.mark.slow
     @pytest.mark.pictures
     def test_a_figure_that_cannot_be_drawn_is_named_and_the_rest_is_logged(self, in_folder, tmp_path):
         def draw(report):

@@ -43,6 +43,7 @@ def pictures(run):
     return {path.name: path.read_bytes() for path in sorted(run.glob("uq_map*.png"))}
 
 
+@pytest.mark.slow
 def test_extremes_are_the_worst_the_median_and_the_best(tmp_path):
     found = drawn(log(tmp_path, maps="extremes"))
     words = {2: "worst of 5 by RMSE", 3: "median of 5 by RMSE", 1: "best of 5 by RMSE"}
@@ -67,6 +68,7 @@ def test_a_run_without_maps_cannot_be_followed(tmp_path):
         log(tmp_path, maps=f"dir:{first}")
 
 
+@pytest.mark.slow
 def test_large_cases_are_thinned_out_in_the_file(tmp_path, monkeypatch):
     images = np.random.default_rng(0).random((*Y.shape, 3))
     whole = drawn(log(tmp_path, maps=[1], images=images, predictions=False))
@@ -79,6 +81,7 @@ def test_large_cases_are_thinned_out_in_the_file(tmp_path, monkeypatch):
     assert np.array_equal(found.cases[1].image, whole.cases[1].image[::2, ::2])
 
 
+@pytest.mark.slow
 def test_channels_of_images_come_first_or_last(tmp_path):
     images = np.random.default_rng(1).uniform(size=(5, 18, 20, 3))
     runs = (log(tmp_path, maps=[0], images=each) for each in (images, np.moveaxis(images, -1, 1)))

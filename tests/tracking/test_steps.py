@@ -97,6 +97,7 @@ def test_so_it_is_with_classes(tmp_path):
     assert by_name.scores["cwece"] == whole.scores["cwece"]
 
 
+@pytest.mark.slow
 def test_so_it_is_with_a_reference_and_intervals(tmp_path):
     mean, std = MEAN + 0.1, STD.copy()
     options = {"groups": np.arange(N) // 10}

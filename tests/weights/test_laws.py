@@ -158,6 +158,7 @@ def test_a_weight_of_zero_leaves_a_sample_out(task, data, out):
     assert zero.counts["n"] == len(k) - out
 
 
+@pytest.mark.slow
 def test_weights_that_are_whole_groups_resample_as_repetition_does():
     rng = np.random.default_rng(0)
     n = 600

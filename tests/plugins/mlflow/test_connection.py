@@ -41,6 +41,7 @@ def test_a_dead_server_is_told_within_a_second():
     assert "secret" not in run.place
 
 
+@pytest.mark.slow
 def test_errors_of_the_call_pass_through(sqlite_uri):
     with pytest.raises(ZeroDivisionError):
         Connection(mlflow.MlflowClient(sqlite_uri)).call("dividing", lambda: 1 / 0)

@@ -272,6 +272,7 @@ def test_the_hint_says_how_to_install_it(backend, monkeypatch):
         check_usable(backend)
 
 
+@pytest.mark.slow
 def test_importing_the_plugin_imports_no_tensorboard():
     code = "import sys, uq_tracking_tensorboard as plugin; plugin.uq_backends()[0].status()"
     code += "; print('tensorboard' in sys.modules)"

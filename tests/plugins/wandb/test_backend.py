@@ -103,6 +103,7 @@ def test_a_disabled_run_logs_nothing(
     assert not list(wandb_home.rglob("*.wandb"))
 
 
+@pytest.mark.slow
 def test_a_finished_run_says_what_to_do(backend: WandbBackend, wandb_offline: Path) -> None:
     with wandb.init(project="p") as sdk_run:
         run = backend.adopt(sdk_run)
@@ -150,6 +151,7 @@ def test_a_forked_worker_logs_into_the_run(
     assert (stored.scalars["uq/worker"], stored.tags["uq.method"]) == (1.0, "m")
 
 
+@pytest.mark.slow
 def test_threads_take_turns(backend: WandbBackend, wandb_offline: Path, tmp_path: Path) -> None:
     def write(number: int) -> None:
         path = tmp_path / f"{number}.txt"
@@ -169,6 +171,7 @@ def test_threads_take_turns(backend: WandbBackend, wandb_offline: Path, tmp_path
     assert sorted(versions[-1]) == [f"uq/{number}.txt" for number in range(8)]
 
 
+@pytest.mark.slow
 def test_a_lightning_logger_is_adopted(backend: WandbBackend, wandb_offline: Path, tmp_path: Path) -> None:
     logger = WandbLogger(project="p", save_dir=str(tmp_path), offline=True)
     with pytest.raises(BackendError, match=r"no open run here.*rank zero"):

@@ -168,6 +168,7 @@ def test_files_are_kept_until_the_server_has_them(
     assert wandb_online.run("p", sdk_run.id).summary[scalar_name("nll", None)] == report.scores["nll"]
 
 
+@pytest.mark.slow
 def test_nothing_is_entrusted_to_an_offline_run_whose_disk_is_nearly_full(
     wandb_offline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +185,7 @@ def test_nothing_is_entrusted_to_an_offline_run_whose_disk_is_nearly_full(
     assert len(list(entries())) == 2
 
 
+@pytest.mark.slow
 def test_a_core_that_is_stopped_holds_up_one_call(
     wandb_offline: Path, backend: WandbBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,7 @@ def test_synced_fragments_are_the_whole_run(
     assert texts == {"uq/report.json": "second", "uq/statistics.npz": "statistics"}
 
 
+@pytest.mark.slow
 def test_staged_files_that_are_gone_are_named(wandb_offline: Path, curve: Curve, tmp_path: Path) -> None:
     run_id = logged_run(wandb_offline, curve, tmp_path)
     store = OfflineStore(wandb_offline)
@@ -200,6 +201,7 @@ def test_filters_are_refused(wandb_offline: Path) -> None:
         list(OfflineStore(wandb_offline).runs("{}"))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_asked_for_is_created_in_any_mode(
     wandb_offline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def _log_as(rank: int) -> None:
         uq.log(*DATA, figures=False, strict=True)
 
 
+@pytest.mark.slow
 def test_a_run_per_rank_gets_what_its_rank_logs(wandb_offline: Path, tmp_path: Path) -> None:
     with wandb.init(project="p", group="g") as sdk_run:
         report = uq.log(*DATA, figures=False, strict=True)

@@ -123,6 +123,7 @@ def test_a_summary_that_the_user_has_defined_is_left_to_wandb(wandb_online: Wand
     assert [row["uq/nll"] for row in stored.rows() if "uq/nll" in row] == values
 
 
+@pytest.mark.slow
 def test_a_dead_server_does_not_hold_up_scalars(wandb_online: WandbServer) -> None:
     with wandb.init(project="p") as sdk_run:
         run = WandbRun(sdk_run)

@@ -49,6 +49,7 @@ def test_a_person_is_told_where_the_run_is(
     assert f"uq_tracking: {report.verdict.short}; look: {run.url}\n" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_nobody_is_sent_to_an_offline_run(
     wandb_offline: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
