@@ -19,6 +19,7 @@ from uq_tracking.errors import BackendError, SettingsError
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import COLORS
 from uq_tracking.settings import Settings
+from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.resolve import open_store
 
@@ -222,7 +223,8 @@ def test_missing_scikit_learn_says_how_to_install_it(tmp_path, monkeypatch):
 
 
 def test_missing_mlflow_says_how_to_install_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("uq_tracking_mlflow.backend.installed", lambda: None)
+    missing = BackendStatus("mlflow", usable=False, hint="pip install 'uq-tracking[mlflow]'")
+    monkeypatch.setattr("uq_tracking_mlflow.backend.MLflowBackend.status", lambda self: missing)
     with pytest.raises(BackendError, match=r"mlflow.*install it: pip install \"uq-tracking\[demo\]\""):
         run_demo(tmp_path)
 
