@@ -157,6 +157,7 @@ def test_what_is_calibrated_is_not_called_wrong():
     assert called / 240 < 0.08
 
 
+@pytest.mark.slow
 def test_a_rescored_run_keeps_stated_probabilities(tmp_path):
     labels, p = too_sure()
     where = f"dir:{tmp_path / 'runs'}"
@@ -247,6 +248,7 @@ def test_it_is_printed_with_the_worst_class_first():
     assert html.index(worst[0]) < html.index(worst[1]) < html.index(worst[3])
 
 
+@pytest.mark.slow
 def test_of_many_classes_the_worst_are_printed():
     labels, z = samples(4000, 30)
     report = uq.evaluate(labels, probs=z, logits=True)

@@ -68,6 +68,7 @@ def test_lines_are_the_curves(report):
     )
 
 
+@pytest.mark.slow
 def test_titles_state_the_scores(report):
     for name, label, key in (
         ("sparsification", "AUSE", "ause_brier"),
@@ -77,6 +78,7 @@ def test_titles_state_the_scores(report):
         assert f"{label} {report.scores[key]:#.3g}" in seen.texts(made.draw(name, report))
 
 
+@pytest.mark.slow
 def test_bins_of_few_samples_are_pale_and_out_of_the_mce_shown():
     probs = np.repeat([0.1, 0.5, 0.9], [400, 20, 400])
     labels = np.concatenate([np.arange(400) < 60, np.zeros(20), np.arange(400) < 360]).astype(int)
@@ -111,6 +113,7 @@ def test_what_is_undefined_says_why():
     assert "every Brier score is 0" in seen.texts(made.draw("sparsification", perfect)).replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_letters_can_be_read_in_a_thumbnail(report):
     for name in DRAWINGS:
         figure = made.draw(name, report)
@@ -208,6 +211,7 @@ def test_curves_on_demand_are_drawn_as_those_of_a_regression(name):
     assert "nll" in labels_drawn
 
 
+@pytest.mark.slow
 def test_the_probabilities_of_each_class_are_drawn_with_the_worst_first():
     labels, z = samples(4000, 4, factor=1.0)
     probs = softmax(z + np.asarray([0, 0, 0.8, 0]))

@@ -248,6 +248,7 @@ class TestIntervals:
 
 
 class TestStored:
+    @pytest.mark.slow
     def test_with_the_statistics(self, tmp_path):
         report = evaluated(*scenes())
         report.to_npz(tmp_path / "report.npz")

@@ -94,6 +94,7 @@ def test_predictions_are_kept_as_asked(folder):
     assert "uq/predictions.npz" not in only_run().files
 
 
+@pytest.mark.slow
 def test_an_accumulator_and_a_report_are_logged_by_either_verb(folder):
     labels, z = samples(500)
     acc = uq.Accumulator()
@@ -119,6 +120,7 @@ def test_arrays_that_cannot_be_scored_raise_before_anything_is_written(folder):
     assert not list((folder / "runs").rglob("report.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.pictures
 def test_the_warning_stands_at_the_callers_line(folder, monkeypatch):
     def broken(*given):

@@ -50,6 +50,7 @@ def test_the_matrix_is_symmetric_with_ones_on_the_diagonal(table_2):
     assert all(tau[i][j] == tau[j][i] for i in range(len(tau)) for j in range(len(tau)))
 
 
+@pytest.mark.slow
 def test_metrics_that_do_not_judge_or_rank_all_alike_are_left_out(reports):
     keys = uq.compare(reports).agreement.keys
     assert "cv" not in keys

@@ -40,6 +40,7 @@ def test_every_format_reaches_the_terminal_and_a_file(folder, tmp_path, form, be
     assert (tmp_path / "out").read_text().startswith(begins)
 
 
+@pytest.mark.slow
 def test_csv_and_json_can_be_piped(folder):
     rows = list(csv.DictReader(io.StringIO(run(f"dir:{folder}", "--format", "csv").stdout)))
     assert {row["method"] for row in rows} == {"small", "large"}

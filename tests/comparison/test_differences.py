@@ -149,6 +149,7 @@ class TestFromIntervals:
         assert_allclose((found.value, found.relative), (-0.03, -0.6), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_single_runs_without_intervals_are_not_judged(reports):
     bare = {name: replace(report, samples=None) for name, report in reports.items()}
     found = uq.compare(bare, baseline="constant")

@@ -160,6 +160,7 @@ class TestColors:
         assert found.looks == turned.looks
         assert len(set(found.looks.values())) == len(reports)
 
+    @pytest.mark.slow
     def test_of_the_splits_of_a_method_with_other_dashes(self, store):
         for method in ("a", "b"):
             run = store.create(method)

@@ -185,6 +185,7 @@ class TestJSON:
         with pytest.raises(FileFormatError, match=r"is not JSON|is not a uq_tracking comparison"):
             Comparison.from_json(text)
 
+    @pytest.mark.slow
     def test_a_metric_unknown_here_keeps_its_direction(self, comparison):
         values = json.loads(comparison.to_json())
         for metric in values["metrics"]:
@@ -202,6 +203,7 @@ def test_repr_is_short(comparison):
 
 
 class TestVerdicts:
+    @pytest.mark.slow
     def test_each_method_has_its_reports_verdict(self, comparison, reports):
         assert comparison.verdicts["overconfident"].calibration == "overconfident"
         for name, verdict in comparison.verdicts.items():

@@ -144,6 +144,7 @@ def test_a_few_metrics_of_every_kind_are_shown_first(page):
     assert shown[: len(set(shown))][:3] == ["rmse", "nll", "crps"]
 
 
+@pytest.mark.slow
 def test_skipped_runs_and_warnings_are_on_the_page(reports):
     from tests.comparison.conftest import report_of
 

@@ -157,6 +157,7 @@ def test_a_method_of_several_runs_counts_with_their_mean(made):
     assert found.interval[0] < mean < found.interval[1]
 
 
+@pytest.mark.slow
 def test_runs_are_paired_and_their_spread_counts(made):
     several = {
         name: [evaluated(factor, seed=seed) for seed in seeds]
@@ -220,6 +221,7 @@ def classified(wrong, groups=20, size=50):
     return uq.evaluate(labels, probs=np.stack([1 - second, second], axis=1), groups=images)
 
 
+@pytest.mark.slow
 def test_groups_with_too_few_errors_show_no_differences():
     few = {"one": classified(np.arange(0, 1000, 250)), "other": classified(np.arange(5, 1000, 200))}
     many = {"one": classified(np.arange(0, 1000, 9)), "other": classified(np.arange(5, 1000, 7))}

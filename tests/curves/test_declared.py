@@ -77,6 +77,7 @@ def everything(task):
     return uq.evaluate(data, by_target=1.0, curves=curves)
 
 
+@pytest.mark.slow
 def test_columns_named_as_a_band_hold_the_curve_between_them():
     curves = [curve for task in STATISTICS for curve in everything(task).curves.values()]
     banded = [curve for curve in curves if "low" in curve.columns]

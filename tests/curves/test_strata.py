@@ -120,6 +120,7 @@ class TestLabelsOfTheLastAxes:
                 assert_allclose(report.curves[f"by_group_{key}"].columns[key][place], own[key], rtol=1e-12)
         assert Curve.from_dict(curve.to_dict()).columns["group"].tolist() == self.HOURS.tolist()
 
+    @pytest.mark.slow
     def test_of_forms_streams_dask_and_slices(self):
         import dask.array as da
 

@@ -134,6 +134,7 @@ def test_the_form_is_scored_counted_and_kept(register, tmp_path):
     assert uq.evaluate(back).scores == expected.scores
 
 
+@pytest.mark.slow
 def test_the_backend_is_logged_to_compared_and_rescored(register, scored):
     names = run("Add a backend")
     register("guide", {"uq_backends": names["uq_backends"]})

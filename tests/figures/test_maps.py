@@ -36,6 +36,7 @@ def test_panels_hold_the_numbers(terrain):
     np.testing.assert_array_equal(shown["2 \N{MULTIPLICATION SIGN} std"][0], 2 * std)
 
 
+@pytest.mark.slow
 def test_pairs_share_their_color_scale(terrain):
     shown = images(uncertainty_map(*terrain, scale=2.0))
     assert shown["target"][1] == shown["prediction"][1]
@@ -96,6 +97,7 @@ def test_any_shape_is_drawn(shape, with_image):
     assert max(figure.get_size_inches()) < 17
 
 
+@pytest.mark.slow
 def test_constant_maps_are_drawn():
     flat = np.full((20, 30), 5.0)
     shown = images(uncertainty_map(flat, flat, 0 * flat, scale=0.0))
@@ -122,6 +124,7 @@ def test_a_constant_map_has_one_tick_at_its_value(terrain):
     assert len(bar_ticks(uncertainty_map(*terrain, scale=1.0))["prediction"]) > 1
 
 
+@pytest.mark.slow
 def test_each_part_of_the_std_has_a_color_bar(terrain):
     target, mean, std = terrain
     found = bar_ticks(uncertainty_map(target, mean, std, scale=1.0, epistemic=std / 2, aleatoric=std / 3))
@@ -144,6 +147,7 @@ def test_the_title_is_legible_at_256_pixels(terrain):
         assert title.get_fontsize() / 72 * 256 / figure.get_figwidth() > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(40, 40), (60, 400), (400, 60)])
 def test_no_text_is_cut_or_covered(shape):
     rng = np.random.default_rng(0)
@@ -206,6 +210,7 @@ def test_any_real_dtype_is_drawn(dtype):
     np.testing.assert_array_equal(shown["error"][0], target.astype(float))
 
 
+@pytest.mark.slow
 def test_image_comes_first_and_keeps_its_colors():
     flat, picture = np.ones((20, 30)), np.zeros((40, 60, 3), dtype=np.uint8)
     picture[..., 0] = 255
@@ -220,6 +225,7 @@ def test_kinds_of_images(picture):
     assert "input" in images(uncertainty_map(flat, flat, flat, scale=1.0, image=picture))
 
 
+@pytest.mark.slow
 def test_scattered_measurements_are_gathered_until_they_can_be_seen(terrain):
     known = np.random.default_rng(0).random(terrain[0].shape) < 0.05
     figure = uncertainty_map(*terrain, scale=1.0, image=np.where(known, terrain[0], np.nan))

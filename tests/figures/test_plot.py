@@ -51,6 +51,7 @@ def test_figures_are_drawn_on_axes_that_are_given(report):
     assert right.get_title(loc="left").startswith("Reliability\nENCE")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["sparsification", "calibration", "error_vs_std", "pit_histogram", "coverage"]
 )

@@ -38,6 +38,7 @@ def test_scores_stand_before_and_after(report):
     assert text.count("→") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_after_a_cross_fit_the_half_is_named(task):
     rng = np.random.default_rng(0)
@@ -60,6 +61,7 @@ def test_missing_curve_gives_the_reason(report):
     assert "too few samples" in seen.texts(before_after(without))
 
 
+@pytest.mark.slow
 def test_legible_as_a_thumbnail(report):
     figure = before_after(report)
     assert seen.thumbnail(figure).std() > 5

@@ -56,6 +56,7 @@ def test_reliability_bars_stand_over_the_range_of_each_bin(calibrated):
     assert "3 bins of 25 to 100 samples" in seen.texts(ax.figure)
 
 
+@pytest.mark.slow
 def test_reliability_turns_logarithmic_over_a_wide_range():
     (wide,) = made.draw("reliability", made.scored("heavy", n=2000)).axes
     (narrow,) = made.draw("reliability", made.scored("calibrated", n=2000)).axes

@@ -62,12 +62,14 @@ def test_png_has_no_metadata(report):
     assert set(picture.info) <= {"dpi"}
 
 
+@pytest.mark.slow
 def test_png_and_pixels_agree(report):
     figure = made.draw("sparsification", report)
     png = Image.open(io.BytesIO(figures.to_png(figure))).convert("RGB")
     np.testing.assert_array_equal(np.asarray(png), figures.to_rgb(figure))
 
 
+@pytest.mark.slow
 def test_pixels_are_rgb_bytes_at_the_wanted_size(report):
     figure = made.draw("sparsification", report)
     pixels = figures.to_rgb(figure, dpi=60)
@@ -164,6 +166,7 @@ def test_a_name_a_little_too_long_is_smaller():
     assert style.TEXT <= title.get_fontsize() < style.TITLE
 
 
+@pytest.mark.slow
 def test_ends_of_the_verdict_differ_as_in_its_words():
     report = made.scored("overconfident", n=200_000)
     _, low, high = format_factors(*(getattr(report.verdict.scale, end) for end in ("value", "low", "high")))
@@ -172,6 +175,7 @@ def test_ends_of_the_verdict_differ_as_in_its_words():
     assert f"({low} to {high})" in report.verdict.text
 
 
+@pytest.mark.slow
 def test_ends_of_an_interval_are_zero_but_for_rounding():
     """The unit is far below 1e-12: scores in it are not taken for 0."""
     rng = np.random.default_rng(0)

@@ -68,6 +68,7 @@ def test_points_and_bars_are_those_of_the_verdict(kind):
                 assert bars[place] == pytest.approx(ends)
 
 
+@pytest.mark.slow
 def test_named_parts_are_orange_and_the_header_says_them():
     figure = report("small").plot("where")
     orange = [
@@ -100,6 +101,7 @@ def test_it_is_drawn_from_a_stored_report_and_logged(tmp_path):
     assert list(tmp_path.rglob("uq_where.png"))
 
 
+@pytest.mark.slow
 def test_without_places_there_is_no_figure(tmp_path):
     made = uq.evaluate(np.arange(30.0), np.zeros(30), np.ones(30))
     assert "where" not in made.figures

@@ -74,6 +74,7 @@ def test_lazy_forms_are_logged(tmp_path):
     assert_same(report, uq.evaluate(make("draws")))
 
 
+@pytest.mark.slow
 def test_lists_of_lazy_members_and_labelled_arrays():
     lazy = uq.Predictions.from_samples(chunked(Y), [chunked(draw) for draw in DRAWS], by=["a", "b", "c", "d"])
     whole = uq.evaluate(make("draws", by=["a", "b", "c", "d"]))

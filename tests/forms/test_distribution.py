@@ -163,6 +163,7 @@ def test_distributions_of_torch_are_those_of_scipy(name):
         assert_allclose(ours[key], theirs[key], rtol=2e-6, err_msg=key)
 
 
+@pytest.mark.slow
 def test_distributions_of_torch_without_a_counterpart_are_read_as_they_are():
     """A transformed normal: a cdf and a density, and no moments that torch knows."""
     base = torch.distributions.Normal(torch.full((6,), 0.1).double(), torch.tensor(SCALE) / 3)
@@ -253,6 +254,7 @@ def test_anything_with_a_cdf_and_a_log_density_is_scored(name):
         assert_allclose(duck[key], expected[key], rtol=2e-6, err_msg=key)
 
 
+@pytest.mark.slow
 def test_quantile_scores_are_those_of_the_quantiles():
     found = score_distribution(Y, CONTINUOUS["gamma"], quantiles=True).columns
     p = np.arange(1, 100)[:, None] / 100
@@ -267,6 +269,7 @@ def test_quantile_scores_are_those_of_the_quantiles():
     assert "pinball" not in score_distribution(Y, Duck(CONTINUOUS["gamma"]), quantiles=True).columns
 
 
+@pytest.mark.slow
 def test_quadrature_says_when_it_fails():
     def jagged(x):
         return np.where(np.sin(1e5 * x) > 0, 0.5, 0.6) * (x > 0)

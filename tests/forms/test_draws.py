@@ -124,6 +124,7 @@ def test_perfect_draws_are_calibrated_whatever_their_number_and_law(members, law
     assert_allclose(np.mean((found["pit_low"] + found["pit_high"]) / 2), 0.5, atol=4 * 0.29 / np.sqrt(n))
 
 
+@pytest.mark.slow
 def test_the_ratio_of_sums_is_one_for_perfect_draws():
     rng, n = np.random.default_rng(0), 200_000
     for members in (2, 5, 20):
@@ -135,6 +136,7 @@ def test_the_ratio_of_sums_is_one_for_perfect_draws():
 values = st.integers(-6, 6).map(float)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(values, st.lists(values, min_size=4, max_size=4)), min_size=1, max_size=8),
     st.randoms(),

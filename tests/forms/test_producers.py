@@ -54,6 +54,7 @@ def run(library, **names):
     return found["report"]
 
 
+@pytest.mark.slow
 def test_scikit_learn_quantile_models():
     from sklearn.ensemble import GradientBoostingRegressor
 

@@ -296,6 +296,7 @@ def test_a_scale_sweep_of_a_form_sweeps_the_priors_alone():
     assert "crps_gaussian" in curve.columns
 
 
+@pytest.mark.slow
 def test_curves_against_members_keep_the_form():
     _, y, centre, scale = arrays(200)
     rng = np.random.default_rng(2)

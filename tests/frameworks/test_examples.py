@@ -43,6 +43,7 @@ def test_the_lightning_example(run, own_sqlite_uri, capsys):
     assert f"{stored.data.metrics['uq/test/nll']:8.4f}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_sklearn_example(run, tmp_path, capsys):
     run(ROOT / "examples/gallery/sklearn_gp.py")
     header, *lines = capsys.readouterr().out.splitlines()

@@ -25,6 +25,7 @@ with warnings.catch_warnings():  # the packages' own imports warn
 pytestmark = [*QUIET, pytest.mark.usefixtures("in_own_folder")]
 
 
+@pytest.mark.slow
 def test_interrupted_training_keeps_the_last_epoch(tmp_path):
     class Interrupt(lightning.pytorch.Callback):
         def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
@@ -43,6 +44,7 @@ def spoiled(outputs, stage, batch_idx):
     return outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("on_device", "first"),
     [
@@ -62,6 +64,7 @@ def test_bad_values_cost_the_epoch_a_warning_and_never_the_training(tmp_path, on
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_bad_values_can_be_dropped_or_raised(tmp_path):
     model = tiny_model(lightning.pytorch, spoiled)
     trainer(UncertaintyCallback(on_invalid="drop", run=tmp_path / "run", figures=False)).test(model, VAL)
@@ -104,6 +107,7 @@ class BrokenLogger(Logger):
             raise OSError("disk full")
 
 
+@pytest.mark.slow
 def test_a_logger_that_fails_costs_a_warning(tmp_path):
     made = trainer(UncertaintyCallback(figures=False), logger=BrokenLogger(), max_epochs=1)
     with tracking_warning("BrokenLogger did not take the scores. OSError: disk full"):

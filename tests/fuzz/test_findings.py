@@ -199,6 +199,7 @@ def test_bins_whose_value_overflows_cost_the_band_of_chance():
     assert "chance_low" not in columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [-150, -30, 70, 150])
 def test_units_far_from_one_leave_reports_that_read_back(exponent):
     """With groups there are floors, bands, verdicts and spreads of recalibration, all of squares and more."""
@@ -228,6 +229,7 @@ def test_a_seed_that_is_none_is_refused_before_anything_is_scored(seed):
         uq.evaluate([1.0, 2.0, 3.0], [1.1, 2.2, 2.9], [0.1, 0.2, 0.3], seed=seed)
 
 
+@pytest.mark.slow
 def test_a_report_with_very_many_scores_is_printed_at_once():
     values = json.loads(uq.evaluate([1.0, 2.0, 4.0], [1.5, 2.0, 3.0], [1.0, 0.5, 1.0]).to_json())
     values["scores"].update({f"score{number}": 1.0 for number in range(5000)})

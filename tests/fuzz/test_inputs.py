@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def scored(call):
             return None
 
 
+@pytest.mark.slow
 @QUICK
 @given(rows=ROWS, dtype=DTYPES, shape=SHAPES, options=st.dictionaries(OPTIONS, JSON, max_size=2))
 def test_evaluate(rows, dtype, shape, options):

@@ -97,8 +97,8 @@ Raised for inference and top by scores without sets of groups, which reports hol
 Raised for inference by slopes of strata and drifts of rates, by which classes were falsely called consistent, and by
 classes that were passed as a regression.
 Raised for inference by what no recalibration mends, and for top by plugins of a notebook.
-Raised for inference by a file and 60 lines: streams of classes keep samples, and sentences say what leaving out the most
-uncertain samples gains; lowered in all folders by what was there twice.
+Raised for inference by a file and 60 lines: streams of classes keep samples, and sentences say what leaving out the
+most uncertain samples gains; lowered in all folders by what was there twice.
 """
 
 TOP, TOTAL = "top", "total"

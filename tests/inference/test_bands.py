@@ -67,6 +67,7 @@ def test_the_band_covers_the_curve_of_many_images():
     assert np.mean(inside) > 0.8  # 0.95 less what 8 sets of 40 images can miss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [10, 18, 22])
 def test_the_band_of_groups_that_differ_widely_has_no_spikes(seed):
     rng = np.random.default_rng(seed)

@@ -28,6 +28,7 @@ def too_varied(seed):
     return mean + error, mean, std**1.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "method"), [(too_small, "std_scaling"), (too_varied, "std_isotonic")])
 def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
     found = [uq.evaluate(*make(seed)) for seed in range(6)]
@@ -44,6 +45,7 @@ def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
             assert "with no miscalibration found (cross-fitted)" in report.verdict.text
 
 
+@pytest.mark.slow
 def test_strata_that_are_recalibrated_apart_are_calibrated():
     for name, method in (("one_site_too_small", "std_scaling"), ("event_at_one_site", "logistic")):
         arrays, options = SCENARIOS[name].make(np.random.default_rng(30))
@@ -68,6 +70,7 @@ def test_strata_that_are_recalibrated_apart_are_calibrated():
         assert after.calibration in ("consistent with calibrated", "calibrated")
 
 
+@pytest.mark.slow
 def test_what_halves_an_error_is_named_with_what_is_left():
     said = []
     for seed in range(8):
@@ -188,6 +191,7 @@ def test_none_is_named_for_probabilities_that_no_recalibration_mends():
     assert excluded.verdict.cure is None
 
 
+@pytest.mark.slow
 def test_most_of_an_error_is_no_more_than_that():
     rng = np.random.default_rng(7)
     labels, probs = drawn(rng, 10_000)

@@ -144,6 +144,7 @@ def test_what_is_claimed_of_samples_that_are_gone_says_what_it_takes_for_granted
         assert (sentence in stream.compute().verdict.text) == is_said
 
 
+@pytest.mark.slow
 def test_a_stream_of_classes_is_judged_like_the_same_classes_in_memory():
     rng = np.random.default_rng(20)
     probs = special.softmax(rng.normal(size=(1500, 3)), axis=1)
@@ -205,6 +206,7 @@ def test_a_verdict_says_how_many_samples_there_really_are():
 INDEPENDENT = "Samples were taken for independent, as groups=False says."
 
 
+@pytest.mark.slow
 def test_groups_false_takes_samples_for_independent(tmp_path):
     y = field(np.random.default_rng(7), 20, 32, 3)
     given = (y, np.zeros_like(y), np.ones_like(y))
@@ -223,6 +225,7 @@ def test_groups_false_takes_samples_for_independent(tmp_path):
     assert INDEPENDENT not in uq.evaluate(data.replace(groups=np.arange(20))).verdict.caveats
 
 
+@pytest.mark.slow
 def test_groups_false_with_intervals_still_tests_places():
     rng = np.random.default_rng(8)
     std = rng.uniform(1, 2, 400)

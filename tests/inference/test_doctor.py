@@ -42,6 +42,7 @@ def alarms(n, sets):
     )
 
 
+@pytest.mark.slow
 def test_honest_models_set_off_few_alarms():
     assert sum(alarms(300, 300).values()) <= 2
 
@@ -107,6 +108,7 @@ def test_a_report_shows_its_suspicions_first_and_survives_json():
     assert again.verdict == report.verdict
 
 
+@pytest.mark.slow
 def test_a_spread_of_means_is_recognized_in_a_hundred_samples_and_seldom_in_calibrated_draws():
     found = Counter()
     for seed in range(200):

@@ -111,6 +111,7 @@ class TestCoverage:
         assert min(hits.values()) >= 87, hits
         assert sum(hits.values()) < 300, "intervals that never miss are too wide"
 
+    @pytest.mark.slow
     def test_of_ten_intervals_as_many_hold_the_truth(self):
         assert self.hits(10) == {"rmse": 9, "coverage_95": 9, "ause_rmse": 9}
 
@@ -128,6 +129,7 @@ class TestCoverage:
 
 
 class TestIntervals:
+    @pytest.mark.slow
     def test_of_a_report(self):
         codes, y, mean, std = images(groups=60, size=100)
         report = uq.evaluate(y, mean, std, groups=codes)
@@ -195,6 +197,7 @@ class TestIntervals:
         tables = tables_of(*(part[kept] for part in (codes, y, mean, std)))
         assert {"ause_rmse", "cv"} <= set(interval_table(tables, SETTINGS, find(["ause_rmse", "cv"])).values)
 
+    @pytest.mark.slow
     def test_weights_that_grow_with_the_variance_let_fewer_groups_carry_more_scores(self):
         codes, y, mean, std = images(groups=30, spread=0.5)
         for weights, refused in (
@@ -237,6 +240,7 @@ class TestIntervals:
         with pytest.raises(SettingsError, match=match):
             uq.evaluate(y, mean, std, groups=codes, **options)
 
+    @pytest.mark.slow
     def test_an_accumulator_gives_those_of_evaluate(self):
         codes, y, mean, std = images(groups=12)
         acc = uq.Accumulator(statistics="exact")
@@ -276,6 +280,7 @@ class TestGroups:
         assert np.array_equal(pool_chain(500, 250)[first], pool_chain(1000, 250))
         assert np.bincount(pool_chain(1001, 300)).tolist().count(0) == 0
 
+    @pytest.mark.slow
     def test_they_are_stored_with_the_statistics(self, tmp_path):
         codes, y, mean, std = images(groups=20)
         report = uq.evaluate(y, mean, std, groups=codes, metrics=KEYS)
@@ -332,9 +337,11 @@ class TestPaired:
         assert np.ptp(found.interval) < 0.2 * np.ptp(alone)
         assert_allclose(found.value, one.scores["crps"] - other.scores["crps"], rtol=1e-12)
 
+    @pytest.mark.slow
     def test_equal_methods_cannot_be_distinguishable(self):
         assert {item.verdict for item in paired(*self.pair(factor=1.0)).values()} == {"indistinguishable"}
 
+    @pytest.mark.slow
     def test_a_constant_difference_is_distinguishable(self):
         one, other = self.pair(factor=1.5)
         found = paired(one, other)
@@ -342,12 +349,14 @@ class TestPaired:
         assert found["z_std"].verdict == "better"
         assert found["rmse"].verdict == "indistinguishable"
 
+    @pytest.mark.slow
     def test_a_metric_that_is_better_higher_is_turned(self):
         found = paired(*self.pair(factor=3.0))["quadratic_score"]
         assert found.value > 0
         assert found.interval[0] < found.value < found.interval[1]
         assert found.verdict == "better"
 
+    @pytest.mark.slow
     def test_a_target_value_is_compared_by_distance(self):
         one, other = self.pair(factor=1.5)
         found = paired(one, other)["coverage_95"]

@@ -184,6 +184,7 @@ def test_bins_of_one_standard_deviation_are_one(how):
     np.testing.assert_allclose(band.columns["chance_high"] / band.columns["rmv"], high, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_std_that_is_an_estimate_has_no_floor(grouped):
     rng = np.random.default_rng(12)

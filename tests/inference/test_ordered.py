@@ -146,6 +146,7 @@ def test_most_series_too_short_for_how_long_their_errors_stay_alike_have_no_inte
     assert refused[0.95] >= 30
 
 
+@pytest.mark.slow
 def test_a_series_too_short_for_how_long_its_errors_stay_alike_has_no_interval():
     assert times_refused(4) == {0.0: 0, 0.5: 0, 0.95: 4}
     zero, one, time = np.zeros(100), np.ones(100), np.arange(100)

@@ -50,6 +50,7 @@ def test_both_are_found_where_both_are_wrong():
     assert found(error / np.sqrt(std) + 0.5 * mean, std, mean) == {("bias", "mean"), ("scale", "std")}
 
 
+@pytest.mark.slow
 def test_limits_hold_for_all_parts_together():
     inside = 0
     for seed in range(60):

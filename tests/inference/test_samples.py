@@ -102,6 +102,7 @@ def test_few_large_maps_are_not_judged_in_a_stream(maps):
     assert uq.evaluate(y, mu, s).verdict.calibration == "consistent with calibrated"
 
 
+@pytest.mark.slow
 def test_labels_of_a_stream_are_judged():
     z, s, mu, site = sites(np.random.default_rng(4), 20_000)
     y = mu + np.where(site == 3, 1.8, 1) * s * z
@@ -113,6 +114,7 @@ def test_labels_of_a_stream_are_judged():
     assert "stratum '3' standard" in stream.compute().verdict.text
 
 
+@pytest.mark.slow
 def test_groups_of_a_stream_are_those_of_its_places():
     (arrays, options) = SCENARIOS["groups"].make(np.random.default_rng(5))
     whole = uq.evaluate(*arrays, **options).verdict
@@ -120,6 +122,7 @@ def test_groups_of_a_stream_are_those_of_its_places():
     assert verdict.places == whole.places
 
 
+@pytest.mark.slow
 def test_a_pool_of_runs_whose_errors_are_alike_is_not_judged(maps):
     parts = [uq.evaluate(*(each[part] for each in maps)) for part in (slice(15), slice(15, 30))]
     assert uq.pool(parts).verdict.text == f"Not enough data to tell: {UNORDERED}."
@@ -139,6 +142,7 @@ def test_a_rescored_run_keeps_its_verdict_while_its_settings_hold(maps, tmp_path
     assert after.text == f"Not enough data to tell: {UNORDERED}."
 
 
+@pytest.mark.slow
 def test_a_device_keeps_no_samples_and_says_so():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(6)

@@ -111,6 +111,7 @@ def test_scaling_everything_scales_by_the_unit(samples, c):
         assert_allclose(scaled[0][metric.key], expected, rtol=1e-9, atol=tolerance, err_msg=metric.key)
 
 
+@pytest.mark.slow
 @given(rows)
 @settings(max_examples=40, deadline=None)
 def test_the_oracle_is_perfect(samples):
@@ -121,6 +122,7 @@ def test_the_oracle_is_perfect(samples):
         assert key in undefined or abs(found[key]) < 1e-9, key
 
 
+@pytest.mark.slow
 @given(rows, positive)
 @settings(max_examples=40, deadline=None)
 def test_a_constant_std_is_uninformative(samples, constant):

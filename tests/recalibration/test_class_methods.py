@@ -273,6 +273,7 @@ def test_two_classes_are_recalibrated_by_an_offset_and_a_slope(tmp_path):
     assert_allclose(entry["scores"]["nll"], unseen.scores["nll"], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_methods_of_a_second_set_side_by_side():
     labels, z, _ = shifted(4000, 4)
     held_out = shifted(4000, 4, seed=1)[:2]

@@ -33,6 +33,7 @@ def test_large_sets_keep_the_order_statistics_of_usual_levels(n):
         assert rule.radius(thousandth / 1000) == math.ceil(Fraction(thousandth, 1000) * (n + 1)), thousandth
 
 
+@pytest.mark.slow
 def test_coverage_of_new_targets_is_what_is_stated():
     rng = np.random.default_rng(1)
     inside = []

@@ -121,6 +121,7 @@ def test_intervals_without_the_statistics_of_groups_are_kept_where_they_still_ho
     assert report.intervals == {"nll": (0.6, 0.7)}
 
 
+@pytest.mark.slow
 def test_recalibrations_that_cannot_be_made_again_say_of_which_settings_they_are(dir_place):
     dir_place.log(predictions(), calibration=True, predictions=False)
     uq.rescore(dir_place.uri, alpha=0.9)

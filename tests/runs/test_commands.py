@@ -19,6 +19,7 @@ def call():
     return run
 
 
+@pytest.mark.slow
 def test_rescore_shows_each_run_and_counts(dir_place, call):
     for method in ("a", "[b]"):
         dir_place.log(predictions(), method=method)
@@ -73,6 +74,7 @@ def test_rescore_takes_options_of_experts(dir_place, call):
     assert "1 would be done" in shown.output
 
 
+@pytest.mark.slow
 def test_pool_shows_and_logs_the_whole(dir_place, call, tmp_path):
     for seed, unit in enumerate(("m", "km")):
         dir_place.log(predictions(seed=seed), unit=unit)

@@ -113,6 +113,7 @@ def test_equal_labels_are_one_group_with_a_warning_unless_the_targets_are_the_sa
     assert uq.pool(seeds).provenance["intervals"]["groups"] == 12
 
 
+@pytest.mark.slow
 def test_predictions_count_once(dir_place):
     dir_place.log(predictions(seed=0))
     assert uq.pool([dir_place.uri, dir_place.uri]).counts["n"] == 300
@@ -133,6 +134,7 @@ def test_pools_that_share_a_run_are_told():
         uq.pool([uq.pool([one, two]), uq.pool([two, three])])
 
 
+@pytest.mark.slow
 def test_methods_and_splits_are_pooled_with_a_warning(dir_place):
     dir_place.log(predictions(seed=0), method="a", split="test")
     dir_place.log(predictions(seed=1), method="b", split="test")

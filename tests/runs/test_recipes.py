@@ -128,6 +128,7 @@ def test_members_of_an_ensemble_are_read(stranger, dir_place):
     assert dir_place.run().report().scores == wanted.scores
 
 
+@pytest.mark.slow
 def test_tables_of_mlflow_are_read(mlflow_sqlite_place):
     import mlflow
 

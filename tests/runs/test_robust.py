@@ -102,6 +102,7 @@ def test_predictions_of_another_log_are_not_taken_for_the_reports(dir_place):
     assert "is not what report.json was made from" in outcome.reason
 
 
+@pytest.mark.slow
 def test_statistics_of_another_log_are_not_taken_for_the_reports(dir_place):
     for n in (300, 200):
         dir_place.log(predictions(n), method=f"n{n}", predictions=False)
@@ -139,6 +140,7 @@ def test_a_run_that_refuses_to_be_written_is_reported_and_not_marked(dir_place, 
     assert len(uq.rescore(dir_place.uri, alpha=0.9).done) == 1
 
 
+@pytest.mark.slow
 def test_a_tracker_that_is_gone_is_asked_once(dir_place, monkeypatch):
     for _ in range(3):
         dir_place.log(predictions())

@@ -39,6 +39,7 @@ class TestWhatIsDone:
             "alpha": 0.9, "n_bins": 5, "family": "laplace", "dof": 5.0, "unit": "m", "std_floor": None,
         }  # fmt: skip
 
+    @pytest.mark.slow
     def test_a_run_that_was_rescored_as_asked_is_skipped_until_it_is_logged_again(self, place):
         place.log(predictions())
         uri = place.run().stored.uri
@@ -50,6 +51,7 @@ class TestWhatIsDone:
         assert statuses(uq.rescore(uri, alpha=0.8)) == ["done"]
         assert place.run().report().settings["alpha"] == 0.8
 
+    @pytest.mark.slow
     def test_splits_are_rescored_apart(self, place):
         place.log(predictions(), split="val")
         uri = place.run().stored.uri
@@ -62,6 +64,7 @@ class TestWhatIsDone:
         (outcome,) = uq.rescore(place.uri).skipped
         assert "choose one with split=: test, val" in outcome.reason
 
+    @pytest.mark.slow
     def test_the_trackers_own_filter_selects(self, place):
         for method in ("a", "b"):
             place.log(predictions(), method=method)
@@ -106,6 +109,7 @@ class TestWhatIsDone:
         assert outcome.source == "predictions"
         assert place.run().report().scores == logged.scores
 
+    @pytest.mark.slow
     def test_a_std_floor_is_applied_and_can_be_taken_back(self, place):
         data = predictions()
         place.log(data)
@@ -161,6 +165,7 @@ class TestWhatIsWritten:
 
 
 class TestRecalibration:
+    @pytest.mark.slow
     def test_is_fitted_on_another_split_of_the_run(self, place):
         place.log(predictions(), split="val")
         uri = place.run().stored.uri
@@ -172,6 +177,7 @@ class TestRecalibration:
         assert entry["scores"] == pytest.approx(after, rel=1e-12)
         assert place.run().stored.scalars["uq_recalibrated/test/nll"] == entry["scores"]["nll"]
 
+    @pytest.mark.slow
     def test_the_scored_split_itself_is_told(self, dir_place):
         dir_place.log(predictions(), split="test")
         with pytest.warns(TrackingWarning, match="std_scaling was fitted on the samples it is scored on"):
@@ -188,6 +194,7 @@ class TestRecalibration:
         (outcome,) = uq.rescore(place.uri, calibration_split="val").failed
         assert "nothing was logged under the split 'val'" in outcome.reason
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("calibration", [True, "fitted"])
     def test_what_the_run_was_recalibrated_by_is_scored_under_the_new_settings(self, place, calibration):
         fitted = uq.recalibrate(predictions(seed=7), "std_scaling") if calibration == "fitted" else True

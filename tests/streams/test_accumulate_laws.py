@@ -92,6 +92,7 @@ def test_merging_is_commutative(sample):
     assert_alike(counted(a).merge(counted(b)).statistics, counted(b).merge(counted(a)).statistics)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(cut_samples())
 def test_nothing_counted_is_the_zero(sample):
@@ -102,6 +103,7 @@ def test_nothing_counted_is_the_zero(sample):
     assert_alike(alone + Statistics.counted(REGRESSION, []), alone)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(cut_samples())
 def test_statistics_add_up_like_accumulators(sample):
@@ -113,6 +115,7 @@ def test_statistics_add_up_like_accumulators(sample):
     assert_alike(total, counted(data).statistics)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(cut_samples(), st.randoms(use_true_random=False))
 def test_the_order_of_the_samples_does_not_matter(sample, random):

@@ -29,6 +29,7 @@ class TestBatches:
         with pytest.raises(InputTypeError, match="a batch is of type int; it must be"):
             uq.evaluate(iter([3]))
 
+    @pytest.mark.slow
     def test_memory_maps_and_zarr_are_cut_along_the_first_axis(self, tmp_path):
         data = [column.reshape(50, 4, 10) for column in predictions(n=2000)]
         for k, column in enumerate(data):

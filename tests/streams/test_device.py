@@ -58,6 +58,7 @@ def test_equals_the_numpy_route_at_extreme_scales(law):
     assert_alike(there.statistics, here.statistics)
 
 
+@pytest.mark.slow
 def test_integers_and_zeros():
     batch = (torch.tensor([1, 2, 0, -3]), torch.tensor([1, 2, 5, 0]), torch.tensor([0, 1, 0, 2]))
     there, here = both_routes(batch)

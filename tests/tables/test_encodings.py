@@ -49,6 +49,7 @@ def test_what_is_written_keeps_its_letters(terminal, reports):
         assert "µm→ß" in uq.compare(reports).to_text()
 
 
+@pytest.mark.slow
 def test_the_program_prints(terminal, reports, tmp_path):
     for name, scale in (("Žižka", 1.0), ("b", 2.0)):
         uq.log(

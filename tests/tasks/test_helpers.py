@@ -58,6 +58,7 @@ def test_a_classifier_that_cannot_be_scored_is_refused():
             evaluate_estimator(model.fit(X[:50], both[:50]), X, both)
 
 
+@pytest.mark.slow
 def test_a_file_of_probabilities_is_read_and_logged(tmp_path):
     labels, probs = np.searchsorted(NAMES, Y[300:]), fitted().predict_proba(X[300:])
     np.savez(tmp_path / "classes.npz", labels=labels, probs=probs)

@@ -99,6 +99,7 @@ def test_what_is_no_several_outputs_is_refused():
 
 
 class TestLogged:
+    @pytest.mark.slow
     def test_each_under_its_name_in_one_run(self, tmp_path):
         y, mean, std = boxes()
         found = uq.log(

@@ -205,6 +205,7 @@ class TestWhat:
         lines = [json.loads(line) for line in (run.path / "log.jsonl").read_text().splitlines()]
         assert [line["step"] for line in lines if line["kind"] == "scalars"] == [4]
 
+    @pytest.mark.slow
     def test_the_same_again_changes_nothing(self, in_folder, tmp_path):
         run = FolderStore(tmp_path / "r").create("r")
         snapshots = []

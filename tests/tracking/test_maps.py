@@ -89,6 +89,7 @@ def test_channels_of_images_come_first_or_last(tmp_path):
     assert one == other != pictures(log(tmp_path, maps=[0]))
 
 
+@pytest.mark.slow
 def test_images_of_another_shape_are_named_in_one_line(tmp_path):
     with pytest.warns(
         TrackingWarning, match=r"images are 20 x 18, of another shape than maps of 18 x 20: drawn"
@@ -145,6 +146,7 @@ def test_a_call_leaves_at_most_20_mb(tmp_path, shape, dtype, caplog):
     )
 
 
+@pytest.mark.slow
 def test_a_run_without_predictions_says_what_cannot_be_answered(tmp_path):
     run = log(tmp_path, maps=[1, 3], predictions=False)
     report = next(logged_runs(f"dir:{run}")).report()

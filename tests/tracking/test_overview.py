@@ -133,6 +133,7 @@ class TestHint:
 class TestSettings:
     """How a report was scored."""
 
+    @pytest.mark.slow
     def test_groups_and_recalibrations(self):
         groups = np.repeat(np.arange(20), 20)
         report = uq.evaluate(

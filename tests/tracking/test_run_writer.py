@@ -134,6 +134,7 @@ def test_what_is_begun_and_never_answered_is_lost_when_it_is_waited_for(writer):
     assert isinstance(writer.error, TrackerUnreachableError)
 
 
+@pytest.mark.slow
 @pytest.mark.pictures
 def test_figures_are_drawn_while_scores_are_written(tmp_path, monkeypatch):
     drawn, waited = threading.Event(), []

@@ -182,6 +182,7 @@ def test_the_next_place_serves_when_one_does_not(in_folder, tmp_path, monkeypatc
         keep(origin(), [])
 
 
+@pytest.mark.slow
 def test_threads_without_a_tracker_keep_a_report_each(in_folder):
     def work(number):
         uq.log([1.0 * number, 2.0, 3.0], MEAN[:3], STD[:3], method="m", figures=False, maps=False)

@@ -108,6 +108,7 @@ def test_so_it_is_with_a_reference_and_intervals(tmp_path):
     assert report.to_json() == whole.to_json()
 
 
+@pytest.mark.slow
 def test_the_scores_are_a_dict_wherever_they_go(tmp_path):
     def made():
         return uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}", step=0, method="m", split="val")

@@ -144,6 +144,7 @@ def test_tables_name_the_column_of_weights(tmp_path):
     same(expected, uq.evaluate(read), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_stored_runs_are_scored_again_and_pooled(tmp_path):
     for k in range(2):
         uq.log(
@@ -158,6 +159,7 @@ def test_stored_runs_are_scored_again_and_pooled(tmp_path):
     same(uq.evaluate(Y, MU, S, weights=W, alpha=0.9), report, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_recalibrations_after_weights():
     report = uq.evaluate(Y, MU, S, weights=W, calibration=["std_scaling", "cdf_isotonic"])
     assert report.recalibration["methods"]["std_scaling"]["scores"]["rmse"] > 0

@@ -76,6 +76,7 @@ def predict(data):
     return pd.DataFrame({"mean": 2 * data["x"], "std": FRAME["std"].to_numpy()})
 
 
+@pytest.mark.slow
 def test_static_data_are_scored_and_logged_to_the_run_of_the_evaluation(evaluate):
     result = evaluate(predictions="mean", config={"method": "exact", "unit": "m"})
     assert result.metrics == pytest.approx(SCORES, rel=1e-12)
@@ -212,6 +213,7 @@ def test_scores_are_a_gate(evaluate):
         mlflow.validate_evaluation_results(validation_thresholds=worse, candidate_result=result)
 
 
+@pytest.mark.slow
 def test_options_reach_the_scores_and_the_names(evaluate):
     config = {"split": "test", "alpha": 0.8, "n_bins": 5, "calibration": True, "recalibration": "std_scaling"}
     result = evaluate(predictions="mean", config=config)
@@ -222,6 +224,7 @@ def test_options_reach_the_scores_and_the_names(evaluate):
     assert result.artifacts["uq/test/report"].content["settings"]["alpha"] == 0.8
 
 
+@pytest.mark.slow
 def test_further_columns_group_stratify_and_mask(evaluate):
     frame = FRAME.assign(bad=FRAME["x"] > 1)
     result = evaluate(
@@ -234,6 +237,7 @@ def test_further_columns_group_stratify_and_mask(evaluate):
     assert result.metrics["uq/rmse"] == pytest.approx(np.sqrt(((kept["y"] - kept["mean"]) ** 2).mean()))
 
 
+@pytest.mark.slow
 def test_columns_of_the_input_serve_a_model_too(evaluate):
     frame = FEATURES.assign(bad=FRAME["x"] > 1)
     result = evaluate(frame, model=predict, config={"mask_col": "bad"})
@@ -351,6 +355,7 @@ def test_without_targets_there_is_nothing_to_compare_with(evaluate):
         evaluate(predictions="mean", targets=None, model_type=None, extra_metrics=extra)
 
 
+@pytest.mark.slow
 def test_a_tracker_that_fails_stops_a_strict_evaluation_only(evaluate, monkeypatch):
     def fail(*_, **__):
         raise OSError("disk full")

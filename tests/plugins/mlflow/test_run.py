@@ -57,6 +57,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 def test_a_tag_that_mlflow_refuses_costs_no_score(client, experiment_name, caplog):
     tags = dict.fromkeys((*ODD, "fold/a:1"), "yes")
     with mlflow.start_run() as run:
@@ -101,6 +102,7 @@ def test_a_series_that_goes_back_behind_what_is_stored_is_compared(client):
     assert [point.step for point in history] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_the_grid_shows_the_stored_picture_itself(client):
     maps = np.random.default_rng(0).normal(size=(3, 20, 30))
     with mlflow.start_run() as run:
@@ -208,6 +210,7 @@ def test_a_run_is_given_in_any_form(client, experiment, kind):
     assert client.get_run(run_id).data.metrics
 
 
+@pytest.mark.slow
 def test_after_its_end_a_run_keeps_status_and_end_time(client):
     with pytest.raises(ZeroDivisionError), mlflow.start_run() as run:
         raise ZeroDivisionError
@@ -330,6 +333,7 @@ def test_a_curve_that_was_cut_off_is_completed(client):
     assert [p.value for p in client.get_metric_history(run.info.run_id, "uq_curve/sample")] == [0.0, 0.5, 1.0]
 
 
+@pytest.mark.slow
 def test_the_users_own_metrics_are_untouched(client):
     with mlflow.start_run() as run:
         for step in range(3):

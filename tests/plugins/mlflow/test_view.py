@@ -69,6 +69,7 @@ class TestRun:
         text = client.get_run(run.info.run_id).data.tags["mlflow.note.content"]
         assert f"(get-artifact?path=uq_calibration.png&run_uuid={run.info.run_id})" in text
 
+    @pytest.mark.slow
     def test_a_call_that_ended_before_its_charts_were_named_names_them_when_it_is_sent(
         self, client, in_experiment, monkeypatch
     ):

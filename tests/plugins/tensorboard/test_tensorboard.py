@@ -285,6 +285,7 @@ def test_links_are_commands_that_show_the_run(folder):
     assert TensorBoardStore(folder).link() == f"tensorboard --logdir {folder}"
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[3] / "docs" / "trackers.md").read_text(encoding="utf-8")

@@ -188,6 +188,7 @@ def test_a_lightning_logger_is_adopted(backend: WandbBackend, wandb_offline: Pat
     assert (found.summary["uq/nll"], found.axes["uq/nll"]) == (2.0, "uq/step")
 
 
+@pytest.mark.slow
 def test_a_config_entry_of_the_users_is_not_overwritten(backend: WandbBackend, wandb_offline: Path) -> None:
     with wandb.init(project="p", config={"uq": True}) as sdk_run:
         run = backend.adopt(sdk_run)

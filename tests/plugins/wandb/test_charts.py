@@ -70,6 +70,7 @@ def test_the_main_column_is_drawn_whatever_its_name(curve: Curve) -> None:
     assert line_columns(counts) == ["count"]
 
 
+@pytest.mark.slow
 def test_figures_keep_their_colors(wandb_offline: Path) -> None:
     """``wandb.Image`` makes a black picture of a float array."""
     figure = Figure(figsize=(2, 1), dpi=50, facecolor=(0.2, 0.4, 0.8))
@@ -98,6 +99,7 @@ def test_a_figure_keeps_its_canvas() -> None:
     assert figure.canvas is canvas
 
 
+@pytest.mark.slow
 def test_a_dot_in_a_key_becomes_a_hyphen(wandb_offline: Path, curve: Curve) -> None:
     with wandb.init(project="p") as sdk_run:
         WandbRun(sdk_run).log_curve("uq_curve/reliability.bins20", curve)

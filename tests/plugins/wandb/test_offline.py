@@ -52,6 +52,7 @@ def rescore(store: OfflineStore, run_id: str, tmp_path: Path) -> None:
 FILES = ["uq/report.json", "uq/statistics.npz", "uq_calibration.png", "uq_curve/calibration.table.json"]
 
 
+@pytest.mark.slow
 def test_a_run_reads_back(wandb_offline: Path, curve: Curve, tmp_path: Path) -> None:
     run_id = logged_run(wandb_offline, curve, tmp_path)
     store = OfflineStore(wandb_offline)
@@ -81,6 +82,7 @@ def test_the_directory_may_be_given_in_three_ways(
     assert next(store.runs()).scalars["uq/new"] == 2.0
 
 
+@pytest.mark.slow
 def test_a_reopened_run_reads_as_one(wandb_offline: Path, curve: Curve, tmp_path: Path) -> None:
     run_id = logged_run(wandb_offline, curve, tmp_path)
     before = next(wandb_offline.glob("offline-run-*/*.wandb")).read_bytes()
@@ -153,6 +155,7 @@ def test_a_running_run_is_listed_but_not_reopened(
             store.reopen(sdk_run.id)
 
 
+@pytest.mark.slow
 def test_a_failed_run_stays_failed(wandb_offline: Path) -> None:
     sdk_run = wandb.init(project="p")
     sdk_run.finish(exit_code=1)
@@ -164,6 +167,7 @@ def test_a_failed_run_stays_failed(wandb_offline: Path) -> None:
     assert [stored.status for stored in store.runs()] == ["failed"]
 
 
+@pytest.mark.slow
 def test_the_same_batch_again_is_no_new_version(wandb_offline: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with wandb.init(project="p") as sdk_run:
@@ -174,6 +178,7 @@ def test_the_same_batch_again_is_no_new_version(wandb_offline: Path, tmp_path: P
     assert [artifact.name for artifact in found.artifacts] == [f"uq-{sdk_run.id}"]
 
 
+@pytest.mark.slow
 def test_a_later_batch_keeps_the_other_files(wandb_offline: Path, tmp_path: Path) -> None:
     with wandb.init(project="p") as sdk_run:
         run = WandbRun(sdk_run)

@@ -67,6 +67,7 @@ def test_the_start_is_read_from_the_first_records(tmp_path: Path) -> None:
     assert started(write_run(tmp_path, "a", "name", started=1_700_000_000)) == 1_700_000_000
 
 
+@pytest.mark.slow
 def test_an_offline_run_is_read_back_exactly(wandb_offline: Path, curve: Curve, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text("{}")
     with wandb.init(project="p", name="n", group="g", notes="why", tags=["t"], config={"lr": 0.1}) as sdk_run:

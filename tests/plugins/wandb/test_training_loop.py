@@ -81,6 +81,7 @@ def test_the_call_alone_logs_every_step(rows: Rows) -> None:
     assert found == [(0, 0.0, 0.0), (1, 1.0, 1.0), (5, 5.0, 5.0)]
 
 
+@pytest.mark.slow
 def test_the_final_call_stays_at_the_last_step(rows: Rows) -> None:
     with wandb.init(project="p") as sdk_run:
         run = WandbRun(sdk_run)

@@ -56,6 +56,7 @@ def test_the_worst_stratum_comes_first(wandb_online: WandbServer) -> None:
     assert [row[0] for row in table["data"]] == ["kitchen", "cellar", "hall"]
 
 
+@pytest.mark.slow
 def test_a_table_that_could_not_be_sent_is_sent_later(
     wandb_online: WandbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
