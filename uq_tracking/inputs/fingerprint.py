@@ -7,9 +7,7 @@ Both distinguish data sets that differ by accident; they are no protection again
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -68,50 +66,24 @@ def _factors(count: int) -> npt.NDArray[np.uint32]:
     return (mixed >> np.uint64(SHIFT)).astype(np.uint32) | np.uint32(1)
 
 
-@dataclass(frozen=True)
-class Fingerprint:
-    """Sums of the samples' hashes; 0 without samples."""
-
-    target: int = 0
-    """Sum over the targets alone: equal for two methods scored on the same truth."""
-    samples: int = 0
-    """Sum over target, mean, std and weight together."""
-
-    @classmethod
-    def of(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
-        """Fingerprint of samples: target, forecast and weights, if any; arrays of shape (N,) or (N, C)."""
-        result = cls()
-        widest = max((column[:1].size for column in columns), default=1)
-        step = min(BLOCK, max(8 * BLOCK // max(widest, 1), 1))
-        for start in range(0, len(columns[0]), step):
-            result = result + cls._of_block(*(column[start : start + step] for column in columns))
-        return result
-
-    @classmethod
-    def _of_block(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
-        state = np.zeros(len(columns[0]), dtype=np.uint64)
-        sums = []
-        for column, multiplier in zip(columns, cycle(MULTIPLIERS), strict=False):
-            if column.ndim == 1:
-                state += (column.astype(np.float64) + 0.0).view(np.uint64)  # adding 0 turns -0.0 into 0.0
+def sum_of_hashes(*columns: npt.NDArray[Any]) -> int:
+    """Sum of the samples' hashes: of target, forecast and weights, if any; arrays of shape (N,) or (N, C)."""
+    total, multipliers = 0, [*MULTIPLIERS] * len(columns)
+    widest = max((column[:1].size for column in columns), default=1)
+    step = min(BLOCK, max(8 * BLOCK // max(widest, 1), 1))
+    for start in range(0, len(columns[0]), step):
+        state = np.zeros(len(columns[0][start : start + step]), dtype=np.uint64)
+        for column, multiplier in zip(columns, multipliers, strict=False):
+            part = column[start : start + step]
+            if part.ndim == 1:
+                state += (part.astype(np.float64) + 0.0).view(np.uint64)  # adding 0 turns -0.0 into 0.0
             else:
-                state += _of_rows(column.reshape(len(state), -1))
-            sums.append(int(_mixed(state, multiplier).sum(dtype=np.uint64)))
-        return cls(sums[0], sums[-1])
+                state += _of_rows(part.reshape(len(state), -1))
+            state = _mixed(state, multiplier)
+        total += int(state.sum(dtype=np.uint64))
+    return total % MODULUS
 
-    def __add__(self, other: Fingerprint) -> Fingerprint:
-        return Fingerprint((self.target + other.target) % MODULUS, (self.samples + other.samples) % MODULUS)
 
-    @property
-    def digest(self) -> str:
-        """Digest of all columns, for a report: ``sum64:`` and sixteen hexadecimal digits."""
-        return f"sum64:{self.samples:016x}"
-
-    def to_array(self) -> npt.NDArray[np.uint64]:
-        """Both sums, shape (2,)."""
-        return np.asarray([self.target, self.samples], dtype=np.uint64)
-
-    @classmethod
-    def from_array(cls, values: npt.NDArray[Any]) -> Fingerprint:
-        """Inverse of ``to_array``."""
-        return cls(int(values[0]), int(values[1]))
+def digest_of_sum(total: int) -> str:
+    """Digest of samples in any order, for a report: ``sum64:`` and sixteen hexadecimal digits."""
+    return f"sum64:{total % MODULUS:016x}"

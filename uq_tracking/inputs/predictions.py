@@ -33,7 +33,7 @@ from uq_tracking.inputs.convert import (
     is_lazy,
     read_mask,
 )
-from uq_tracking.inputs.fingerprint import Fingerprint, digest
+from uq_tracking.inputs.fingerprint import digest, sum_of_hashes
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
 from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
@@ -448,15 +448,15 @@ class Predictions(Constructors):
         new._fill({"ordered": self.ordered and groups is None})
         return new._fill({"counts": {**self.counts, "n_zero_std": zeros}})
 
-    def fingerprint(self) -> Fingerprint:
-        """Digest that is independent of order, batches and dtype."""
-        found, arrays = Fingerprint(), [self.truth, *self.form.digested([])[0]]
+    def sum_of_hashes(self) -> int:
+        """Sum of the samples' hashes, which depends neither on their order nor on batches and dtype."""
+        total, arrays = 0, [self.truth, *self.form.digested([])[0]]
         for place, keep in self.pieces():
             columns = [picked(array, place, keep, self.truth.ndim) for array in arrays]
             if self.weights is not None:
                 columns.append(picked(self.weights, place, keep, self.truth.ndim).astype(np.float64))
-            found += Fingerprint.of(*columns)
-        return found
+            total += sum_of_hashes(*columns)
+        return total
 
     def target_digest(self) -> str:
         """Sixteen hexadecimal digits, equal for two runs scored on the same truth.

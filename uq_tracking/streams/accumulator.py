@@ -25,6 +25,7 @@ from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inputs.fingerprint import digest_of_sum
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities
@@ -541,7 +542,7 @@ class Accumulator:
             statistics,
             settings,
             chosen,
-            digest=state.fingerprint.digest,
+            digest=digest_of_sum(state.hashes),
             about=about,
             asked=asked,
             samples=None if state.blocks is None else state.even.samples(),

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from uq_tracking.errors import InputTypeError, SettingsError
-from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
+from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT
 from uq_tracking.inputs.predictions import Case
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import Arrays
@@ -148,7 +148,7 @@ class Drained(NamedTuple):
 
     statistics: Statistics
     flags: dict[str, int]
-    fingerprint: Fingerprint
+    hashes: int
     defect: str
     """What was bad, and in which batch first; empty if nothing was."""
 
@@ -203,7 +203,7 @@ class TorchSketch:
         self._moments = self._zeros((len(REGRESSION.moments), 5))
         self._moments[:, 3], self._moments[:, 4] = torch.inf, -torch.inf
         self._log_std = self._zeros(())
-        self._hashes = self._zeros((2,), torch.int64)
+        self._hashes = self._zeros((), torch.int64)
         self._flags = {name: self._zeros((), torch.int64) for name in FLAGS}
 
     @torch.no_grad()
@@ -318,17 +318,15 @@ class TorchSketch:
 
     def _add_hashes(self, samples: _Samples) -> None:
         state = torch.zeros_like(samples.target, dtype=torch.int64)
-        sums = []
         for column, multiplier in zip((samples.target, samples.mean, samples.std), MULTIPLIERS, strict=True):
             signed = multiplier - MODULUS if multiplier >= MODULUS // 2 else multiplier
             state = _mixed(_mixed(state + column.view(torch.int64), signed), signed)
-            sums.append(torch.where(samples.valid, state, 0).sum())
-        self._hashes += torch.stack((sums[0], sums[-1]))
+        self._hashes += torch.where(samples.valid, state, 0).sum()
 
     def drain(self) -> Drained:
         """Return everything counted, as host statistics, and start over; this waits for the device."""
         flags = {name: int(flag) for name, flag in self._flags.items()}
-        hashes = [value % MODULUS for value in self._hashes.tolist()]
+        hashes = int(self._hashes)
         orders = {name: self._buckets(name) for name in REGRESSION.orders}
         joint = self._joint_counts()
         rows = zip(REGRESSION.moments, self._moments.tolist(), strict=True)
@@ -340,7 +338,7 @@ class TorchSketch:
         self._start()
         bad = " and ".join(text.format(flags[name]) for name, text in DEFECTS.items() if flags[name])
         defect = f"{bad} (first in batch {flags['first_bad']}, on {self.device})" if bad else ""
-        return Drained(statistics, flags, Fingerprint(*hashes), defect)
+        return Drained(statistics, flags, hashes, defect)
 
     def _buckets(self, name: str) -> Buckets:
         table = self._tables[name]
@@ -372,6 +370,6 @@ def _safe(values: Tensor, valid: Tensor) -> Tensor:
 
 
 def _mixed(state: Tensor, multiplier: int) -> Tensor:
-    """One round of the hash of ``Fingerprint``, in signed arithmetic that wraps the same way."""
+    """One round of a sample's hash, in signed arithmetic that wraps the same way."""
     state = state * multiplier
     return state ^ ((state >> SHIFT) & ((1 << SHIFT) - 1))

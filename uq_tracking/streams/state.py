@@ -11,7 +11,7 @@ import numpy as np
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.scoring import narrowed
 from uq_tracking.inference.even_samples import LABELS, EvenSamples, codes_of
-from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.fingerprint import MODULUS
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.registry import select
 from uq_tracking.npz import Arrays, check_format, prefixed, under
@@ -58,7 +58,8 @@ class State:
         self.collector: SketchCollector | RowCollector | None = None
         self.tallies: dict[str, GroupTally] = {}
         self.counts = dict.fromkeys(kind.layout.counts, 0)
-        self.fingerprint = Fingerprint()
+        self.hashes = 0
+        """Sum of the samples' hashes."""
         self.blocks: BlockCounter | None = None
         """None before the first batch, and once samples were counted on a device, where their order is lost."""
         self.classes: ClassSums | None = None
@@ -114,7 +115,7 @@ class State:
                 self.tallies[name].add(labels, own, columns)
         self._add_classes(class_sums(data))
         self.unit, self.about = unit, data.about
-        self.fingerprint += data.fingerprint()
+        self.hashes += data.sum_of_hashes()
         self._count(data.counts)
         self.maps.add(
             data.shape,
@@ -159,7 +160,7 @@ class State:
             return
         for part in [sketch.drain() for sketch in self.devices.values()]:
             self.collector.absorb(part.statistics)
-            self.fingerprint += part.fingerprint
+            self.hashes += part.hashes
             for name in self.counts:
                 self.counts[name] += part.flags[name]
             self.defect = self.defect or part.defect
@@ -214,7 +215,7 @@ class State:
                     self.tallies[name].absorb(tables)
         for count in self.counts:
             self.counts[count] += other.counts[count]
-        self.fingerprint += other.fingerprint
+        self.hashes += other.hashes
         self._add_classes(other.classes)
         if other.collector is not None:
             if self.blocks is not None and other.blocks is not None:
@@ -241,7 +242,7 @@ class State:
             "is_union": np.asarray(self.is_union),
             "state": np.asarray(json.dumps(about)),
             "counts": np.asarray(list(self.counts.values()), dtype=np.int64),
-            "fingerprint": self.fingerprint.to_array(),
+            "hashes": np.asarray(self.hashes % MODULUS, dtype=np.uint64),
             **prefixed("maps", self.maps.to_arrays()),
         }
         if self.collector is not None:
@@ -261,7 +262,7 @@ class State:
         state = json.loads(str(arrays["state"]))
         self.is_union = bool(arrays["is_union"])
         self.counts = dict(zip(self.counts, (int(c) for c in arrays["counts"]), strict=True))
-        self.fingerprint = Fingerprint.from_array(arrays["fingerprint"])
+        self.hashes = int(arrays["hashes"])
         self.batches, self.unit = int(state["batches"]), state["unit"]
         self.defect, self.about = str(state["defect"]), dict(state["about"])
         self.maps.load(under("maps", arrays))
