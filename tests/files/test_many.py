@@ -24,6 +24,18 @@ def test_own_file_brings_everything_back(tmp_path):
     assert data.unit == "K"
 
 
+@pytest.mark.parametrize(
+    ("data", "given", "named"),
+    [
+        (Predictions([1.0, 2.0], [1.0, 2.0], [1.0, 1.0]), {"weights": [1.0, 2.0]}, "weights"),
+        (Predictions.from_probs([0, 1], [0.2, 0.7]), {"groups": [1, 2]}, "groups"),
+    ],
+)
+def test_what_a_saved_file_cannot_be_given_is_named(tmp_path, data, given, named):
+    with pytest.raises(SettingsError, match=f"{named} must be given when making them"):
+        read_predictions(data.save(tmp_path / "p.npz"), **given)
+
+
 def test_own_file_takes_unit_and_floor(tmp_path):
     path = Predictions([1, NAN, 3], [1, 2, 3], [0, 1, 1]).save(tmp_path / "p.npz")
     data = read_predictions(path, unit="m", std_floor=0.5, on_invalid="drop", groups=None)

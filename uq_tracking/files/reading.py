@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from uq_tracking.files.columns import OF_CLASSES, SEVERAL, check_numbers, choose
 from uq_tracking.files.formats import ColumnFile, in_memory, open_table, reading
 from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.constructors import PER_SAMPLE
+from uq_tracking.inputs.forms.mean_std import Numbers
 from uq_tracking.inputs.labels import spread
 from uq_tracking.inputs.predictions import ABOUT, FORMAT
 
@@ -185,6 +187,12 @@ def _saved(path: Path, options: Options) -> Predictions:
     given: Any = {
         name: value for name, value in options.items() if name != "on_invalid" and value is not None
     }
+    fixed = given if not isinstance(data.form, Numbers) else given.keys() - signature(data.replace).parameters
+    if fixed:
+        names = ", ".join(sorted(fixed))
+        raise SettingsError(
+            f"{path} holds predictions as they were saved; {names} must be given when making them"
+        )
     return data.replace(**given) if given else data
 
 

@@ -76,7 +76,6 @@ class Found:
     sharpness : float or None
         Standardized excess of the log probability of the labels over what is implied: below 0 for probabilities that
         are too extreme. None if not tested.
-    sharpness_p : float or None
     top : Tested
     top_event : Event
         That the top label is right.
@@ -94,7 +93,6 @@ class Found:
     """
 
     sharpness: float | None
-    sharpness_p: float | None
     top: Tested
     top_event: Event
     level: OffClass | None
@@ -165,9 +163,9 @@ def find(statistics: Any, names: Sequence[str] | None, among: float = 1) -> Foun
     ):
         if p is not None and p <= tested.each:
             strength[name] = _log(p, z or 0.0) - math.log(tested.each)
-    sharpness, sharpness_p = _sharpness(statistics, top)
-    if sharpness is not None and sharpness_p is not None and sharpness_p <= part:
-        strength["sharpness"] = _log(sharpness_p, sharpness) - math.log(part)
+    sharpness, p = _sharpness(statistics, top)
+    if sharpness is not None and p is not None and p <= part:
+        strength["sharpness"] = _log(p, sharpness) - math.log(part)
     each = tests_of_classes(statistics, part)
     level = slope = None
     is_proven = False
@@ -178,7 +176,7 @@ def find(statistics: Any, names: Sequence[str] | None, among: float = 1) -> Foun
         is_proven = all(_is_small(test) for test in each)
     size = 0 if each is None else len(each)
     against = () if each is None or slope is None else _reversed(each, names)
-    return Found(sharpness, sharpness_p, tested, event, level, slope, strength, size, is_proven, against)
+    return Found(sharpness, tested, event, level, slope, strength, size, is_proven, against)
 
 
 def _log(p: float, z: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, InputTypeError, SettingsError, ShapeError
-from uq_tracking.inputs.constructors import PER_SAMPLE, Constructors, Options
+from uq_tracking.inputs.constructors import PER_SAMPLE, Constructors
 from uq_tracking.inputs.convert import IN_A_TABLE, LazyPredictions, Pieces, check_alignment, engine_of, read
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import MeanStd
@@ -20,7 +20,7 @@ from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.inputs.validation import cure_of_members
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    pass
 
 MADE_BY = ", ".join(name for name in vars(Constructors) if name.startswith("from_"))
 
@@ -131,41 +131,6 @@ def _look_like_classes(labels: Any, y_pred: Any, y_std: Any = None) -> bool:
         return spread == shape and bool(np.all((values >= 0) & (values <= 1)))
     except (TypeError, ValueError, RuntimeError):
         return False  # not arrays that numpy reads; the constructor says what is wrong
-
-
-def split_outputs(
-    y_true: Any, y_pred: Any, y_std: Any, outputs: Sequence[str], **options: Unpack[Options]
-) -> dict[str, Predictions]:
-    """Split arrays whose last axis is the output into one `Predictions` per output.
-
-    Parameters
-    ----------
-    y_true, y_pred, y_std : arrays of shape (..., K)
-    outputs : K names
-        For example ``["tx", "ty", "tw", "th"]``.
-    **options
-        As for `Predictions`. ``mask``, weights and labels may have shape (..., K), or (...) if shared by all outputs.
-
-    Returns
-    -------
-    dict
-        Views of the input by name, in the order of ``outputs``.
-
-    Raises
-    ------
-    SettingsError
-        Names are empty or repeated, or contain a slash.
-    ShapeError
-        The last axis does not have one entry per name.
-
-    Examples
-    --------
-    >>> boxes = split_outputs([[0.0, 5.0]], [[0.1, 4.0]], [[0.1, 1.0]], outputs=["x", "y"])
-    >>> boxes["y"].flat()[1]
-    array([4.])
-    """
-    own: dict[str, Any] = dict(options)
-    return outputs_of(MeanStd, y_true, {"y_pred": y_pred, "y_std": y_std}, outputs, own)
 
 
 def outputs_of(
