@@ -605,7 +605,7 @@ def event_of_patients_in_halves(rng):
     return (alike < p,), {"probs": p, "groups": code, "by": np.arange(1500) % 2}
 
 
-# ---- streams ----
+# ---- streams of classes ----
 
 IN_BATCHES = {"evaluate": partial(streamed, batch=8, metric="brier")}
 
