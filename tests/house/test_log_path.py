@@ -36,6 +36,7 @@ Raised by six functions: standard deviations next to 0 are looked for, and the s
 Raised by one function: classes that were passed as a regression are looked for.
 Raised by ten functions: maps that follow each other as frames of a video do are found, slow forecasts are
 no covariate, and tails are named.
+Raised by three functions: bars and bands of figures have one look, sums and pictures' names one place.
 """
 
 
