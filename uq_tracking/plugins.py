@@ -121,7 +121,7 @@ def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
     owner: dict[str, str] = {}
     for plugin_name, plugin in manager().list_name_plugin():
         try:
-            offered = chain(_declared(plugin, hook), getattr(plugin, hook, list)())
+            offered = chain(_declared(plugin, hook), (getattr(plugin, hook, None) or list)())
             items = [(name_of(item), item) for item in offered]
         except Exception as error:
             _warn_skipped(plugin_name, error)

@@ -46,6 +46,19 @@ def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
 
 
 @pytest.mark.slow
+def test_probabilities_of_zero_cost_no_cure():
+    rng = np.random.default_rng(31)
+    logits = 1.5 * rng.normal(size=(3000, 10))
+    labels, probs = (
+        (logits + rng.gumbel(size=logits.shape)).argmax(axis=1),
+        special.softmax(logits / 0.6, axis=1),
+    )
+    probs[np.arange(200), (labels[:200] + 1) % 10] = 0
+    report = uq.evaluate(labels, probs=probs / probs.sum(axis=1, keepdims=True))
+    assert report.verdict.cure == "temperature"
+    assert uq.recalibrate(report, "temperature").temperature == pytest.approx(1 / 0.6, rel=0.05)
+
+
 def test_strata_that_are_recalibrated_apart_are_calibrated():
     for name, method in (("one_site_too_small", "std_scaling"), ("event_at_one_site", "logistic")):
         arrays, options = SCENARIOS[name].make(np.random.default_rng(30))

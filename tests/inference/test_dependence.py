@@ -164,6 +164,35 @@ def test_a_stream_of_classes_is_judged_like_the_same_classes_in_memory():
         assert found.worth == pytest.approx(expected.worth, rel=1e-6)
 
 
+def test_neighbors_are_found_alike_in_the_runs_that_a_long_stream_keeps():
+    rng, streams = np.random.default_rng(23), [uq.Accumulator() for _ in range(3)]
+    probs = rng.uniform(size=300_000)
+    happened = special.ndtr(series(rng, 300_000, 0.8)) < probs
+    for start in range(0, 300_000, 10_000):
+        part = slice(start, start + 10_000)
+        streams[start // 100_000].update(happened[part].astype(int), probs=probs[part])
+    verdict = streams[0].merge(streams[1]).merge(streams[2]).compute().verdict
+    assert "of 300,000 samples, evenly spread, carry the information of about" in verdict.text
+    assert verdict.worth < 20_000
+
+
+def test_rows_of_a_table_are_no_map():
+    rng = np.random.default_rng(24)
+    alike = np.sqrt(0.2) * rng.normal(size=(100, 1)) + np.sqrt(0.8) * rng.normal(size=(100, 40))
+    assert of(alike, spatial=True).kind == "cases"
+    assert of(field(rng, 1, 128, 3)[0], spatial=True).kind == "tiles"
+
+
+def test_masked_maps_of_a_stream_are_judged_as_in_memory():
+    rng = np.random.default_rng(25)
+    errors, mask = field(rng, 4, 48, 3), rng.random((4, 48, 48)) < 0.1
+    stream = uq.Accumulator(statistics="exact")
+    for one, hidden in zip(errors, mask, strict=True):
+        stream.update(one[None], np.zeros_like(one)[None], np.ones_like(one)[None], mask=hidden[None])
+    whole = uq.evaluate(errors, np.zeros_like(errors), np.ones_like(errors), mask=mask)
+    assert stream.compute().verdict.text == whole.verdict.text
+
+
 def test_few_maps_of_classes_in_a_long_stream_are_not_judged():
     rng, stream = np.random.default_rng(21), uq.Accumulator()
     for _ in range(2):

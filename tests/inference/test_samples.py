@@ -7,7 +7,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.scenarios.regression import SCENARIOS, field, sites, spread_stds
-from uq_tracking.inference.samples import FEWEST_CASES, chosen, halvings_for
+from uq_tracking.inference.samples import FEWEST_CASES, RUN_BITS, chosen, halvings_for
 from uq_tracking.inference.words import UNORDERED
 
 
@@ -24,16 +24,18 @@ def streamed(*arrays, batch, **labels):
 def test_one_of_every_stretch_is_kept():
     for halvings in range(6):
         place = chosen(0, 1000, halvings)
-        assert (place >> halvings).tolist() == sorted(set((place >> halvings).tolist()))
-        assert abs(len(place) - 1000 / 2**halvings) < 1 + 1e-9
+        run = np.unique(place >> RUN_BITS)
+        assert np.array_equal(place, np.flatnonzero(np.isin(np.arange(1000) >> RUN_BITS, run)))
+        assert (run >> halvings).tolist() == list(range((124 >> halvings) + 1))[: len(run)]
+        assert abs(len(place) - 1000 / 2**halvings) <= 1 << RUN_BITS
         if halvings:
             assert np.isin(place, chosen(0, 1000, halvings - 1)).all()
     assert np.array_equal(np.concatenate([chosen(0, 333, 3), chosen(333, 667, 3)]), chosen(0, 1000, 3))
 
 
 def test_columns_of_an_image_are_kept_alike():
-    column = chosen(0, 1 << 20, 9) % 512
-    assert np.bincount(column // 64, minlength=8).min() > 200
+    column = chosen(0, 1 << 22, 9) % 512
+    assert np.bincount(column // 64, minlength=8).min() > 750
 
 
 @pytest.mark.parametrize("name", ["varies_too_much", "autocorrelated", "variances", "images", "one_map"])

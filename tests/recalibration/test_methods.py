@@ -326,6 +326,8 @@ def test_what_a_verdict_names_is_fitted_to_the_report_that_holds_its_samples():
     fitted = uq.recalibrate(counted, "logistic")
     assert_allclose(fitted.apply(special.logit(probs)), probs**2, atol=0.08)
     assert fitted.fitted_on.digest == counted.provenance["digest"]
+    with pytest.raises(SettingsError, match="hold their own weights"):
+        uq.recalibrate(report, "logistic", weights=np.ones(2000))
     again = uq.Report.from_json(report.to_json())
     with pytest.raises(RecalibrationError, match="nor do reports that were read back"):
         uq.recalibrate(again, "logistic")

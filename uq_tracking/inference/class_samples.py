@@ -337,7 +337,7 @@ class CrossFit:
         """Take some of the samples, evenly spread; None if they are too few."""
         form, labels = samples.data.form, samples.data.truth
         every = slice(None, None, math.ceil(form.n_classes * len(labels) / MOST_CURED))
-        labels, logs = labels[every], form.logarithms((every,))
+        labels, logs = labels[every], form.finite_logarithms((every,))
         group = None if group is None else np.unique(group[every], return_inverse=True)[1]
         side = halves_of(len(labels), group)
         if side is None:

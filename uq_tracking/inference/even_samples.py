@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.inference.class_samples import ClassSamples
-from uq_tracking.inference.samples import Samples, child, chosen, halvings_for
+from uq_tracking.inference.samples import RUN_BITS, Samples, child, chosen, halvings_for
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.predictions import Predictions, looks_spatial
 from uq_tracking.npz import Arrays, prefixed, under
@@ -19,7 +19,7 @@ from uq_tracking.statistics.groups import Label, plain_labels
 from uq_tracking.statistics.layout import joined_rows
 from uq_tracking.statistics.orders import IntArray
 
-PLACE, CASE, LABELS = "place", "case", ("groups", "by")
+PLACE, CASE, CELL, LABELS = "place", "case", "cell", ("groups", "by")
 MOST_PARTS = 256
 """Batches whose samples are held apart."""
 
@@ -48,7 +48,7 @@ class EvenSamples:
         """Of classes, their number, which of two is the event, and whether a sample has a single probability."""
         self._origin, self._shape = origin, shape
         self._parts: list[Mapping[str, Any]] = []
-        self._cases = 0
+        self._cases = self._cells = self._count = 0
         self._independent = False
         self._sides: set[tuple[int, ...]] = set()
         """Shapes of cases; () of one-dimensional data."""
@@ -59,6 +59,7 @@ class EvenSamples:
         """Keep some samples of a batch; ``codes`` are those of its labels."""
         first, form = self._end, data.form
         self._end += data.n
+        self._count += data.n
         self._independent |= data.independent
         of_classes = isinstance(form, Probabilities) and not form.top_label_only
         if of_classes:
@@ -66,7 +67,7 @@ class EvenSamples:
         self._halve()
         place = chosen(first, data.n, self._halvings) - first
         at = place if data.valid is None else np.flatnonzero(data.valid)[place]
-        case = self._case_of(data, at)
+        located = self._located(data, at)
         if not len(at):
             return
         if of_classes:
@@ -82,7 +83,7 @@ class EvenSamples:
             columns = data.part(keep.reshape(data.shape)).rows()
             if "mean" not in columns:
                 return
-        columns |= {PLACE: place + first, CASE: case}
+        columns |= {PLACE: place + first, **located}
         for name, (labels, code) in codes.items():
             used, number = np.unique(data.select(code)[place], return_inverse=True)
             known = self._names[name]
@@ -95,23 +96,20 @@ class EvenSamples:
         if len(self._parts) > MOST_PARTS:
             self._parts = [joined_rows(self._parts)]
 
-    def _case_of(self, data: Any, at: IntArray) -> IntArray:
-        """Return the numbers of the cases of samples at these places of a batch, and count its cases."""
+    def _located(self, data: Any, at: IntArray) -> dict[str, IntArray]:
+        """Return the case of samples at these places of a batch, and their places among all, and count its cases."""
         shape, whole = data.shape, self._shape or data.shape
-        if len(shape) < 2:
-            self._sides.add(())
-            return np.zeros(len(at), dtype=np.int64)
-        leading = len(shape) - 2 if looks_spatial(whole) else 1
-        is_complete = data.valid is None and shape[leading:] == whole[leading:]
-        self._sides.add(shape[leading:] if is_complete else (-1,) * len(shape[leading:]))
-        case = at // math.prod(shape[leading:])
-        if not self._shape:
-            self._cases += math.prod(shape[:leading])
-            return np.asarray(case + self._cases - math.prod(shape[:leading]))
-        if not leading:
-            return np.asarray(case)
-        index = np.add(np.unravel_index(case, shape[:leading]), np.reshape(self._origin[:leading], (-1, 1)))
-        return np.asarray(np.ravel_multi_index(tuple(index), whole[:leading]))
+        leading = len(whole) - 2 if looks_spatial(whole) else 1
+        side = whole[leading:]
+        self._sides.add(side)
+        if self._shape:
+            index = np.add(np.unravel_index(at, shape), np.reshape(self._origin, (-1, 1)))
+            cell = np.ravel_multi_index(tuple(index), whole)
+            return {CASE: cell // math.prod(side), CELL: cell}
+        found = {CASE: at // math.prod(side) + self._cases, CELL: at + self._cells}
+        self._cases += math.prod(shape[:leading])
+        self._cells += math.prod(shape)
+        return found
 
     def _halve(self, least: int = 0) -> None:
         """Keep only what is kept of so many samples, or at this number of halvings."""
@@ -120,8 +118,9 @@ class EvenSamples:
             self._halvings += 1
             parts = []
             for columns in self._parts:
-                node = columns[PLACE] >> self._halvings
-                stays = (columns[PLACE] >> (self._halvings - 1)) & 1 == child(node, self._halvings)
+                run = columns[PLACE] >> RUN_BITS
+                node, side = run >> self._halvings, (run >> self._halvings - 1) & 1
+                stays = side == child(node, self._halvings)
                 parts.append({name: column[stays] for name, column in columns.items()})
             self._parts = [joined_rows(parts)] if parts else []
 
@@ -130,9 +129,11 @@ class EvenSamples:
         added = copy(other)
         for one, halvings in ((self, added._halvings), (added, self._halvings)):
             one._halve(halvings)
-        shift = 0 if other._shape else -(-self._end >> self._halvings) << self._halvings
+        whole = self._halvings + RUN_BITS * bool(self._halvings)
+        shift = 0 if other._shape else -(-self._end >> whole) << whole
         for columns in added._parts:
-            moved = {**columns, PLACE: columns[PLACE] + shift, CASE: columns[CASE] + self._cases}
+            moved = {**columns, PLACE: columns[PLACE] + shift}
+            moved |= {CASE: columns[CASE] + self._cases, CELL: columns[CELL] + self._cells}
             for name in moved.keys() & set(LABELS):
                 known, labels = self._names[name], list(added._names[name])
                 numbers = [known.setdefault(label, len(known)) for label in labels]
@@ -140,6 +141,8 @@ class EvenSamples:
             self._add(moved)
         self._end = max(self._end, shift + added._end)
         self._cases += added._cases
+        self._cells += added._cells
+        self._count += added._count
         self._sides |= added._sides
         self._independent |= added._independent
         self._form = added._form if added._parts else self._form
@@ -153,9 +156,15 @@ class EvenSamples:
             return None
         order = np.argsort(columns[PLACE], kind="stable")
         columns = {name: column[order] for name, column in columns.items() if name != PLACE}
-        case, group, by = (columns.pop(name, None) for name in (CASE, *LABELS))
+        case, cell, group, by = (columns.pop(name, None) for name in (CASE, CELL, *LABELS))
         side = max(self._sides, key=len)
-        is_whole = len(self._sides) == 1 and -1 not in side and not self._halvings
+        is_whole = len(self._sides) == 1 and not self._halvings
+        shape: tuple[int, ...] = (len(order),)
+        valid = None
+        if cell is not None and is_whole and side:
+            cells = math.prod(self._shape) if self._shape else self._cells
+            shape = (cells // math.prod(side), *side)
+            valid = None if len(order) == cells else np.isin(np.arange(cells), cell).reshape(shape)
         strata = None
         if by is not None:
             used, label = np.unique(by, return_inverse=True)
@@ -164,12 +173,12 @@ class EvenSamples:
         about: dict[str, Any] = {
             "group": None if group is None else np.unique(group, return_inverse=True)[1],
             "independent": self._independent,
-            "shape": (len(order) // math.prod(side), *side) if is_whole else (len(order),),
-            "valid": None,
+            "shape": shape,
+            "valid": valid,
             "spatial": len(side) == 2,
             "by": strata,
             "case": None if is_whole or () in self._sides else case,
-            "total": self._end if self._halvings else None,
+            "total": self._count if self._halvings else None,
         }
         if "logs" not in columns:
             return Samples(columns, **about)
@@ -190,15 +199,15 @@ class EvenSamples:
         """Return plain arrays from which ``load`` continues."""
         names = {name: list(known) for name, known in self._names.items()}
         sides = sorted(self._sides)
-        whole = (self._halvings, self._end, self._total, self._shape, self._cases, self._independent)
-        about = (*whole, self._form, sides, names)
+        counts = (self._halvings, self._end, self._total, self._cases, self._cells, self._count)
+        about = (counts, self._shape, self._independent, self._form, sides, names)
         return {"about": np.asarray(json.dumps(about)), **prefixed("column", joined_rows(self._parts))}
 
     def load(self, arrays: Arrays) -> None:
         """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
         about = json.loads(str(arrays["about"]))
-        self._halvings, self._end, self._total, shape, self._cases, self._independent, *about = about
-        self._form, sides, names = about
+        counts, shape, self._independent, self._form, sides, names = about
+        self._halvings, self._end, self._total, self._cases, self._cells, self._count = counts
         self._shape, self._sides = tuple(shape), {tuple(side) for side in sides}
         self._names = {name: {label: place for place, label in enumerate(names[name])} for name in LABELS}
         columns = under("column", arrays)

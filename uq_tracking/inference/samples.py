@@ -1,9 +1,9 @@
 r"""The samples that a verdict looks at, in their order, and which of them belong together.
 
-They are all, or of a stream some that are evenly spread, in some 2 MB. Of 2^k consecutive samples one is kept; which
-one is decided by hashes of their places alone: on the way down a binary tree, at each node one child. So what is kept
-depends neither on how a stream is cut into batches nor on the width of its images, and when k grows, half of what is
-kept goes.
+They are all, or of a stream some that are evenly spread, in some 2 MB: runs of eight neighbors, which show whether
+these are alike. Of 2^k consecutive runs one is kept; which one is decided by hashes of their places alone: on the way
+down a binary tree, at each node one child. So what is kept depends neither on how a stream is cut into batches nor on
+the width of its images, and when k grows, half of what is kept goes.
 
 Maps and series have neighbors with errors alike. So where nobody said which belong together, without ``groups=`` or
 ``order=``:
@@ -44,6 +44,8 @@ from uq_tracking.statistics.statistics import Statistics
 MOST_GROUPS = 64
 FEWEST_CASES = 12
 """With fewer cases, maps are cut into tiles."""
+FEWEST_ROWS = 30
+"""With fewer rows, a table cannot be told from a map."""
 FEWEST_TILES = 9
 FEWEST_TILES_OF_MORE = 20
 """With fewer tiles, only scale and bias are tested: shape and places would claim too much."""
@@ -55,6 +57,8 @@ ALIKE = 0.1
 CLIPPED = 5.0
 """Absolute errors are clipped at this many medians, so that single ones do not hide the others."""
 MOST_BLOCKS, FEWEST_BLOCKS, BLOCKS_RATE = 20, 8, 0.2
+MOST_FINER, FEWEST_OF_FINER = 256, 32
+"""Shorter blocks, and their least samples, by which neighbors that are hardly alike, but many, are found."""
 DRIFTS = 10
 """Samples per block that a series must be worth without its trend, for all to be due to a drift."""
 OF_PERIODS, LEAST_PERIODS, PERSISTS = 5.5, 4, 0.5
@@ -148,6 +152,9 @@ def find_dependence(
         if _cases_follow(z, own, cases, valid, is_whole=is_whole):
             return _in_blocks(z, own, cases)
         return _of_groups("cases", z, case >> halvings, valid)
+    if spatial and case is None and (row := _row_of_table(z, shape, valid)) is not None:
+        halvings = max(0, math.ceil(math.log2((row[-1] + 1) / MOST_GROUPS)))
+        return _of_groups("cases", z, row >> halvings, valid)
     if spatial and case is not None:
         return Dependence("few maps", None, float(cases), True)
     if spatial:
@@ -249,6 +256,19 @@ def _of_groups(
     return Dependence(kind, group, worth, p < SAID, reach)
 
 
+def _row_of_table(z: FloatArray, shape: tuple[int, ...], valid: FloatArray | None) -> IntArray | None:
+    """Return the row of each sample of a table, whose rows are alike in themselves but unlike their neighbors."""
+    rows = math.prod(shape[:-1])
+    row = np.repeat(np.arange(rows), shape[-1])
+    own = row if valid is None else row[valid.reshape(-1)]
+    scores = (z, clipped(z))
+    if rows < FEWEST_ROWS or worth_of(scores, own)[1] >= SWITCH:
+        return None
+    size = np.bincount(own)
+    means = [np.bincount(own, score)[size > 0] / size[size > 0] for score in scores]
+    return None if max(map(_lag_one, means)) >= 2 / math.sqrt(rows) else row
+
+
 def _of_maps(z: FloatArray, shape: tuple[int, int, int], valid: FloatArray | None) -> Dependence:
     cases, height, width = shape
     if valid is None:
@@ -313,7 +333,9 @@ def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
             return found
     found = _in_blocks(z, at, n)
     correlation = max(_lag_one(score) for score in scores)
-    if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and found.p >= SWITCH:
+    finer = min(max(n // FEWEST_OF_FINER, 2), MOST_FINER)
+    p = min(found.p, worth_of(scores, at * finer // n)[1])
+    if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and p >= SWITCH:
         return Dependence("independent", None, float(n))
     return found
 
@@ -397,6 +419,8 @@ def _lag_one(values: FloatArray) -> float:
 
 PER_BLOCK, MOST_NUMBERS = 512, 1 << 20
 """Samples kept in each of at most 127 blocks, at most 65,024, and probabilities kept of all."""
+RUN_BITS = 3
+"""Log2 of the number of neighbors that are kept together."""
 MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
@@ -414,10 +438,12 @@ def halvings_for(samples: int, classes: int = 1) -> int:
 
 def chosen(first: int, count: int, halvings: int) -> IntArray:
     """Return the places that are kept among so many from the first on, in their order."""
-    node = np.arange(first >> halvings, ((first + count - 1) >> halvings) + 1)
+    last = first + count - 1
+    run = np.arange(first >> halvings + RUN_BITS, (last >> halvings + RUN_BITS) + 1)
     for level in range(halvings, 0, -1):
-        node = 2 * node + child(node, level)
-    return np.asarray(node[(first <= node) & (node < first + count)])
+        run = 2 * run + child(run, level)
+    place = ((run[:, None] << RUN_BITS) + np.arange(1 << RUN_BITS)).reshape(-1)
+    return np.asarray(place[(first <= place) & (place <= last)])
 
 
 def child(node: IntArray, level: int) -> IntArray:

@@ -725,8 +725,8 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
     if found.kind == "few maps":
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
-            "correlated neighboring errors are, since not every pixel is kept. Pass 12 maps, or groups=, a label for "
-            "each region whose errors are correlated."
+            "correlated neighboring errors are in a stream. Pass 12 maps, or groups=, a label for each region whose "
+            "errors are correlated."
         )
     reason = (
         f"errors are correlated along the rows, which are worth about {worth} independent samples. Pass more rows, "

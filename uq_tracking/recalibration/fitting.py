@@ -144,15 +144,15 @@ def fit_groups(
 def _fit_arrays(
     method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
-    digest = getattr(source, "provenance", {}).get("digest")
-    samples = getattr(getattr(source, "samples", None), "data", None)  # of a report that was just made
-    if samples is not None and samples.task == method.task:
-        fitted = method.fit_to(samples, split)
-        return replace(fitted, fitted_on=replace(fitted.fitted_on, digest=digest))
-    if isinstance(source, Predictions) and source.task == method.task:
+    data = getattr(getattr(source, "samples", None), "data", source)  # of a report that was just made
+    if isinstance(data, Predictions) and data.task == method.task:
         if ignore_label is not None or weights is not None:
             raise SettingsError("Predictions hold their own weights and ignore_label; pass them there")
-        return method.fit_to(source, split)
+        fitted = method.fit_to(data, split)
+        if data is source:
+            return fitted
+        digest = source.provenance.get("digest")  # of all samples, of which the report may hold some
+        return replace(fitted, fitted_on=replace(fitted.fitted_on, digest=digest))
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
             f"{method.method} is fitted on Predictions.from_probs(...) or (labels, logits), not on a "

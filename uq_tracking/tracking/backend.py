@@ -294,7 +294,7 @@ class BackendStatus:
     hint: str | None = None
 
     @classmethod
-    def of_package(cls, name: str, hint: str, *more: str, oldest: tuple[int, int] = (0, 0)) -> BackendStatus:
+    def of_package(cls, name: str, hint: str, *more: str, oldest: tuple[int, ...] = ()) -> BackendStatus:
         """Report which version of a tracker's package is installed, from its metadata.
 
         Parameters
@@ -317,7 +317,7 @@ class BackendStatus:
         return cls(name, usable=False, hint=hint)
 
 
-def is_at_least(version: str, oldest: tuple[int, int]) -> bool:
+def is_at_least(version: str, oldest: tuple[int, ...]) -> bool:
     """Compare major and minor version.
 
     >>> is_at_least("3.9.0", (3, 11)), is_at_least("3.11.0rc1", (3, 11))
