@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 874, 99, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 875, 99, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -36,7 +36,8 @@ Raised by six functions: standard deviations next to 0 are looked for, and the s
 Raised by one function: classes that were passed as a regression are looked for.
 Raised by ten functions: maps that follow each other as frames of a video do are found, slow forecasts are
 no covariate, and tails are named.
-Raised by three functions: bars and bands of figures have one look, sums and pictures' names one place.
+Raised by four functions: bars and bands of figures have one look, sums and pictures' names one place, and rows of
+a table are told from maps.
 """
 
 

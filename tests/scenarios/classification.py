@@ -86,6 +86,12 @@ def event_proven(rng):
     return events(rng, p, p)
 
 
+@scenario("odds 2 % too high, 400,000 samples: too little to matter", ("calibrated",), USEFUL, bias=None)
+def event_negligibly_too_high(rng):
+    p = stated(rng, 400_000)
+    return events(rng, odds(p, 1.02), p)
+
+
 @scenario("calibrated, events of 1.3 %", (*FINE, *UNKNOWN), bias=None)
 def event_rare(rng):
     p = stated(rng, 3000, 1.2, -5)

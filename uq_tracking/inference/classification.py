@@ -298,7 +298,12 @@ def _lower(sentence: str) -> str:
 
 
 def of_event(found: Tested, event: Event) -> Calibration:
-    """Conclude from the tests of level, slope and shape: the clearer one of level and slope leads."""
+    """Conclude from the tests of level, slope and shape: the clearer one of level and slope leads.
+
+    An error of these that is proven to be slight is none, however certain it is.
+    """
+    if event.is_proven and not found.shape_rejects:
+        return "calibrated"
     slope = found.slope if found.slope_rejects and found.slope is not None else 0.0
     level = found.level if found.level_rejects else 0.0
     if found.level_rejects and abs(level) >= abs(slope):
@@ -307,8 +312,6 @@ def of_event(found: Tested, event: Event) -> Calibration:
         return "overconfident" if slope < 0 else "underconfident"
     if found.shape_rejects:
         return "miscalibrated in shape"
-    if event.is_proven:
-        return "calibrated"
     return "not enough data" if event.is_unknown else "consistent with calibrated"
 
 
