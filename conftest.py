@@ -74,7 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item: item.nodeid if any(mark.name in alone for mark in item.iter_markers()) else str(item.path)
         for item in items
     }
-    kept = set(sorted(set(parts.values()))[number - 1 :: shares])
+    names = sorted(set(parts.values()))
+    kept = set(names[(number - 1) % max(len(names), 1) :: shares])  # of fewer files than shares, one each
     config.hook.pytest_deselected(items=[item for item in items if parts[item] not in kept])
     items[:] = [item for item in items if parts[item] in kept]
 
