@@ -20,6 +20,8 @@ from uq_tracking.statistics.layout import joined_rows
 from uq_tracking.statistics.orders import IntArray
 
 PLACE, CASE, CELL, LABELS = "place", "case", "cell", ("groups", "by")
+MOST_CELLS = 1 << 22
+"""Places of an array, masked ones included, up to which its shape is looked at."""
 MOST_PARTS = 256
 """Batches whose samples are held apart."""
 
@@ -158,13 +160,16 @@ class EvenSamples:
         columns = {name: column[order] for name, column in columns.items() if name != PLACE}
         case, cell, group, by = (columns.pop(name, None) for name in (CASE, CELL, *LABELS))
         side = max(self._sides, key=len)
-        is_whole = len(self._sides) == 1 and not self._halvings
+        cells = math.prod(self._shape) if self._shape else self._cells
+        is_whole = len(self._sides) == 1 and not self._halvings and cells <= MOST_CELLS
         shape: tuple[int, ...] = (len(order),)
         valid = None
-        if cell is not None and is_whole and side:
-            cells = math.prod(self._shape) if self._shape else self._cells
+        if is_whole and side:
             shape = (cells // math.prod(side), *side)
-            valid = None if len(order) == cells else np.isin(np.arange(cells), cell).reshape(shape)
+            if len(order) < cells:
+                valid = np.zeros(cells, dtype=bool)
+                valid[cell] = True
+                valid = valid.reshape(shape)
         strata = None
         if by is not None:
             used, label = np.unique(by, return_inverse=True)
