@@ -137,7 +137,9 @@ class ClassTests(Tests):
             clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
         if clauses:
             cure = None
-            overall = "" if calibration in (*words.NO_ERROR, words.UNTOLD) else f"Overall, {_lower(said)}"
+            overall = (
+                "" if calibration in (*words.NO_ERROR, words.UNTOLD) else f"Overall, {words.lowered(said)}"
+            )
             calibration, grade = "miscalibrated in places", "off"
             said = " ".join(filter(None, [words.of_places(clauses[0]), *clauses[1:], overall]))
         return super().conclude(calibration, said, ranking, rest, cure=cure, grade=grade, **found)
@@ -291,10 +293,6 @@ class ClassTests(Tests):
     @override
     def sparsification(self) -> Sparsification:
         return sparsification_brier(self.statistics)
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
 
 
 def of_event(found: Tested, event: Event) -> Calibration:

@@ -25,7 +25,7 @@ SLIGHT = 1.05
 RARE = 0.2
 """Rates below this are compared by their ratio."""
 NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
-NO_CURE = "No sign that its uncertainty ranks errors better than chance, which no recalibration changes."
+NO_CURE = f"{NO_SIGN[:-1]}, which no recalibration changes."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
@@ -266,7 +266,12 @@ def of_places(said: str, *, slight: bool = False) -> str:
     """Begin a sentence on the places that are wrong; a drift speaks for itself."""
     if "rift along the order" in said:
         return said
-    return f"{'Slightly miscalibrated' if slight else 'Miscalibrated'} in places: {said[0].lower()}{said[1:]}"
+    return f"{'Slightly miscalibrated' if slight else 'Miscalibrated'} in places: {lowered(said)}"
+
+
+def lowered(sentence: str) -> str:
+    """Return a sentence that does not begin a new one."""
+    return sentence[0].lower() + sentence[1:]
 
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
