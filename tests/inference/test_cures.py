@@ -41,8 +41,8 @@ def test_what_removes_an_error_removes_it_on_fresh_samples(make, method):
             mean, std = uq.recalibrate(report, method).apply(mean, std)
             after = uq.evaluate(target, mean, std)
             assert after.scores["ence"] < 0.4 * report.scores["ence"]
-            assert f"Recalibrate with {method}: ENCE " in report.verdict.text
-            assert "with no miscalibration found (cross-fitted)" in report.verdict.text
+            assert f"Recalibrate with {method} (" in report.verdict.text
+            assert "and no miscalibration is found." in report.verdict.text
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_strata_that_are_recalibrated_apart_are_calibrated():
     for name, method in (("one_site_too_small", "std_scaling"), ("event_at_one_site", "logistic")):
         arrays, options = SCENARIOS[name].make(np.random.default_rng(30))
         verdict = uq.evaluate(*arrays, **options).verdict
-        assert "If strata are known when predicting, recalibrate each separately." in verdict.text
+        assert "If strata are known when predicting, fit a recalibration to each." in verdict.text
         (truth, *forecast), by = arrays, options["by"]
         probs = options.get("probs")
         for label in np.unique(by):
@@ -89,8 +89,10 @@ def test_what_halves_an_error_is_named_with_what_is_left():
     for seed in range(8):
         std, mean, error = samples(seed, 1000)
         said.append(uq.evaluate(mean + error, mean, std**1.6).verdict.text)
-    assert all("Recalibrate with std_isotonic: ENCE falls from" in text for text in said)
-    assert any("with some miscalibration left (cross-fitted)." in text for text in said)
+    assert all(
+        "Recalibrate with std_isotonic (a factor for each size): on held-out halves," in text for text in said
+    )
+    assert any("though some miscalibration is left." in text for text in said)
 
 
 def test_none_is_named_where_the_mean_is_wrong():
@@ -122,7 +124,7 @@ def test_where_none_helps_that_is_said():
     wrong = np.where(mean > 0, 1.6, 1 / 1.6)  # by the prediction, which none of them knows
     verdict = uq.evaluate(mean + error * wrong, mean, std).verdict
     assert verdict.cure is None
-    assert "fixes it (cross-fitted): let standard deviations depend on the prediction." in verdict.text
+    assert "fixes it on held-out halves: let standard deviations depend on the prediction." in verdict.text
     assert "Correct the predictions" not in verdict.text
 
 
@@ -130,7 +132,7 @@ def test_predictions_come_before_standard_deviations():
     std, mean, error = samples(0)
     verdict = uq.evaluate(mean + error + 0.5 * std, mean, std / 1.5).verdict
     assert verdict.cure is None
-    assert "Correct the predictions first." in verdict.text
+    assert "Correct the predictions first" in verdict.text
 
 
 def test_groups_are_fitted_and_judged_apart():
@@ -184,8 +186,8 @@ def test_what_removes_an_error_of_probabilities_removes_it_on_fresh_samples(meth
     labels, probs = make(rng, 3000)
     report = uq.evaluate(labels.astype(int), probs=probs)
     assert report.verdict.cure == method
-    assert f"Recalibrate with {method}: " in report.verdict.text
-    assert "with no miscalibration found (cross-fitted)" in report.verdict.text
+    assert f"Recalibrate with {method} (" in report.verdict.text
+    assert "and no miscalibration is found." in report.verdict.text
     fitted = uq.recalibrate(uq.Predictions.from_probs(labels.astype(int), probs), method)
     labels, probs = make(rng, 3000)
     before = uq.evaluate(labels.astype(int), probs=probs).scores[score]
@@ -210,5 +212,5 @@ def test_most_of_an_error_is_no_more_than_that():
     labels, probs = drawn(rng, 10_000)
     smoothed = 0.8 * probs + 0.05
     text = uq.evaluate(labels, probs=smoothed).verdict.text
-    assert "Recalibrate with temperature: ECE falls from 0.07" in text
-    assert "with some miscalibration left (cross-fitted)" in text
+    assert "the calibration error ECE falls from 0.07" in text
+    assert "though some miscalibration is left." in text

@@ -276,7 +276,7 @@ def test_copies_of_rows_count_once():
     row = rng.permutation(np.repeat(np.arange(400), 3))
     verdict = uq.evaluate(y[row], mean[row], std[row]).verdict
     assert verdict.worth == 400
-    assert "Rows are exact copies of others: 1,200 samples are 400 different ones." in verdict.text
+    assert "judged are the 400 different ones of 1,200." in verdict.text
     counts = rng.poisson(5, 1000).astype(float)
     honest = uq.evaluate(counts, rng.poisson(5, 1000).astype(float), np.full(1000, 3.0)).verdict
     assert honest.worth is None

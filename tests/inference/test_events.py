@@ -180,7 +180,9 @@ def test_events_that_were_excluded_are_counted():
 def test_near_certain_errors_are_told_before_tests_are_refused():
     y = np.arange(300) % 10 == 0
     verdict = uq.evaluate(y.astype(int), probs=np.full(300, 0.001)).verdict
-    assert verdict.text.startswith("Overconfident: 100.0 times as many errors as its probabilities imply.")
+    assert verdict.text.startswith(
+        "Overconfident: it expects 0.1 % errors and makes 10 %, 100 times as many."
+    )
     assert (
         "Slope and shape are not tested: samples are too few, or probabilities too close to 0 and 1"
         in " ".join(verdict.caveats)

@@ -409,7 +409,7 @@ def test_what_a_ranking_gains_is_what_the_sparsification_curve_shows():
             100 * (1 - np.interp(0.2, columns["fraction"], columns[each])) for each in ("model", "oracle")
         ]
         gain = f"without the most uncertain 20 %, {score} is {left[0]:.0f} % lower"
-        assert f"{gain} (without the largest errors, {left[1]:.0f} %)." in found.verdict.text
+        assert f"{gain} (at best {left[1]:.0f} %)." in found.verdict.text
 
 
 @pytest.mark.parametrize(("share", "word"), [(0.19, ", but weakly"), (0.21, "")])

@@ -20,7 +20,14 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.events import FEWEST_INFORMATIVE, Event, EventTests, Tested, p_of_sums
+from uq_tracking.inference.events import (
+    FEWEST_INFORMATIVE,
+    SLIGHT_SLOPE,
+    Event,
+    EventTests,
+    Tested,
+    p_of_sums,
+)
 from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influence, set_weights, sets_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import EventCells, square_of
@@ -90,6 +97,8 @@ class Found:
         Whether the limits of every class leave only slight gaps.
     reversed : tuple of str
         Classes that occur less often the higher their probability is.
+    is_temperature_slight : bool
+        Whether the best temperature, as the score test of 1 estimates it, is too close to 1 to matter.
     """
 
     sharpness: float | None
@@ -101,6 +110,15 @@ class Found:
     classes: int
     classes_proven: bool
     reversed: tuple[str, ...] = ()
+    is_temperature_slight: bool = False
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether only slight errors are left, however certain some of them are."""
+        known = self.top_event.is_proven and self.classes_proven and "top shape" not in self.strength
+        off = [each for each in (self.level, self.slope) if each is not None]
+        are_slight = all(each.is_slight and each.what != "shape" for each in off)
+        return known and are_slight and ("sharpness" not in self.strength or self.is_temperature_slight)
 
     @property
     def lead(self) -> str | None:
@@ -176,7 +194,9 @@ def find(statistics: Any, names: Sequence[str] | None, among: float = 1) -> Foun
         is_proven = all(_is_small(test) for test in each)
     size = 0 if each is None else len(each)
     against = () if each is None or slope is None else _reversed(each, names)
-    return Found(sharpness, tested, event, level, slope, strength, size, is_proven, against)
+    sharp = (0.0, 0.0) if statistics.classes is None else statistics.classes.sharp[:2].tolist()
+    is_slight = SLIGHT_SLOPE[0] * sharp[1] < sharp[0] + sharp[1] < SLIGHT_SLOPE[1] * sharp[1]
+    return Found(sharpness, tested, event, level, slope, strength, size, is_proven, against, is_slight)
 
 
 def _log(p: float, z: float) -> float:

@@ -237,7 +237,7 @@ class ClassTests(Tests):
             calibration = "overconfident"
             said = words.of_certain(always) if always else words.of_impossible(none, certain)
         elif errors:
-            calibration, said = "overconfident", words.of_too_many_errors(errors)
+            calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
             said = words.of_event(calibration, event, found)
         ranked = self._ranking()
@@ -314,15 +314,18 @@ def of_event(found: Tested, event: Event) -> Calibration:
 
 
 def of_classes(found: Found) -> Calibration:
-    """Conclude from the tests of more than two classes: the one with the smallest p leads."""
+    """Conclude from the tests of more than two classes: the one with the smallest p leads.
+
+    Errors that are proven to be slight are none, however certain they are.
+    """
+    if found.is_proven:
+        return "calibrated"
     if found.lead in ("level", "slope"):
         return "miscalibrated in classes"
     if found.lead == "top shape":
         return "miscalibrated in shape"
     if found.lead is not None:
         return "overconfident" if found.is_extreme else "underconfident"
-    if found.top_event.is_proven and found.classes_proven:
-        return "calibrated"
     return "not enough data" if found.top_event.is_unknown else "consistent with calibrated"
 
 

@@ -243,7 +243,7 @@ def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "unit of some",
         f"{format_number(100 * share, 2)} % of the stds are {format_number(math.exp(abs(wrong)), 2)} times too "
         f"{side}; the others fit (factor {math.exp(right):.2f}).",
-        f"If these are in another unit, {cure} them by {format_number(unit)}.",
+        f"If the former are in another unit, {cure} them by {format_number(unit)}.",
     )
 
 
@@ -260,7 +260,7 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "tiny std",
         f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, with "
         f"errors {format_number(here, 2, compact=True)} times the stated size; elsewhere {rest:.2f} times.",
-        "Are these samples predicted at all? If not, mask them; if they are, set std_floor=.",
+        "Are these samples predicted at all? If not, mask them; else set std_floor= to the least plausible std.",
     )
 
 
@@ -340,7 +340,7 @@ def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: Floa
         return Suspicion(
             "shuffled",
             f"Predictions do not correlate with the truth ({correlation:.2f}): rmse "
-            f"{format_number(math.sqrt(square))} is that of shuffled pairs, {format_number(random)}.",
+            f"{format_number(math.sqrt(square))} is no better than that of shuffled pairs, {format_number(random)}.",
             "Are both in the same order?",
         )
     return None
@@ -435,11 +435,11 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
     )
     if members > 3:
         chance = math.sqrt((members + 1) / (members - 3))
-        text += f" Having only {members} members explains a factor of {chance:.2f}."
+        text += f" A factor of {chance:.2f} comes from having only {members} members."
     return Suspicion(
         "spread of means",
         text,
-        "Pass the members' stds too (from_ensemble(y_true, means, stds)); for draws use from_samples.",
+        "Pass the members' stds too (from_ensemble(y_true, means, stds)) or add noise; for draws use from_samples.",
     )
 
 

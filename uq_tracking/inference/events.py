@@ -51,6 +51,11 @@ UNKNOWN = 1.5
 BINS, FEWEST_BINS, PER_BIN = 10, 4, 5.0
 
 
+def is_slight_level(stated: float, rate: float) -> bool:
+    """Return whether a rate differs from the stated one by too little to matter."""
+    return abs(stated - rate) < SLIGHT_GAP and stated < SLIGHT_RATIO * rate and rate < SLIGHT_RATIO * stated
+
+
 @dataclass(frozen=True)
 class Event:
     """What is stated of the event, and what occurs.
@@ -94,9 +99,16 @@ class Event:
         return not self.low <= self.stated <= self.high
 
     @property
+    def _rarer(self) -> tuple[float, float, float, float]:
+        """Stated and observed rate and limits of the event, or of its opposite where that is stated more rarely."""
+        rates = self.stated, self.observed, self.low, self.high
+        return rates if self.stated <= 0.5 else (1 - rates[0], 1 - rates[1], 1 - rates[3], 1 - rates[2])
+
+    @property
     def is_level_slight(self) -> bool:
         """Return whether the level is off by too little to matter."""
-        return abs(self.stated - self.observed) < SLIGHT_GAP and 1 / SLIGHT_RATIO < self.ratio < SLIGHT_RATIO
+        stated, observed, *_ = self._rarer
+        return is_slight_level(stated, observed)
 
     @property
     def is_slope_slight(self) -> bool:
@@ -118,22 +130,19 @@ class Event:
     @property
     def is_proven(self) -> bool:
         """Return whether the limits leave only slight errors of level and slope."""
-        if self.slope_low is None or self.slope_high is None or self.low <= 0:
+        if self.slope_low is None or self.slope_high is None:
             return False
-        gaps = (self.stated - self.low, self.stated - self.high)
-        ratios = (self.stated / self.high, self.stated / self.low)
+        stated, _, low, high = self._rarer
         return (
-            max(map(abs, gaps)) < SLIGHT_GAP
-            and 1 / SLIGHT_RATIO < ratios[0] <= ratios[1] < SLIGHT_RATIO
+            is_slight_level(stated, low)
+            and is_slight_level(stated, high)
             and SLIGHT_SLOPE[0] < self.slope_low <= self.slope_high < SLIGHT_SLOPE[1]
         )
 
     @property
     def is_unknown(self) -> bool:
         """Return whether the rarer of events and others may be half as many again, or as few."""
-        stated, low, high = self.stated, self.low, self.high
-        if stated > 0.5:
-            stated, low, high = 1 - stated, 1 - high, 1 - low
+        stated, _, low, high = self._rarer
         return high > UNKNOWN * stated or low * UNKNOWN < stated
 
 
@@ -440,8 +449,8 @@ class EventTests:
         return Tested(z, p, slope, slope_p, shape, refused, self.each), event
 
 
-def too_many_errors(tests: EventTests) -> float:
-    """Errors over those implied, where more occur than near-certain probabilities imply; else 0.
+def too_many_errors(tests: EventTests) -> tuple[float, float] | None:
+    """Return rates of errors implied and made, where more are made than near-certain probabilities imply; else None.
 
     Overconfidence itself makes probabilities uninformative, so this comes before the other tests are refused.
     """
@@ -450,10 +459,10 @@ def too_many_errors(tests: EventTests) -> float:
     doubt = np.minimum(cells.probability, cells.count - cells.probability)
     wrong = np.where(p > 0.5, cells.count - cells.event, cells.event)
     if float(cells.variance.sum()) * (units if tests.by_group is None else tests.share) >= FEWEST_INFORMATIVE:
-        return 0.0
+        return None
     errors, implied, variance = (float(part.sum()) * units for part in (wrong, doubt, cells.variance))
     rejects = level_p(errors, implied, variance, tests.n * units) <= tests.each
-    return errors / implied if rejects and errors > implied > 0 else 0.0
+    return (implied / tests.n / units, errors / tests.n / units) if rejects and errors > implied > 0 else None
 
 
 def impossible_events(statistics: Any) -> tuple[float, float]:

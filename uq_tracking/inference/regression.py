@@ -217,9 +217,12 @@ class RegressionTests(Tests):
         """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
         biased = [each.on for each in (found.places or Places()).found() if each.quantity == "bias"]
         if calibration == "biased":
-            return "Correct the predictions."
+            return "Correct the predictions by as much."
+        how = " (fit y_true to y_pred)" * ("mean" in biased)
         off = (biased and "order" not in biased) or found.bias_grade == "off"
-        return "Correct the predictions first." if off and calibration in CURABLE else ""
+        return (
+            f"Correct the predictions first{how}, then score again." if off and calibration in CURABLE else ""
+        )
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -244,7 +247,9 @@ class RegressionTests(Tests):
         samples = self.samples
         crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
         if crossed > EXCHANGED:
-            text = f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted."
+            text = (
+                f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted before scoring."
+            )
             return (
                 Suspicion("crossing quantiles", text, "Are columns swapped, or levels in another order?"),
             )
@@ -443,12 +448,13 @@ class RegressionTests(Tests):
         vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < ALIKE else ""
         if ranked.word in ("worse than constant", "no better than constant") and vary:
             equal = dispersion < EQUAL
-            return words.EQUAL_STDS if equal else f"Its standard deviations vary by only {vary}.", False
+            alike = f"Its standard deviations vary by only {vary}, too little to rank errors."
+            return words.EQUAL_STDS if equal else alike, False
         but = ""
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but one constant would give intervals as short."
+            but = ", but as they are, one constant would give intervals as short."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0
@@ -472,7 +478,9 @@ class RegressionTests(Tests):
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
         crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
         if CROSSED < crossed <= EXCHANGED:
-            caveats.append(f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted.")
+            caveats.append(
+                f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted before scoring."
+            )
         if self.samples is None and not is_distribution(self.statistics):
             alike = (
                 "" if groups.count(self.statistics) else ", and whether neighboring errors are correlated,"

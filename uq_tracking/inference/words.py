@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy import special
+
 from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.inference.places import Part, Pattern, Places, Stratum
 from uq_tracking.settings import Settings
@@ -25,7 +28,7 @@ SLIGHT = 1.05
 RARE = 0.2
 """Rates below this are compared by their ratio."""
 NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
-NO_CURE = f"{NO_SIGN[:-1]}, which no recalibration changes."
+NO_CURE = f"{NO_SIGN[:-1]}; no recalibration changes that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
@@ -37,14 +40,24 @@ BEYOND_THREE = 0.0027
 """Share of normal errors beyond three standard deviations."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
-NOT_FOR_LONG = "If this goes on, no fixed correction will hold: refit on recent samples."
-EACH_ALONE = "If strata are known when predicting, recalibrate each separately."
+NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
+EACH_ALONE = "If strata are known when predicting, fit a recalibration to each."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
+_DOES = {
+    "std_scaling": "one factor for all",
+    "std_isotonic": "a factor for each size",
+    "cdf_isotonic": "a new shape of the distribution",
+    "logistic": "a shift and a factor of the logits",
+    "isotonic": "an increasing curve of probabilities",
+    "temperature": "one divisor of the logits",
+    "bias_temperature": "one divisor of the logits and a shift for each class",
+}
+"""What the recalibrations that a verdict names change."""
 _SHORT = {
     "miscalibrated in shape": "wrong shape",
     "miscalibrated in places": "wrong in places",
@@ -164,10 +177,18 @@ def _of_shape(found: Findings, shape: Shape) -> str:
     half, tail = next((share for share in found.shares if share.level == 0.5), None), found.tail
     if half and tail and half.value - 0.5 > shape.gap and tail.share > 2 * BEYOND_THREE:
         return (
-            f"the stated tails are too light: the 50 % intervals contain {percent(half.value)} of the true values, "
-            f"yet {percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected)"
+            f"their tails are heavier. The 50 % intervals contain {percent(half.value)} of the true values, yet "
+            f"{percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected). "
+            f"State heavier tails: pass family='student_t', dof={_dof(half.value)}"
         )
     return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
+
+
+def _dof(inside: float) -> int:
+    """Return the degrees of freedom of Student's t, of variance 1, that has this share in normal 50 % intervals."""
+    dofs = np.arange(3, 31)
+    share = 2 * special.stdtr(dofs, special.ndtri(0.75) * np.sqrt(dofs / (dofs - 2))) - 1
+    return int(dofs[np.abs(share - inside).argmin()])
 
 
 def of_bias(found: Findings, settings: Settings) -> str:
@@ -180,7 +201,7 @@ def of_bias(found: Findings, settings: Settings) -> str:
         low, high = percent(share.low), percent(share.high)
         return (
             f"Predictions are too {side}: {percent(share.value)} of the true values ({low} to {high}) lie below the "
-            "predicted median, not half."
+            f"predicted median, not half. Shift the quantiles {'down' if side == 'high' else 'up'}."
         )
     bias, in_std = found.bias, found.bias_in_std
     if found.bias_grade == "fine":
@@ -213,7 +234,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         about, *_ = format_factors(1 / scale.value, 1 / scale.high, 1 / scale.low)
         return (
             f"{word}: stated standard deviations are about {about} times too large (a few large errors make the "
-            f"factor uncertain): the 50 % intervals contain {percent(half.value)} of the true values."
+            f"factor uncertain); the 50 % intervals contain {percent(half.value)} of the true values."
         )
     bulk, tail, places = f"{found.bulk:.2f}", found.tail, found.places or Places()
     if calibration == "overconfident in the tails" and tail is not None:
@@ -230,8 +251,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         )
     if calibration == "overconfident, most in the tails":
         return (
-            f"Overconfident: errors are {value} times the stated size overall, and {bulk} times without their heavy "
-            "tails."
+            f"Overconfident: errors are {value} times the stated size overall, and {bulk} times if their heavy tails "
+            "are left out."
         )
     along = {each.on for each in places.patterns}
     tested = [name for on, name in COVARIATES.items() if on in along]
@@ -293,7 +314,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
 
 def _of_others(alike: int) -> str:
     """Say how many labels are like all samples."""
-    return f"; no difference is found among the other {alike}" if alike > 1 else ""
+    return f"; the other {alike} differ by no more than chance" if alike > 1 else ""
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
@@ -337,9 +358,9 @@ def _of_pattern(
     else:
         what = "predictions are biased" if leads else f"Predictions are {slightly}biased in places"
     said = "; ".join(_of_part(pattern, parts, place, unit) for place in places)
-    if not what:
-        return f"{said}."
-    return f"{what}: {said}." if said else f"{what}."
+    if leads and what and said:  # a colon stands before it
+        return f"{what}. {said[0].upper()}{said[1:]}."
+    return f"{': '.join(filter(None, [what, said]))}."
 
 
 def _is_certain(pattern: Pattern, part: Part) -> bool:
@@ -421,7 +442,8 @@ def of_interval(
         word = f"Slightly {calibration}"
     if is_biased and not inside.misses:
         word += " in width"
-    return f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."
+    cure = {"overconfident": " Widen them.", "underconfident": " Narrow them."}.get(calibration, "")
+    return f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)}).{cure}"
 
 
 def of_certain(errors: float) -> str:
@@ -439,9 +461,13 @@ def of_impossible(none: float, certain: float) -> str:
     return f"Overconfident: it {' and '.join(said)}. Check those labels, or clip probabilities away from 0 and 1."
 
 
-def of_too_many_errors(ratio: float) -> str:
+def of_too_many_errors(expected: float, made: float) -> str:
     """Say how many times as many errors occur as near-certain probabilities imply."""
-    return f"Overconfident: {_times(ratio)} times as many errors as its probabilities imply."
+    return f"Overconfident: {_of_errors(expected, made)}, {_times(made / expected)} times as many."
+
+
+def _of_errors(expected: float, made: float) -> str:
+    return f"it expects {percent(expected)} errors and makes {percent(made)}"
 
 
 def _rates(event: Event) -> str:
@@ -470,13 +496,16 @@ def of_level(event: Event) -> str:
         limits = [end / event.stated for end in (event.observed, event.low, event.high)]
         said = "{} times as many events occur as it forecasts{}"
     within = f" ({_times(limits[1])} to {_times(limits[2])})" if limits[1] > 1 else ""
-    return f"{word}: {said.format(_times(limits[0]), within)}: {_rates(event)}."
+    rates = f"in {percent(event.observed)} of cases rather than {percent(event.stated)}"
+    if event.stated > event.observed:
+        rates = f"in {percent(event.stated)} of cases rather than {percent(event.observed)}"
+    return f"{word}: {said.format(_times(limits[0]), within)}, {rates}."
 
 
 def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     """Say that probabilities are too extreme or not extreme enough, or unrelated to the event."""
     slope, low, high = event.slope, event.slope_low, event.slope_high
-    word, what = ("Overconfident" if extreme else "Underconfident"), _how(extreme)
+    word, what, end = ("Overconfident" if extreme else "Underconfident"), _how(extreme), "."
     word = f"Slightly {word.lower()}" if event.is_slope_slight else word
     if slope is not None and low is not None and high is not None:
         limits = f", {low:.2f} to {high:.2f}; 1 is ideal"
@@ -487,9 +516,9 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
                 little = "hardly related to the event"
                 what = little if high < HARDLY else "too extreme, or say nothing about the event"
             limits *= high < 1 if extreme else low > 1
+        asked = "; are labels and probabilities in the same order?" if "related" in what else "."
+        end = "; are they those of the other class?" if event.sorts == "reversed" else asked
         what += f" (calibration slope {slope:.2f}{limits})"
-        what += "; are they those of the other class" * (event.sorts == "reversed")
-    end = "?" if event.sorts == "reversed" else "."
     return f"Its probabilities are also {what}{end}" if second else f"{word}: probabilities are {what}{end}"
 
 
@@ -545,9 +574,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
         said = f"probabilities are {_how(slopes[0] < 1)}: {rises}"
     elif of_errors:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
-        value, low, high = format_factors(*ends)
-        often = f"{value} times as many errors as" if ends[0] > 1 else f"only {value} times the errors that"
-        said = f"it makes {often} its probabilities imply ({low} to {high})"
+        said = f"{_of_errors(event.stated, event.observed)}, {_times_as_many(*ends)}"
     else:
         said = of_level(event).partition(": ")[2].rstrip(".")
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
@@ -607,26 +634,25 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
         extreme = found.is_extreme
         if extreme is None:
             return named
-        return f"{named} Its probabilities are also {_how(extreme)} as a whole."
-    return lead if off is None else f"{lead} Class {_of_class(off)}"
+        return f"{named} Over all classes, probabilities are also {_how(extreme)}."
+    is_same = off is not None and off.what == "slope" and off.is_extreme == (calibration == "overconfident")
+    return lead if off is None or is_same else f"{lead} Class {_of_class(off)}"
 
 
 def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
-    """Say that probabilities are too extreme, or not extreme enough, as a whole."""
+    """Say that probabilities are too extreme, or not extreme enough, over all classes."""
     is_extreme = calibration == "overconfident"
     ratio = math.inf if scale is None or scale.value <= 0 else scale.value
     word = f"Slightly {calibration}" if max(ratio, 1 / ratio) < SLIGHT else calibration.capitalize()
     if scale is not None and (scale.low > 1 if is_extreme else scale.high < 1):
-        value, low, high = format_factors(scale.value, scale.low, scale.high)
-        if is_extreme:
-            return f"{word}: {value} times as many errors as its probabilities imply ({low} to {high})."
-        return f"{word}: only {value} times the errors that its probabilities imply ({low} to {high})."
+        errors = _of_errors(1 - found.top_event.stated, 1 - found.top_event.observed)
+        return f"{word}: {errors}, {_times_as_many(scale.value, scale.low, scale.high)}."
     how = _how(is_extreme)
     if "sharpness" in found.strength and math.isfinite(losses[0]):
         gap = abs(losses[0] - losses[1])
         digits = min(max(2, 1 - math.floor(math.log10(gap))), 6) if gap else 2
-        found_and_implied = f"log loss {losses[0]:.{digits}f}, they imply {losses[1]:.{digits}f}"
-        return f"{word}: probabilities are {how}: {found_and_implied}."
+        implied = f"log loss {losses[0]:.{digits}f}, where they imply {losses[1]:.{digits}f}"
+        return f"{word}: probabilities are {how} ({implied})."
     slope = found.top_event.slope
     if "top slope" in found.strength and slope is not None:
         return f"{word}: confidences are {how} (calibration slope {slope:.2f}; 1 is ideal)."
@@ -645,14 +671,18 @@ def _of_class(off: OffClass) -> str:
     elif min(event.stated, event.observed) >= RARE:
         how = _means(event)
     else:
-        ratio, how = event.ratio, "does not occur at all"
-        if 1 < ratio < math.inf:
-            how = f"is stated {_times(ratio)} times as often as it occurs"
-        elif ratio <= 1:
-            how = f"occurs {_times(1 / max(ratio, 1e-300))} times as often as stated"
         within = f" ({percent(event.low)} to {percent(event.high)})" if event.limits_agree else ""
-        how = f"{how}: {_rates(event)}{within}"
-    count = f"; {off.off} of {off.of} classes are off" if off.off > 1 else ""
+        stated, seen = percent(event.stated), percent(event.observed)
+        if event.ratio == math.inf:
+            how = f"never occurs{within}, but is stated in {stated} of cases"
+        elif event.ratio > 1:
+            often = f"{_times(event.ratio)} times as often as it occurs"
+            how = f"is stated {often}, in {stated} of cases rather than {seen}{within}"
+        else:
+            often = f"{_times(1 / max(event.ratio, 1e-300))} times as often as stated"
+            how = f"occurs {often}, in {seen} of cases{within} rather than {stated}"
+    which = f"all {off.of}" if off.off == off.of else f"{off.off} of {off.of}"
+    count = f"; {which} classes are miscalibrated" if off.off > 1 else ""
     return f"{off.name} {how}{count}."
 
 
@@ -668,7 +698,7 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
         return [*said, f"Sharpness and classes are not tested: {held}."]
     if found.sharpness is None:
         said.append(
-            "Whether probabilities are too extreme as a whole is not tested: they imply too few errors."
+            "Whether probabilities are too extreme over all classes is not tested: they imply too few errors."
         )
     if statistics.groups is not None:
         said.append(
@@ -684,8 +714,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     """
     gains = (100 * (1 - left) for left in found.left)
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
-    oracle = f"without the largest errors, {best} %"
-    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({oracle})"
+    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower (at best {best} %)"
     words = {
         "useful": (
             f"Its uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
@@ -703,22 +732,25 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if cure.method is None:
-        return f"No recalibration that was tried fixes it (cross-fitted): {cure.instead}."
+        return f"No recalibration that was tried fixes it on held-out halves: {cure.instead}."
     before, after = (
         "less than 0.001" if each < 0.001 else format_number(each, 2) for each in (cure.before, cure.after)
     )
-    left = "no miscalibration found" if cure.removes else "some miscalibration left"
+    left = "and no miscalibration is found" if cure.removes else "though some miscalibration is left"
     score = cure.score if "_" in cure.score else cure.score.upper()
-    found = f"{score} falls from {before} to {after}, with {left} (cross-fitted)"
-    return f"Recalibrate with {cure.method}: {found}."
+    found = f"on held-out halves, the calibration error {score} falls from {before} to {after}, {left}"
+    return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}."
 
 
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
-        return f"Rows are exact copies of others: {n:,} samples are {int(found.worth):,} different ones."
+        return (
+            f"Rows are exact copies of others: judged are the {int(found.worth):,} different ones of {n:,}."
+        )
     seen = f"{n:,} samples" if total is None else f"{n:,} of {total:,} samples, evenly spread,"
-    return f"Neighboring errors are correlated: {seen} carry the information of about {_about(found.worth)}."
+    worth = f"carry the information of about {_about(found.worth)} independent ones"
+    return f"Neighboring errors are correlated: {seen} {worth}."
 
 
 def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
@@ -730,12 +762,12 @@ def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
     if found.kind == "few maps":
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
-            "correlated neighboring errors are in a stream. Pass 12 maps, or groups=, a label for each region whose "
-            "errors are correlated."
+            "correlated neighboring errors are, if passed in batches. Pass at least 12 maps, or groups=, a label for "
+            "each region whose errors are correlated."
         )
     reason = (
-        f"errors are correlated along the rows, which are worth about {worth} independent samples. Pass more rows, "
-        "or groups=, a label for each of several series"
+        f"errors are correlated along the rows, which are worth about {worth} independent samples. Pass more rows; "
+        "if they are several series, pass groups=, a label for each"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
@@ -767,7 +799,7 @@ def _about(number: float) -> str:
 
 def _times(factor: float) -> str:
     """A factor with the digits that matter at a glance."""
-    return f"{factor:.2f}" if factor < 2 else f"{factor:.1f}" if factor < 100 else format_number(factor)
+    return f"{factor:.2f}" if factor < 2 else f"{factor:.1f}" if factor < 99.95 else format_number(factor)
 
 
 def percent(share: float) -> str:
@@ -776,6 +808,11 @@ def percent(share: float) -> str:
     if 0 < share < 1e-5:
         return "less than 0.001 %"
     return "over 99.9 %" if text == "100" and share < 1 else f"{text} %"
+
+
+def _times_as_many(value: float, low: float, high: float) -> str:
+    only = "only " * (value < 1)
+    return only + "{} times as many ({} to {})".format(*format_factors(value, low, high))
 
 
 def _how(is_extreme: bool | None) -> str:
