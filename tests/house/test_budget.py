@@ -99,8 +99,8 @@ classes that were passed as a regression.
 Raised for inference by what no recalibration mends, and for top by plugins of a notebook.
 Raised for inference by a file and 60 lines: streams of classes keep samples, and sentences say what leaving out the
 most uncertain samples gains; lowered in all folders by what was there twice.
-Raised for inference by what recalibrations do, in words, rates of errors beside their ratio, a Student t to state, and
-errors of classes that are proven to be slight.
+Raised for inference by what recalibrations do, in words, rates of errors beside their ratio, a Student t to state,
+and errors of classes that are proven to be slight.
 """
 
 TOP, TOTAL = "top", "total"
