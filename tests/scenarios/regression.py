@@ -216,6 +216,15 @@ def skewed_errors(rng):
     return calibrated(rng, 1000, lambda n: rng.exponential(size=n) - 1)
 
 
+@scenario(
+    "errors of a skewed law, twice too large for their stds", OVER, USEFUL,
+    says=("Recalibrate with cdf_isotonic", "no miscalibration is found"), never=("std_scaling",),
+)  # fmt: skip
+def skewed_errors_too_large(rng):
+    y, mu, s = calibrated(rng, 2000, lambda n: rng.exponential(size=n) - 1)
+    return y, mu, s / 2
+
+
 @scenario("300 errors of a law so skewed that most samples lack its tail", (*SHAPE, *TAILS, *UNDER), USEFUL)
 def log_normal_errors(rng):
     spread = np.sqrt((np.e - 1) * np.e)

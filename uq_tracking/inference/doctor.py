@@ -20,7 +20,13 @@ from scipy import special
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.formatting import format_number
-from uq_tracking.inference.places import SIZE_LEVEL, find_places, grade_of_factor, mean_limits
+from uq_tracking.inference.places import (
+    NEGLIGIBLE_SHAPE,
+    SIZE_LEVEL,
+    find_places,
+    grade_of_factor,
+    mean_limits,
+)
 from uq_tracking.inputs.validation import log_size, root_mean_square, slope_of
 from uq_tracking.metrics.gaps import ERROR, Reduction
 from uq_tracking.recalibration.base import FittedOn
@@ -447,6 +453,8 @@ FEWEST_CURED = 200
 """With fewer samples, halves tell little of a recalibration; of more than `MOST`, as many decide, evenly spread."""
 TWO_SAMPLES = 1.628
 """1 % point of the largest gap between two samples, in roots of the sum of the inverses of their sizes."""
+SHAPE_AT = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+"""Levels of the quantiles that tell whether a cure leaves a wrong shape."""
 GAIN = 0.5
 """ENCE after a cure: at most this share of what it was; it removes what is wrong, no mere fifth of it."""
 
@@ -479,10 +487,11 @@ def halves_of(n: int, group: IntArray | None) -> IntArray | None:
 def find_cure(
     rows: Mapping[str, Any], group: IntArray | None, settings: Settings, *, shape: bool = False
 ) -> Cure | None:
-    """Return the simplest recalibration after which neither size nor places of the standard deviations are wrong.
+    """Return the simplest recalibration after which neither size, places nor shape are wrong.
 
-    If there is none, the one that lowers ENCE most, if it halves it, though some error is left. Of a wrong shape, a
-    table of quantiles is looked at alone. One without a method says that none helps; None, that this is not known.
+    If only the shape still is, a table of quantiles, which mends the size too. If there is none, the one that lowers
+    ENCE most, if it halves it, though some error is left. Of a wrong ``shape``, that table is looked at alone. One
+    without a method says that none helps; None, that this is not known.
 
     Each half of the samples (or of the groups) gets the parameters that were fitted to the other.
 
@@ -514,8 +523,13 @@ def find_cure(
         cured = {**kept, "std": made}
         if np.all(made > 0):
             after, removes = _ence(cured, settings), _is_right(cured, unit)
+            has_shape = _has_shape(cured, unit)
+            if removes and not has_shape and method is StdScaling and "weight" not in kept:
+                of_shape = _cure_of_shape(kept, side, settings)
+                if of_shape is not None and of_shape.method and of_shape.removes:
+                    return of_shape
             if removes and after <= GAIN * before:
-                return Cure(method.method, before, after)
+                return Cure(method.method, before, after, removes=has_shape)
             if removes:
                 return best if best.method else None
             if after <= GAIN * before and (best.method is None or after < best.after):
@@ -549,6 +563,17 @@ def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None) -> bool:
     places = find_places(error, std, rows["mean"], weight=weight, group=group)
     wrong = any(each.quantity == "scale" for each in places.found())
     return grade_of_factor(*(math.sqrt(each) for each in square)) in ("fine", "unclear") and not wrong
+
+
+def _has_shape(rows: Mapping[str, FloatArray], group: IntArray | None) -> bool:
+    """Check that standardized errors are normal: that shares below some of their quantiles are as stated."""
+    z = (rows["target"] - rows["mean"]) / rows["std"]
+    for level in SHAPE_AT:
+        below = (z <= special.ndtri(level)).astype(float)
+        value, *limits = mean_limits(below, rows.get("weight"), group, 1 - 0.01 / len(SHAPE_AT))
+        if abs(value - level) > NEGLIGIBLE_SHAPE and not limits[0] <= level <= limits[1]:
+            return False
+    return True
 
 
 def _ence(rows: Mapping[str, FloatArray], settings: Settings) -> float:

@@ -19,7 +19,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from uq_tracking.inference.places import LEVEL, SLIGHT_FACTOR, Grade, Places, grade, grade_of_factor
+from uq_tracking.inference.places import (
+    LEVEL,
+    NEGLIGIBLE_SHAPE,
+    SLIGHT_FACTOR,
+    SLIGHT_SHAPE,
+    Grade,
+    Places,
+    grade,
+    grade_of_factor,
+)
 from uq_tracking.inference.verdict import Calibration, Estimate
 
 SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL = 0.98, 0.99, 0.95
@@ -31,7 +40,6 @@ FEWEST_OUTSIDE = 5
 """Samples expected outside an interval for its share to be looked at."""
 SHARE_LEVEL = 0.975
 NEGLIGIBLE_BIAS, SLIGHT_BIAS = 0.03, 0.07
-NEGLIGIBLE_SHAPE, SLIGHT_SHAPE = 0.01, 0.02
 PER_LOG = 0.24
 """Largest gap of a normal F(y) per log of a small factor on the stds."""
 UNKNOWN = 1.5
