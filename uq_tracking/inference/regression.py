@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -89,6 +89,8 @@ EQUAL = 1e-9
 """Coefficient of variation below which standard deviations differ by rounding."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
+MOVED = 0.05
+"""Mean of Gaussian scores, and distance of their standard deviation from 1, from which targets are moved."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
 
@@ -227,7 +229,7 @@ class RegressionTests(Tests):
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
         samples, places = self.samples, found.places
-        if samples is None or places is None or calibration not in CURABLE:
+        if samples is None or places is None or calibration not in CURABLE or is_distribution(self.statistics):
             return None
         if self.settings.family != "gaussian":
             return None
@@ -295,13 +297,13 @@ class RegressionTests(Tests):
 
     def _places(self) -> Places | None:
         samples = self.samples
-        if samples is None or is_distribution(self.statistics) or not np.all(samples.rows["std"] > 0):
+        if samples is None or not np.all(samples.rows["std"] > 0):
             return None
         grouped = groups.count(self.statistics) is not None
         unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
         if unknown:
             return None
-        error = samples.rows["target"].astype(np.float64) - samples.rows["mean"]
+        error, std, mean = self._standardizable(samples.rows)
         in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
         more = in_order + (samples.by is not None)
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
@@ -309,12 +311,11 @@ class RegressionTests(Tests):
             "weight": samples.rows.get("weight"),
             "group": samples.units(self.dependence),
         }
-        mean = samples.rows["mean"]
-        if in_order and is_slow(mean, units["group"]):
-            mean = None  # past errors move a slow forecast, so that its own errors seem to depend on it
-        found = find_places(error, samples.rows["std"], mean, **units, level=level - more * each)
+        # past errors move a slow forecast, so that its own errors seem to depend on it
+        known_mean = None if in_order and is_slow(mean, units["group"]) else mean
+        found = find_places(error, std, known_mean, **units, level=level - more * each)
         if in_order:
-            found = found.joined(find_drift(error, samples.rows["std"], **units, level=each))
+            found = found.joined(find_drift(error, std, **units, level=each))
         if samples.by is not None:
             names, joint = samples.by
             if in_order and not samples.ordered:
@@ -323,9 +324,33 @@ class RegressionTests(Tests):
             units["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
                 of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
-                strata = find_strata(error, samples.rows["std"], label, own, **units, level=each, of=of)
+                strata = find_strata(error, std, label, own, **units, level=each, of=of)
                 found = found.joined(strata)
         return found
+
+    def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return errors, and stds and predictions along which to look for places.
+
+        Errors of predictions in another form are Gaussian scores of F(y), times their std: drawn at random where F(y)
+        is known between two values only, as of draws. By chance, draws also lie away from a target whose std they
+        make small. So of few draws, stds and means are those with the target among them: of calibrated ones, each is
+        as likely to be the target. Where size or bias are wrong on average, the target is moved by as much first.
+        """
+        target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        if not is_distribution(self.statistics):
+            return target - mean, std, mean
+        low, high = rows["pit_low"], rows["pit_high"]
+        pit = low + (high - low) * np.random.default_rng(0).random(len(low))
+        score = np.clip(special.ndtri(pit), -DEEPEST, DEEPEST)
+        if form_of(self.statistics.facts).noisy_std:
+            size, z = rows["size"], (target - mean) / std
+            least = max(MOVED, 3 / math.sqrt(len(z)))
+            if abs(score.mean()) > least or abs(score.std() - 1) > least:
+                z -= np.median(z)
+                z *= float(np.median(special.stdtrit(size - 1, 0.75)) / max(np.median(np.abs(z)), 1e-9))
+            mean = mean + z * std / (size + 1)
+            std = std * np.sqrt((size - 1 + np.square(z)) / size / (1 + 1 / size))
+        return score * std, std, mean
 
     def _shape(self) -> Shape:
         statistics, settings = self.statistics, self.settings
@@ -481,7 +506,7 @@ class RegressionTests(Tests):
             caveats.append(
                 f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted before scoring."
             )
-        if self.samples is None and not is_distribution(self.statistics):
+        if self.samples is None:
             alike = (
                 "" if groups.count(self.statistics) else ", and whether neighboring errors are correlated,"
             )
