@@ -492,6 +492,17 @@ def segmentation_of_one_organ(rng):
     return drawn(rng, truth, shifted(truth, 4, 3), groups=np.arange(12), classes=names)
 
 
+@scenario(
+    "logits twice too large in one half, twice too small in the other, 4 classes", (*OVER, *UNDER, *CLASSES),
+    ANY_RANKING, bias=None, never=("Slightly",),
+)  # fmt: skip
+def four_classes_of_two_temperatures(rng):
+    (labels,), options = labelled(rng, 5000, 4)
+    factor = np.where(rng.random(5000) < 0.5, 2.0, 0.5)
+    logits = np.log(options["probs"]) * factor[:, None]
+    return (labels,), {"probs": special.softmax(logits, axis=1)}
+
+
 # ---- labels of `by=` ----
 
 

@@ -1227,3 +1227,123 @@ def narrow_modes(rng):
     side = np.where(rng.random(1000) < 0.5, 1.0, -1.0)
     means, stds = np.stack([np.full(1000, -1.0), np.full(1000, 1.0)]), np.full((2, 1000), 0.15)
     return (uq.Predictions.from_ensemble(side + 0.3 * rng.normal(size=1000), means, stds, combine="mixture"),)
+
+
+@scenario("30 calibrated draws of a skewed law", FINE, bias=None)
+def skewed_draws(rng):
+    s, mu = spread_stds(rng, 3000, 0.5), rng.normal(size=3000)
+    y, *draws = mu + s * (rng.exponential(size=(31, 3000)) - 1)
+    return (uq.Predictions.from_samples(y, np.asarray(draws)),)
+
+
+@scenario("10 calibrated draws whose stds and means differ by chance alone", FINE, FLAT, bias=None)
+def equal_draws(rng):
+    y, *draws = rng.normal(size=(11, 3000))
+    return (uq.Predictions.from_samples(y, np.asarray(draws)),)
+
+
+@scenario(
+    "10 draws, 1.5 times too near to each other", OVER, FLAT, bias=None,
+    never=("Correct the predictions", "differ too little"),
+)  # fmt: skip
+def equal_draws_too_small(rng):
+    y, *draws = rng.normal(size=(11, 3000))
+    return (uq.Predictions.from_samples(y, np.asarray(draws) / 1.5),)
+
+
+@scenario(
+    "20 draws, half a std too low or high by the sign of the prediction",
+    PLACES,
+    bias=None,
+    says=("predictions vary too little",),
+)
+def draws_biased_by_prediction(rng):
+    y, mu, s = calibrated(rng, 3000)
+    return (uq.Predictions.from_samples(y + 0.5 * s * np.sign(mu), mu + s * rng.normal(size=(20, 3000))),)
+
+
+@scenario(
+    "20 draws, twice too near to each other at one of four sites",
+    PLACES,
+    bias=None,
+    says=("in stratum '1' standard deviations are",),
+)
+def draws_of_one_site(rng):
+    y, mu, s = calibrated(rng, 3000)
+    site = rng.integers(0, 4, 3000)
+    draws = mu + s * np.where(site == 1, 0.5, 1) * rng.normal(size=(20, 3000))
+    return (uq.Predictions.from_samples(y, draws, by=site),)
+
+
+@scenario(
+    "a distribution from SciPy, right in size, biased by the sign of the prediction",
+    PLACES,
+    bias=None,
+    says=("predictions vary too little",),
+)
+def law_biased_by_prediction(rng):
+    y, mu, s = calibrated(rng, 3000)
+    return (uq.Predictions.from_distribution(y + 0.5 * s * np.sign(mu), stats.norm(mu, s)),)
+
+
+@scenario(
+    "90 % intervals, too wide where predictions are high, too narrow where they are low", PLACES, bias=False,
+    says=("where predictions are the highest", "the 90 % intervals contain"), never=("Widen them",),
+)  # fmt: skip
+def intervals_wrong_in_halves(rng):
+    y, mu, s = calibrated(rng, 2000)
+    half = 1.645 * s * np.where(mu > 0, 1.8, 0.68)
+    return (uq.Predictions.from_interval(y, mu - half, mu + half, 0.9),)
+
+
+@scenario("quantiles at 99 levels, too close to the median", OVER, says=("Widen them",))
+def narrow_outer_quantiles(rng):
+    y, mu, s = calibrated(rng, 2000)
+    levels = np.arange(1, 100) / 100
+    return (
+        uq.Predictions.from_quantiles(y, mu[:, None] + 0.75 * s[:, None] * stats.norm.ppf(levels), levels),
+    )
+
+
+@scenario(
+    "quantiles too close to the median at one of four sites",
+    PLACES,
+    bias=None,
+    says=("in stratum '1' the 80 % intervals contain",),
+)
+def quantiles_of_one_site(rng):
+    y, mu, s = calibrated(rng, 3000)
+    site = rng.integers(0, 4, 3000)
+    half = s * np.where(site == 1, 0.5, 1)
+    levels = np.arange(1, 10) / 10
+    return (
+        uq.Predictions.from_quantiles(
+            y, mu[:, None] + half[:, None] * stats.norm.ppf(levels), levels, by=site
+        ),
+    )
+
+
+@scenario(
+    "15 samples whose errors are ten times the stated size",
+    OVER,
+    bias=None,
+    says=("more than chance explains",),
+)
+def few_gross_errors(rng):
+    y, mu, s = calibrated(rng, 15)
+    return mu + 10 * (y - mu), mu, s
+
+
+@scenario(
+    "stds computed from the errors, with noise of 10 %", ANY, bias=None, says=("computed from the errors",)
+)
+def leaked_stds_with_noise(rng):
+    y, mu, _ = calibrated(rng, 1000)
+    return y, mu, np.abs(y - mu) * np.exp(0.1 * rng.normal(size=1000))
+
+
+@scenario("honest errors of two values", SHAPE, bias=None, never=("computed from the errors",))
+def errors_of_two_values(rng):
+    return calibrated(
+        rng, 2000, lambda n: (rng.choice([-1, 1], n) + 0.3 * rng.normal(size=n)) / np.sqrt(1.09)
+    )

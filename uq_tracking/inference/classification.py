@@ -98,7 +98,7 @@ class ClassTests(Tests):
     @override
     def verdict(self) -> Verdict:
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
-            text = words.of_too_alike(self.dependence, math.nan, beyond=False)
+            text = words.of_too_alike(self.dependence, math.nan)
             return replace(no_verdict(""), text=text, worth=self.dependence.worth)
         if reason := self.too_little():
             return no_verdict(reason)
@@ -153,11 +153,10 @@ class ClassTests(Tests):
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
         ranked = self._ranking()
         suspicions = order_of_classes(found)
-        said = (
-            words.of_certain(certain)
-            if certain
-            else words.of_classes(calibration, found, scale, self.losses())
-        )
+        slight = not certain and is_slight(calibration, found, scale)
+        said = words.of_certain(certain)
+        if not certain:
+            said = words.of_classes(calibration, found, scale, self.losses(), slight=slight)
         off = found.level or found.slope
         score = "cwece" if found.lead == "slope" else "ece"
         score = "worst_class_gap" if found.lead == "level" else score
@@ -166,7 +165,7 @@ class ClassTests(Tests):
         if calibration in ("consistent with calibrated", "calibrated", "not enough data"):
             grade: Grade = "fine" if calibration == "calibrated" else "unclear"
         else:
-            grade = "off" if certain or not is_slight(calibration, found, scale) else "slight"
+            grade = "slight" if slight else "off"
         return self.conclude(
             calibration,
             said,
@@ -350,7 +349,9 @@ def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) ->
         return all(each is None or each.is_slight for each in offs)
     if calibration == "miscalibrated in shape" or scale is None:
         return False
-    return 1 / words.SLIGHT < scale.value < words.SLIGHT
+    is_sharp = "sharpness" not in found.strength or found.is_temperature_slight
+    is_steep = "top slope" not in found.strength or found.top_event.is_slope_slight
+    return is_sharp and is_steep and 1 / words.SLIGHT < scale.value < words.SLIGHT
 
 
 def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:

@@ -247,6 +247,20 @@ class Findings:
         order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
         return next(each for each in order if each in found)
 
+    def grade_of_places(self, misses: str | None) -> Grade | None:
+        """Return how much intervals are wrong in places; None if they are not, or everywhere as they are overall."""
+        known = self.places or Places()
+        found = known.found()
+        sides = [
+            part.factor_low > 1 if misses == "overconfident" else part.factor_high < 1
+            for each in found
+            for part in known.parts.get(each.on, known.strata)
+        ]
+        is_everywhere = misses and all(sides) and all(each.quantity == "scale" for each in found)
+        if not found or is_everywhere:
+            return None
+        return "off" if any(each.grade == "off" for each in found) else "slight"
+
     def bias_of_one_label(self) -> bool:
         """Whether a single label is biased, which makes the mean of all so."""
         places = () if self.places is None else self.places.found()

@@ -79,6 +79,8 @@ class Part:
         Mean of truth minus prediction in standard deviations, with its limits.
     error : float
         Mean of prediction minus truth, in the unit of the target.
+    inside : float or None
+        Of quantiles and intervals, the share of the targets that the widest interval contains.
     """
 
     share: float
@@ -91,6 +93,7 @@ class Part:
     bias_low: float
     bias_high: float
     error: float
+    inside: float | None = field(default=None, kw_only=True)
 
     @property
     def factors(self) -> tuple[float, float, float]:

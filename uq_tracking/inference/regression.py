@@ -50,7 +50,6 @@ from uq_tracking.inference.places import (
 from uq_tracking.inference.samples import FEWEST_TILES_OF_MORE as FEWEST_TILES
 from uq_tracking.inference.samples import Dependence, is_slow
 from uq_tracking.inference.verdict import (
-    TEST_LEVEL,
     Calibration,
     Estimate,
     Order,
@@ -89,6 +88,8 @@ EQUAL = 1e-9
 """Coefficient of variation below which standard deviations differ by rounding."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
+FEWEST_BEYOND = 5
+"""With fewer samples, nothing is said of errors of any size."""
 MOVED = 0.05
 """Mean of Gaussian scores, and distance of their standard deviation from 1, from which targets are moved."""
 DEEPEST = 8.2
@@ -124,13 +125,14 @@ class RegressionTests(Tests):
     def verdict(self) -> Verdict:
         suspicions = self.suspicions()
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
-            return self._too_alike(self.dependence, suspicions)
+            return self._unjudged(
+                suspicions, words.of_too_alike(self.dependence, self._size()), self.dependence
+            )
         no_error = not self.statistics.orders["abs_error"].sum("abs_error")
         if reason := self.too_little() or "every error is 0" * no_error:
-            return replace(no_verdict(reason), suspicions=suspicions)
+            return self._unjudged(suspicions, no_verdict(reason).text)
         self.caveats.extend(self.of_data())
-        level = self.at(TEST_LEVEL)
-        found, inside = self.findings(), inside_widest(self.statistics, level)
+        found, inside = self.findings(), inside_widest(self.statistics, self.at(SCALE_LEVEL))
         shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
         grade = found.grade()
@@ -138,8 +140,12 @@ class RegressionTests(Tests):
             shape = found.shape
             calibration, grade = inside.misses or inside.unproven, inside.grade
             missed = inside.stated - inside.share if inside.misses == "overconfident" else NEGLIGIBLE_SHAPE
-            if inside.misses != "underconfident" and shape and shape.p < 1 - level and shape.gap > missed:
+            rejects = shape is not None and shape.p < 1 - self.at(SHAPE_LEVEL) and shape.gap > missed
+            is_size = inside.misses == "underconfident" or (inside.misses is not None and self._are_narrow())
+            if shape and rejects and not is_size:
                 calibration, grade = "miscalibrated in shape", shape.grade
+            if (in_places := found.grade_of_places(inside.misses)) is not None:
+                calibration, grade = "miscalibrated in places", in_places
             sentence = words.of_interval(calibration, shape_p, inside, self._worst_level(), found)
         else:
             calibration = found.kind()
@@ -229,7 +235,12 @@ class RegressionTests(Tests):
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
         samples, places = self.samples, found.places
-        if samples is None or places is None or calibration not in CURABLE or is_distribution(self.statistics):
+        if (
+            samples is None
+            or places is None
+            or calibration not in CURABLE
+            or is_distribution(self.statistics)
+        ):
             return None
         if self.settings.family != "gaussian":
             return None
@@ -325,8 +336,20 @@ class RegressionTests(Tests):
             for own, label in sets:
                 of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
                 strata = find_strata(error, std, label, own, **units, level=each, of=of)
-                found = found.joined(strata)
-        return found
+                held = [_held(samples.rows, label == place) for place in range(len(own))]
+                known = zip(strata.strata, held, strict=False)
+                found = found.joined(replace(strata, strata=tuple(replace(a, inside=b) for a, b in known)))
+        along = {"std": std, "mean": mean}
+        parts = {
+            on: tuple(
+                replace(each, inside=_held(samples.rows, (each.low <= along[on]) & (along[on] <= each.high)))
+                if on in along
+                else each
+                for each in some
+            )
+            for on, some in found.parts.items()
+        }
+        return replace(found, parts=parts)
 
     def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return errors, and stds and predictions along which to look for places.
@@ -339,16 +362,18 @@ class RegressionTests(Tests):
         target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
         if not is_distribution(self.statistics):
             return target - mean, std, mean
+        std = rows.get("width_widest", std)
         low, high = rows["pit_low"], rows["pit_high"]
         pit = low + (high - low) * np.random.default_rng(0).random(len(low))
         score = np.clip(special.ndtri(pit), -DEEPEST, DEEPEST)
         if form_of(self.statistics.facts).noisy_std:
-            size, z = rows["size"], (target - mean) / std
+            size, z, factor = rows["size"], (target - mean) / std, 1.0
             least = max(MOVED, 3 / math.sqrt(len(z)))
             if abs(score.mean()) > least or abs(score.std() - 1) > least:
                 z -= np.median(z)
-                z *= float(np.median(special.stdtrit(size - 1, 0.75)) / max(np.median(np.abs(z)), 1e-9))
-            mean = mean + z * std / (size + 1)
+                factor = float(np.median(special.stdtrit(size - 1, 0.75)) / max(np.median(np.abs(z)), 1e-9))
+                z *= factor
+            mean = mean + factor * z * std / (size + 1)
             std = std * np.sqrt((size - 1 + np.square(z)) / size / (1 + 1 / size))
         return score * std, std, mean
 
@@ -446,13 +471,27 @@ class RegressionTests(Tests):
         off = [each for each in self._below(median=False) if not each.low <= each.level <= each.high]
         return max(off, key=lambda each: abs(each.value - each.level), default=None)
 
-    def _too_alike(self, dependence: Dependence, suspicions: tuple[Suspicion, ...]) -> Verdict:
-        """Say that samples are too much alike to judge, unless no dependence explains the size of the errors."""
+    def _are_narrow(self) -> bool:
+        """Return whether quantiles on both sides are off by more than chance, all too near to the median."""
+        off = [each for each in self._below(median=False) if not each.low <= each.level <= each.high]
+        are_near = all((each.value > each.level) == (each.level < 0.5) for each in off)
+        return are_near and len({each.level < 0.5 for each in off}) > 1
+
+    def _size(self) -> float:
+        """Return the root mean square of z; NaN where it is not known."""
         z = self.statistics.moments["z"]
         known = math.isfinite(z.m2) and not form_of(self.statistics.facts).is_interval
-        size = math.sqrt(z.variance() + z.mean * z.mean) if known else math.nan
-        beyond = size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
-        reason = words.of_too_alike(dependence, size, beyond=beyond)
+        return math.sqrt(z.variance() + z.mean * z.mean) if known else math.nan
+
+    def _unjudged(
+        self, suspicions: tuple[Suspicion, ...], reason: str, dependence: Dependence | None = None
+    ) -> Verdict:
+        """Say that samples are too few, or too much alike, unless that does not explain the size of the errors."""
+        size, enough = self._size(), dependence is not None or self.statistics.counts["n"] >= FEWEST_BEYOND
+        beyond = enough and size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
+        reason = (
+            words.of_beyond(size, "chance" if dependence is None else "any dependence") if beyond else reason
+        )
         word: Calibration = "overconfident" if beyond else "not enough data"
         return replace(
             no_verdict(""),
@@ -461,7 +500,7 @@ class RegressionTests(Tests):
             grade="off" if beyond else "unclear",
             text=(suspicions and words.of_mistakes(suspicions, word, reason)) or reason,
             suspicions=suspicions,
-            worth=dependence.worth,
+            worth=None if dependence is None else dependence.worth,
         )
 
     def _of_ranking(self, ranked: Ranked, suspicions: tuple[Suspicion, ...]) -> tuple[str, bool]:
@@ -497,7 +536,8 @@ class RegressionTests(Tests):
         if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
                 f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std, so ence and uce have "
-                "no noise floor; coverage, crps and the scale above do not depend on the number of draws."
+                "no noise floor; coverage, crps and the scale above do not depend on the number of draws. Factors of "
+                "places are found from ranks among the draws, so they are nearer to 1 than the true ones."
             )
         elif form.std_caveat:
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
@@ -527,6 +567,16 @@ class RegressionTests(Tests):
             return metric(self.statistics, self.settings)
         except Undefined:
             return math.nan
+
+
+def _held(rows: Mapping[str, Any], chosen: Any) -> float | None:
+    """Return the share of some targets that the widest interval contains; None where there is none."""
+    weight = rows.get("weight")
+    if "inside_widest" not in rows or not np.any(chosen):
+        return None
+    return float(
+        np.average(rows["inside_widest"][chosen], weights=None if weight is None else weight[chosen])
+    )
 
 
 def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:

@@ -140,21 +140,7 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
     unit = f" {settings.unit}" if settings.unit else ""
     in_places = calibration == IN_PLACES
     parts = [] if found.scale is None or in_places else [_of_scale(calibration, found, found.scale, settings)]
-    places = found.places or Places()
-    for each in places.found():
-        leads = in_places and not parts
-        if each.on == "label":
-            parts.append(_of_strata(each, places.strata))
-        elif each.on == "order":
-            parts.append(_of_drift(each, places.parts[each.on]))
-        else:
-            parts.append(_of_pattern(each, places.parts[each.on], unit, calibration, leads=leads))
-        if leads:
-            parts[0] = of_places(parts[0], slight=found.grade() == "slight")
-    if any(each.on == "order" for each in places.found()):
-        parts.append(NOT_FOR_LONG)
-    if any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
-        parts.append(EACH_ALONE)
+    parts += _of_places(found, calibration, unit, leads=in_places)
     if in_places and found.scale is not None:
         overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
         parts.append(f"Overall, errors are {overall}.")
@@ -170,6 +156,31 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
             f"{word} in shape: errors do not follow the {family} distribution; {_of_shape(found, found.shape)}.",
         )
     return " ".join(part for part in parts if part)
+
+
+def _of_places(
+    found: Findings, calibration: str, unit: str, *, leads: bool, level: float | None = None
+) -> list[str]:
+    """Say what is wrong where: of quantiles and intervals, by what those of a ``level`` contain."""
+    parts: list[str] = []
+    places = found.places or Places()
+    for each in places.found():
+        first = leads and not parts
+        if each.on == "label":
+            parts.append(_of_strata(each, places.strata, level))
+        elif each.on == "order":
+            parts.append(_of_drift(each, places.parts[each.on]))
+        else:
+            parts.append(_of_pattern(each, places.parts[each.on], unit, calibration, level, leads=first))
+        if first:
+            parts[0] = of_places(parts[0], slight=found.grade() == "slight")
+    if any(each.on == "order" for each in places.found()):
+        parts.append(NOT_FOR_LONG)
+    if any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
+        parts.append(EACH_ALONE)
+    return [
+        part if level is None else part.replace("standard deviations are", "widths are") for part in parts
+    ]
 
 
 def _of_shape(found: Findings, shape: Shape) -> str:
@@ -295,11 +306,13 @@ def lowered(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
-def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...]) -> str:
+def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
     """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
     part = strata[pattern.named[0]]
     if pattern.quantity == "bias":
         text = f"In stratum '{part.name}' predictions are {_bias_of(part)}"
+    elif level is not None and part.inside is not None:
+        text = f"In stratum '{part.name}' {_contain(level, part.inside)}"
     elif part.factor_low <= 1 <= part.factor_high:
         size = _times_stated(*part.factors)
         text = f"Stratum '{part.name}' is the exception: its errors are {size}"
@@ -338,7 +351,13 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
 
 
 def _of_pattern(
-    pattern: Pattern, parts: tuple[Part, ...], unit: str, calibration: str, *, leads: bool
+    pattern: Pattern,
+    parts: tuple[Part, ...],
+    unit: str,
+    calibration: str,
+    level: float | None,
+    *,
+    leads: bool,
 ) -> str:
     """Say how scale or bias depends on a covariate; what ``leads`` follows the word for it."""
     named = pattern.named or (0, len(parts) - 1)
@@ -347,7 +366,8 @@ def _of_pattern(
     places = certain if certain or of_spread else named
     slightly = "slightly " if pattern.grade == "slight" else ""
     if of_spread:
-        what = f"Stated standard deviations {'vary' if pattern.slope < 0 else 'differ'} {slightly}too "
+        stated = "Stated standard deviations" if level is None else "Widths"
+        what = f"{stated} {'vary' if pattern.slope < 0 else 'differ'} {slightly}too "
         what += "much" if pattern.slope < 0 else "little"
     elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(named) > 1:
         what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
@@ -357,7 +377,7 @@ def _of_pattern(
         what = "" if leads else f"Stated standard deviations are {slightly}wrong in places"
     else:
         what = "predictions are biased" if leads else f"Predictions are {slightly}biased in places"
-    said = "; ".join(_of_part(pattern, parts, place, unit) for place in places)
+    said = "; ".join(_of_part(pattern, parts, place, unit, level) for place in places)
     if leads and what and said:  # a colon stands before it
         return f"{what}. {said[0].upper()}{said[1:]}."
     return f"{': '.join(filter(None, [what, said]))}."
@@ -370,7 +390,7 @@ def _is_certain(pattern: Pattern, part: Part) -> bool:
     return not part.factor_low <= 1 <= part.factor_high
 
 
-def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -> str:
+def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, level: float | None) -> str:
     """Describe one part: ``the smallest 20 % (up to 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
     part, share = parts[place], f"{round(100 * parts[place].share, 9):.0f} %"
     low, high = format_number(part.low, 2), format_number(part.high, 2)
@@ -380,16 +400,22 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str) -
     elif place == len(parts) - 1:
         which = f"the {largest} {share} (from {low}{unit})"
     else:
-        which = f"the {share} from {low} to {high}{unit}"
+        which = f"the {share} {f'at {low}' if low == high else f'from {low} to {high}'}{unit}"
     if pattern.quantity == "bias":
         among = "" if pattern.on == "mean" else "where standard deviations are "
         return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part)}"
     where = f"where {COVARIATES[pattern.on]} are {which}"
+    if level is not None and part.inside is not None:
+        return f"{where}, {_contain(level, part.inside)}"
     if part.factor_low <= 1 <= part.factor_high:
         return f"{where}, errors are {_times_stated(*part.factors)}"
     return (
         f"{which if pattern.on == 'std' else f'{where}, standard deviations'} are {_times_too(*part.factors)}"
     )
+
+
+def _contain(level: float, share: float) -> str:
+    return f"the {percent(level)} intervals contain {percent(share)} of the true values"
 
 
 def _times_stated(value: float, low: float, high: float) -> str:
@@ -426,7 +452,14 @@ def of_interval(
     calibration: str, shape_p: float | None, inside: Inside, worst: Share | None, found: Findings
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
-    held = f"the {percent(inside.stated)} intervals contain {percent(inside.share)} of the true values"
+    held = _contain(inside.stated, inside.share)
+    of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.stated)
+    if calibration == IN_PLACES:
+        differ = any(
+            each.quantity == "scale" and each.on in COVARIATES for each in (found.places or Places()).found()
+        )
+        cure = "Widen those that contain too few, and narrow the others." * differ
+        return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     median = found.below_median
     is_biased = median is not None and not median.low <= 0.5 <= median.high
     if calibration == "miscalibrated in shape":
@@ -442,8 +475,9 @@ def of_interval(
         word = f"Slightly {calibration}"
     if is_biased and not inside.misses:
         word += " in width"
-    cure = {"overconfident": " Widen them.", "underconfident": " Narrow them."}.get(calibration, "")
-    return f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)}).{cure}"
+    cure = {"overconfident": "Widen them.", "underconfident": "Narrow them."}.get(calibration, "")
+    said = f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."
+    return " ".join([said, *filter(None, [cure]), *of_places])
 
 
 def of_certain(errors: float) -> str:
@@ -598,7 +632,9 @@ def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
     return f"Drift along the order of the samples: {drift}. {NOT_FOR_LONG}"
 
 
-def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
+def of_classes(
+    calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float], *, slight: bool
+) -> str:
     """Say how calibrated the probabilities of more than two classes are."""
     if calibration == UNTOLD:
         event = found.top_event
@@ -626,10 +662,10 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
             f"(p {_p(found.top.shape_p)})."
         )
     elif calibration in ("overconfident", "underconfident"):
-        lead = _of_whole(calibration, found, scale, losses)
+        lead = _of_whole(calibration, found, scale, losses, slight=slight)
     else:
         off = found.level if found.lead == "level" else found.slope
-        word = "Slightly miscalibrated" if off is not None and off.is_slight else "Miscalibrated"
+        word = "Slightly miscalibrated" if slight else "Miscalibrated"
         named = "" if off is None else f"{word} in classes: class {_of_class(off)}"
         extreme = found.is_extreme
         if extreme is None:
@@ -639,11 +675,12 @@ def of_classes(calibration: str, found: Found, scale: Estimate | None, losses: t
     return lead if off is None or is_same else f"{lead} Class {_of_class(off)}"
 
 
-def _of_whole(calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float]) -> str:
+def _of_whole(
+    calibration: str, found: Found, scale: Estimate | None, losses: tuple[float, float], *, slight: bool
+) -> str:
     """Say that probabilities are too extreme, or not extreme enough, over all classes."""
     is_extreme = calibration == "overconfident"
-    ratio = math.inf if scale is None or scale.value <= 0 else scale.value
-    word = f"Slightly {calibration}" if max(ratio, 1 / ratio) < SLIGHT else calibration.capitalize()
+    word = f"Slightly {calibration}" if slight else calibration.capitalize()
     if scale is not None and (scale.low > 1 if is_extreme else scale.high < 1):
         errors = _of_errors(1 - found.top_event.stated, 1 - found.top_event.observed)
         return f"{word}: {errors}, {_times_as_many(scale.value, scale.low, scale.high)}."
@@ -753,11 +790,14 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     return f"Neighboring errors are correlated: {seen} {worth}."
 
 
-def of_too_alike(found: Dependence, size: float, *, beyond: bool) -> str:
+def of_beyond(size: float, explains: str) -> str:
+    """Say that errors are larger than what is named explains; ``size`` is theirs over the stated one."""
+    return f"Overconfident: errors are {format_number(size)} times the stated size, more than {explains} explains."
+
+
+def of_too_alike(found: Dependence, size: float) -> str:
     """Say that samples are too much alike to be judged; ``size`` is that of the errors over the stated one."""
     times = f"errors are {format_number(size)} times the stated size"
-    if beyond:
-        return f"Overconfident: {times}, more than any dependence explains."
     worth = _about(found.worth)
     if found.kind == "few maps":
         return (
