@@ -151,7 +151,7 @@ def drawn_first(n, truth, **options):
 def test_a_rare_event_forecast_too_often_is_too_high():
     verdict = uq.evaluate(drawn_first(20_000, lambda p: p / 5, mean=-5, spread=1.2)).verdict
     assert verdict.calibration == "too high"
-    assert "times as many events as occur (" in verdict.text
+    assert "times as often as it occurs (" in verdict.text
     assert verdict.short.split(",")[0].endswith("x too high")
 
 

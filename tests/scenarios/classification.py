@@ -186,7 +186,7 @@ def event_too_high(rng):
 
 
 @scenario(
-    "rare events, stated five times too often", HIGH, bias=None, says=("times as many events as occur",)
+    "rare events, stated five times too often", HIGH, bias=None, says=("times as often as it occurs",)
 )
 def event_rare_too_high(rng):
     p = stated(rng, 20_000, 1.2, -4)
@@ -194,7 +194,7 @@ def event_rare_too_high(rng):
 
 
 @scenario(
-    "rare events, stated at a third", LOW, bias=None, says=("times as many events occur as it forecasts",)
+    "rare events, stated at a third", LOW, bias=None, says=("times as often as stated",)
 )
 def event_rare_too_low(rng):
     p = stated(rng, 20_000, 1.0, -5)

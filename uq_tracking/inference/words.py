@@ -508,32 +508,35 @@ def _rates(event: Event) -> str:
     return f"{percent(event.stated)} stated, {percent(event.observed)} observed"
 
 
-def _means(event: Event) -> str:
-    """Compare what is stated with what occurs, where neither is rare."""
-    digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
-    within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
-    stated, observed = f"{event.stated:.{digits}f}", f"{event.observed:.{digits}f}"
-    return f"is stated at {stated} on average, but occurs in {observed} of cases{within}"
+def _level(event: Event, name: str) -> str:
+    """Compare how often an event, or a class, is stated with how often it occurs: rare ones by their ratio."""
+    if min(event.stated, event.observed) >= RARE:
+        digits = 2 if abs(event.stated - event.observed) >= 0.01 else 3
+        within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
+        stated, observed = f"{event.stated:.{digits}f}", f"{event.observed:.{digits}f}"
+        return f"{name} is stated at {stated} on average, but occurs in {observed} of cases{within}"
+    rates = percent(event.stated), percent(event.observed)
+    if event.observed <= 0:
+        return f"{name} never occurs, but is stated in {rates[0]} of cases"
+    is_too_high = event.stated > event.observed
+    often = (
+        "is stated {} times as often as it occurs" if is_too_high else "occurs {} times as often as stated"
+    )
+    ends = event.observed, *((event.high, event.low) if is_too_high else (event.low, event.high))
+    value, low, high = (
+        math.inf if not min(pair) else pair[0] / pair[1]
+        for pair in ((event.stated, end) if is_too_high else (end, event.stated) for end in ends)
+    )
+    within = f" ({_times(low)} to {_times(high)})" if low > 1 else ""
+    rates = rates if is_too_high else rates[::-1]
+    return f"{name} {often.format(_times(value))}{within}, in {rates[0]} of cases rather than {rates[1]}"
 
 
 def of_level(event: Event) -> str:
     """Say that the event is stated too often or too rarely."""
     word = "Probabilities too high" if event.stated > event.observed else "Probabilities too low"
     word = f"Slightly {word.lower()}" if event.is_level_slight else word
-    if min(event.stated, event.observed) >= RARE:
-        return f"{word}: the event {_means(event)}."
-    if event.observed <= 0:
-        return f"{word}: {_rates(event)}; it does not occur at all."
-    limits = [event.stated / end if end > 0 else math.inf for end in (event.observed, event.high, event.low)]
-    said = "it forecasts {} times as many events as occur{}"
-    if event.stated < event.observed:
-        limits = [end / event.stated for end in (event.observed, event.low, event.high)]
-        said = "{} times as many events occur as it forecasts{}"
-    within = f" ({_times(limits[1])} to {_times(limits[2])})" if limits[1] > 1 else ""
-    rates = f"in {percent(event.observed)} of cases rather than {percent(event.stated)}"
-    if event.stated > event.observed:
-        rates = f"in {percent(event.stated)} of cases rather than {percent(event.observed)}"
-    return f"{word}: {said.format(_times(limits[0]), within)}, {rates}."
+    return f"{word}: {_level(event, 'the event')}."
 
 
 def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
@@ -610,7 +613,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
         said = f"{_of_errors(event.stated, event.observed)}, {_times_as_many(*ends)}"
     else:
-        said = of_level(event).partition(": ")[2].rstrip(".")
+        said = _level(event, "the event")
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
@@ -702,25 +705,14 @@ def _of_class(off: OffClass) -> str:
     if off.what == "slope":
         slope = "" if event.slope is None else f" (calibration slope {event.slope:.2f}; 1 is ideal)"
         are = _how(off.is_extreme) if event.sorts is None else event.sorts
-        how = f"has probabilities that are {are}{slope}"
+        said = f"{off.name} has probabilities that are {are}{slope}"
     elif off.what == "shape":
-        how = "has probabilities that are too high at some levels and too low at others"
-    elif min(event.stated, event.observed) >= RARE:
-        how = _means(event)
+        said = f"{off.name} has probabilities that are too high at some levels and too low at others"
     else:
-        within = f" ({percent(event.low)} to {percent(event.high)})" if event.limits_agree else ""
-        stated, seen = percent(event.stated), percent(event.observed)
-        if event.ratio == math.inf:
-            how = f"never occurs{within}, but is stated in {stated} of cases"
-        elif event.ratio > 1:
-            often = f"{_times(event.ratio)} times as often as it occurs"
-            how = f"is stated {often}, in {stated} of cases rather than {seen}{within}"
-        else:
-            often = f"{_times(1 / max(event.ratio, 1e-300))} times as often as stated"
-            how = f"occurs {often}, in {seen} of cases{within} rather than {stated}"
+        said = _level(event, off.name)
     which = f"all {off.of}" if off.off == off.of else f"{off.off} of {off.of}"
     count = f"; {which} classes are miscalibrated" if off.off > 1 else ""
-    return f"{off.name} {how}{count}."
+    return f"{said}{count}."
 
 
 def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
