@@ -47,6 +47,7 @@ FEWEST_GROUPS_OF_PARTS = 20
 Grade = Literal["fine", "unclear", "slight", "off"]
 Covariate = Literal["std", "mean", "order", "label"]
 Quantity = Literal["scale", "bias"]
+Sizes = tuple[FloatArray, FloatArray] | tuple[None, None]
 NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
 """Size, log factor or standard deviations, that does not matter in a part of the samples."""
 SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
@@ -212,10 +213,12 @@ class _Samples:
     std: FloatArray
     weight: FloatArray | None
     group: IntArray | None
+    square: FloatArray | None
+    variance: FloatArray | None
 
     @classmethod
     def of(cls, on: Covariate, covariate: FloatArray, order: Ordered, *columns: Any) -> _Samples:
-        """Put error, std, weight and group into an order."""
+        """Put error, std, weight, group, and squared errors with variances into an order."""
         ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
         return cls(on, covariate[order.place], order, *ordered)
 
@@ -257,6 +260,7 @@ def find_places(
     weight: FloatArray | None = None,
     group: IntArray | None = None,
     level: float = LEVEL,
+    sizes: Sizes = (None, None),
 ) -> Places:
     """Test where scale and bias depend on the standard deviation and on the prediction.
 
@@ -271,6 +275,8 @@ def find_places(
         Number of each sample's group; without it samples are independent.
     level : float
         Share of calibrated models of which anything is claimed.
+    sizes : pair of array, shape (n,), or of None
+        Squared errors and variances, if the factors of parts are roots of their ratios.
     """
     n = len(error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
     count = min(PARTS, int(n // PER_PART))
@@ -281,7 +287,7 @@ def find_places(
 
     def ordered_by(on: Covariate) -> _Samples:
         order = Ordered.by(covariates[on], count, weight)
-        return _Samples.of(on, covariates[on], order, error, std, weight, group)
+        return _Samples.of(on, covariates[on], order, error, std, weight, group, *sizes)
 
     ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)
     ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
@@ -353,6 +359,7 @@ def find_strata(
     level: float = LEVEL_OF_LABELS,
     of: str = "",
     tests_of_all: int = 0,
+    sizes: Sizes = (None, None),
 ) -> Places:
     """Test whether scale and bias of the samples with one label differ from those of all.
 
@@ -360,7 +367,7 @@ def find_strata(
 
     Parameters
     ----------
-    error, std, weight, group
+    error, std, weight, group, sizes
         As for `find_places`.
     label : array of int, shape (n,)
         Place of each sample's label among the names; each is there.
@@ -376,7 +383,7 @@ def find_strata(
         return Places()
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
-    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group)
+    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group, *sizes)
     few = order.sizes < PER_PART
     own = tests_of(label)
     number = tests_of_all or max(own, 1)
@@ -619,7 +626,10 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
         group = None if samples.group is None else samples.group[inside]
         error, covariate = samples.error[inside], samples.covariate[inside]
         z = error / samples.std[inside]
-        square, *of_square = mean_limits(np.square(z), weight, group, level, log=True)
+        size = np.square(z)
+        if samples.square is not None and samples.variance is not None:
+            size = samples.square[inside] / np.average(samples.variance[inside], weights=weight)
+        square, *of_square = mean_limits(size, weight, group, level, log=True)
         mean_error = float(np.average(error, weights=weight))
         made.append(
             Part(

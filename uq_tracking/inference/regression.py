@@ -324,7 +324,11 @@ class RegressionTests(Tests):
         }
         # past errors move a slow forecast, so that its own errors seem to depend on it
         known_mean = None if in_order and is_slow(mean, units["group"]) else mean
-        found = find_places(error, std, known_mean, **units, level=level - more * each)
+        sizes: dict[str, Any] = {}
+        if is_distribution(self.statistics) and not form_of(self.statistics.facts).is_interval:
+            target, *stated = (samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+            sizes["sizes"] = np.square(target - stated[0]), np.square(stated[1])
+        found = find_places(error, std, known_mean, **units, **sizes, level=level - more * each)
         if in_order:
             found = found.joined(find_drift(error, std, **units, level=each))
         if samples.by is not None:
@@ -335,7 +339,7 @@ class RegressionTests(Tests):
             units["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
                 of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
-                strata = find_strata(error, std, label, own, **units, level=each, of=of)
+                strata = find_strata(error, std, label, own, **units, **sizes, level=each, of=of)
                 held = [_held(samples.rows, label == place) for place in range(len(own))]
                 known = zip(strata.strata, held, strict=False)
                 found = found.joined(replace(strata, strata=tuple(replace(a, inside=b) for a, b in known)))
@@ -536,8 +540,7 @@ class RegressionTests(Tests):
         if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
                 f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std, so ence and uce have "
-                "no noise floor; coverage, crps and the scale above do not depend on the number of draws. Factors of "
-                "places are found from ranks among the draws, so they are nearer to 1 than the true ones."
+                "no noise floor; coverage, crps and the scale above do not depend on the number of draws."
             )
         elif form.std_caveat:
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
