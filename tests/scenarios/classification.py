@@ -185,17 +185,13 @@ def event_too_high(rng):
     return events(rng, p, odds(p, 0.5))
 
 
-@scenario(
-    "rare events, stated five times too often", HIGH, bias=None, says=("times as often as it occurs",)
-)
+@scenario("rare events, stated five times too often", HIGH, bias=None, says=("times as often as it occurs",))
 def event_rare_too_high(rng):
     p = stated(rng, 20_000, 1.2, -4)
     return events(rng, p, p / 5)
 
 
-@scenario(
-    "rare events, stated at a third", LOW, bias=None, says=("times as often as stated",)
-)
+@scenario("rare events, stated at a third", LOW, bias=None, says=("times as often as stated",))
 def event_rare_too_low(rng):
     p = stated(rng, 20_000, 1.0, -5)
     return events(rng, p, 3 * p)

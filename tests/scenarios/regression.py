@@ -691,6 +691,26 @@ def stream_drifts(rng):
     return (mu + np.linspace(0.8, 2, 2000) * s * z, mu, s), {"evaluate": partial(streamed, batch=100)}
 
 
+@scenario(
+    "a series whose errors are three times the stated size in the middle", (*OVER, *PLACES), bias=None,
+    says=("between 40 % and 60 %", "Look at these samples"), never=("Recalibrate",),
+)  # fmt: skip
+def burst_of_scale(rng):
+    y, mu, s = calibrated(rng, 1500)
+    y[600:900] = mu[600:900] + 3 * (y - mu)[600:900]
+    return (y, mu, s), {"order": np.arange(1500)}
+
+
+@scenario(
+    "a series whose predictions are a std too low in the middle", (*OVER, *PLACES, "biased"), bias=None,
+    says=("between 40 % and 60 %",), never=("Recalibrate",),
+)  # fmt: skip
+def burst_of_bias(rng):
+    y, mu, s = calibrated(rng, 1500)
+    y[600:900] += s[600:900]
+    return (y, mu, s), {"order": np.arange(1500)}
+
+
 # ---- ranking ----
 
 

@@ -60,6 +60,8 @@ END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
 SAME = 0.75
 """Two parts that share more than this are said once."""
+TREND = 0.75
+"""Share of a drift's level that its trend takes; the rest is for parts of the order."""
 OUTER = 0.4
 """Distance of the middle of the outer fifths from that of the whole."""
 
@@ -439,7 +441,7 @@ def find_drift(
     weight: FloatArray | None = None,
     level: float = LEVEL_OF_LABELS,
 ) -> Places:
-    """Test whether scale and bias drift along the blocks of a series: the trend of what blocks find.
+    """Test whether scale and bias change along the blocks of a series: the trend of what blocks find, and fifths.
 
     Blocks are long, so that what neighbors have in common hardly passes from one to the next. A bias that drifts also
     changes the size of errors; so a drift of scale must also be found in their spread within blocks.
@@ -486,17 +488,46 @@ def find_drift(
         ("scale", of_size, of_spread),
     )
     for quantity, trend, also in tests:
-        p = min(1.0, 2 * max(trend.p, also.p))
+        p = min(1.0, 2 / TREND * max(trend.p, also.p))
         value, low, high = (OUTER * (trend.slope + sign * reach * trend.error) for sign in (0, -1, 1))
         found = grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
         sure = "unclear" if found in ("slight", "off") and p >= level else found
         outer = tuple(place for place in (0, PARTS - 1) if _is_off(parts[place], quantity))
-        patterns.append(Pattern(quantity, "order", p, trend.slope, outer, sure))
+        pattern = Pattern(quantity, "order", p, trend.slope, outer, sure)
+        if not pattern.found and blocks > 2 * PARTS:
+            apart = _apart(
+                inside, bias if quantity == "bias" else size, bias if quantity == "bias" else spread
+            )
+            place = int(apart.argmin())
+            how_much = grade_of_part(parts[place], quantity)
+            if apart[place] < level and how_much in ("slight", "off"):
+                pattern = Pattern(quantity, "order", float(apart[place]), 0.0, (place,), how_much)
+        patterns.append(pattern)
     half = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2)) * of_spread.noise / math.sqrt(blocks)
     logs = np.average(spread, weights=mass) + half * np.asarray([0, -1, 1])
     return Places(
         {"order": parts}, tuple(patterns), tuple(np.exp(logs).tolist()) if patterns[0].found else None
     )
+
+
+def _apart(inside: Any, *values: FloatArray) -> FloatArray:
+    """Return how surely what blocks find differs in each part from the others: the larger p, for all parts."""
+    own, found = inside.sum(axis=1), []
+    for each in values:
+        means = inside @ each / own
+        noise = math.sqrt(float(np.square(each - means @ inside).sum()) / (len(each) - len(own)))
+        rest = (each.sum() - inside @ each) / (len(each) - own)
+        t = np.abs(means - rest) / (noise * np.sqrt(1 / own + 1 / (len(each) - own)))
+        found.append(2 * special.stdtr(len(each) - len(own), -t))
+    return np.asarray(np.max(found, axis=0) * 2 * PARTS / (1 - TREND))
+
+
+def grade_of_part(part: Part, quantity: Quantity) -> Grade:
+    """Return how much the factor or the bias of a part matters."""
+    value, low, high = part.bias, part.bias_low, part.bias_high
+    if quantity == "scale":
+        value, low, high = (math.log(max(each, SMALLEST)) for each in part.factors)
+    return grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def _of_places(
             parts.append(_of_pattern(each, places.parts[each.on], unit, calibration, level, leads=first))
         if first:
             parts[0] = of_places(parts[0], slight=found.grade() == "slight")
-    if any(each.on == "order" for each in places.found()):
+    if any(each.on == "order" and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
     if any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
         parts.append(EACH_ALONE)
@@ -332,6 +332,12 @@ def _of_others(alike: int) -> str:
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
     """Compare the first samples of an order with the last."""
+    if not pattern.slope:
+        part = parts[pattern.named[0]]
+        size = f"errors are {_times_stated(*part.factors)}"
+        what = f"predictions are {_bias_of(part)}" if pattern.quantity == "bias" else size
+        where = f"between {part.low:.0f} % and {part.high:.0f} % of it"
+        return f"Along the order of the samples, {what} {where}. Look at these samples."
     first, last = parts[0], parts[-1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
