@@ -24,6 +24,7 @@ from uq_tracking.inference.places import (
     NEGLIGIBLE_SHAPE,
     SIZE_LEVEL,
     find_places,
+    find_strata,
     grade_of_factor,
     mean_limits,
 )
@@ -561,11 +562,15 @@ def _largest_gap(pit: FloatArray) -> float:
 
 
 def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None) -> bool:
-    """Check that neither the size nor places of standard deviations are wrong."""
+    """Check that neither the size nor places of standard deviations are wrong, nor their combinations of halves."""
     error, std, weight = rows["target"] - rows["mean"], rows["std"], rows.get("weight")
     square = mean_limits(np.square(error / std), weight, group, SIZE_LEVEL, log=True)
     places = find_places(error, std, rows["mean"], weight=weight, group=group)
-    wrong = any(each.quantity == "scale" for each in places.found())
+    halves = [(column > np.median(column)).astype(np.int64) for column in (std, rows["mean"])]
+    names, cell = np.unique(halves[0] + 2 * halves[1], return_inverse=True)
+    cells = find_strata(error, std, cell, [str(name) for name in names], weight=weight, group=group)
+    found = (*places.found(), *cells.found())
+    wrong = any(each.quantity == "scale" or each.on == "label" for each in found)
     return grade_of_factor(*(math.sqrt(each) for each in square)) in ("fine", "unclear") and not wrong
 
 
