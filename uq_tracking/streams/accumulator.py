@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from uq_tracking import plugins
 from uq_tracking.checks import as_names, check_choice, listing, path_of
@@ -25,6 +25,7 @@ from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inputs.constructors import OF_CLASSES, OfClasses
 from uq_tracking.inputs.fingerprint import digest_of_sum
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
@@ -52,7 +53,7 @@ MAY_DIFFER = ("maps", "on_device", "classes")
 """Settings that accumulators may be merged across, because they do not affect any number."""
 
 
-class AccumulatorOptions(TypedDict, total=False):
+class AccumulatorOptions(OfClasses, total=False):
     """Options of `Accumulator` that are also those of `evaluate`, for type checkers."""
 
     metrics: Iterable[str] | None
@@ -63,12 +64,6 @@ class AccumulatorOptions(TypedDict, total=False):
     unit: str | None
     std_floor: float | None
     on_invalid: Literal["raise", "drop"]
-    logits: bool
-    class_axis: int | None
-    members_axis: int | None
-    ignore_label: int | None
-    classes: Sequence[str] | None
-    event: int | str | None
 
 
 class Accumulator:
@@ -119,7 +114,7 @@ class Accumulator:
     (3, 1, 0.667)
     """
 
-    @listing(Settings, Predictions.from_probs, metrics=None, std_floor=None, on_invalid="raise")
+    @listing(Settings, **OF_CLASSES, metrics=None, std_floor=None, on_invalid="raise")
     def __init__(
         self,
         *,
