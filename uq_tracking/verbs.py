@@ -168,7 +168,7 @@ def count_lazy(
         raise SettingsError(f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory")
     if isinstance(forecast.y_true, Pieces):
         return count_pieces(plan, forecast, given, **cases)
-    return count_dask(plan, forecast, **cases, **given)
+    return count_dask(plan, forecast, given, **cases)
 
 
 def check_alone(source: Any, beside: Mapping[str, Any]) -> None:

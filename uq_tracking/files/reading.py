@@ -20,7 +20,8 @@ from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.constructors import PER_SAMPLE
 from uq_tracking.inputs.forms.mean_std import Numbers
 from uq_tracking.inputs.labels import spread
-from uq_tracking.inputs.predictions import ABOUT, FORMAT
+from uq_tracking.inputs.predictions import FORMAT
+from uq_tracking.npz import ABOUT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

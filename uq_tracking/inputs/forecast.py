@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from uq_tracking.inputs.forms.probabilities import look_like_probabilities
 from uq_tracking.inputs.labels import Series, read_weights, zero_where_left_out
 from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.inputs.validation import cure_of_members
-
-if TYPE_CHECKING:
-    pass
 
 MADE_BY = ", ".join(name for name in vars(Constructors) if name.startswith("from_"))
 

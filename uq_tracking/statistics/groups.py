@@ -371,26 +371,22 @@ class GroupTables:
         sums = {name: np.zeros(size, dtype=column.dtype) for name, column in one.sums.items()}
         for name, column in sums.items():
             np.add.at(column, pool, np.concatenate([part.sums[name] for part in parts]))
-        moments = [
-            _pooled_moments(
-                np.concatenate([rows for _, rows in found], axis=1),
-                np.concatenate([count for count, _ in found]),
-                pool,
-                size,
-            )
-            for found in zip(*(part.moments_by_name.values() for part in parts), strict=True)
-        ]
+        moments = []
+        for found in zip(*(part.moments_by_name.values() for part in parts), strict=True):
+            count, rows = (np.concatenate(values, axis=-1) for values in zip(*found, strict=True))
+            moments.append(_pooled_moments(rows, count, pool, size))
+
+        def cells(kind: str) -> dict[str, GroupCells]:
+            tables = [vars(part)[kind] for part in parts]
+            return {
+                name: GroupCells.summed([each[name] for each in tables], pool, size) for name in tables[0]
+            }
+
         return replace(
             one,
             labels=labels,
-            orders={
-                name: GroupCells.summed([part.orders[name] for part in parts], pool, size)
-                for name in one.orders
-            },
-            tables={
-                name: GroupCells.summed([part.tables[name] for part in parts], pool, size)
-                for name in one.tables
-            },
+            orders=cells("orders"),
+            tables=cells("tables"),
             sums=sums,
             moments=np.asarray(moments).reshape(len(moments), 4, size),
         )

@@ -252,16 +252,11 @@ class TorchSketch:
         flags["n_invalid"] += bad.sum()
         flags["n"] += valid.sum()
         flags["n_zero_std"] += (valid & (std == 0)).sum()
-        if self.std_floor is not None:
-            std = self._raised(std, self.std_floor)
+        if self.std_floor is not None:  # rounded to the dtype as `Predictions` does
+            is_single = std.is_floating_point() and std.dtype != torch.float64
+            floor = float(np.float32(self.std_floor)) if is_single else self.std_floor
+            std = (std.float() if is_single else std.double()).clamp(min=floor)
         return _Samples(_safe(target, valid), _safe(mean, valid), _safe(std, valid), valid)
-
-    @staticmethod
-    def _raised(std: Tensor, floor: float) -> Tensor:
-        """Raise to the floor, rounded to the dtype as ``Predictions`` does."""
-        if std.is_floating_point() and std.dtype != torch.float64:
-            return std.float().clamp(min=float(np.float32(floor)))
-        return std.double().clamp(min=floor)
 
     def _add(self, samples: _Samples) -> None:
         std, error = samples.std, samples.target - samples.mean
