@@ -58,12 +58,7 @@ class GroupCells:
 
     @classmethod
     def of(
-        cls,
-        groups: int,
-        row: IntArray,
-        column: IntArray,
-        bucket: npt.NDArray[Any],
-        sums: Mapping[str, npt.NDArray[Any]],
+        cls, groups: int, row: IntArray, column: IntArray, bucket: npt.NDArray[Any], sums: Arrays
     ) -> GroupCells:
         """Add up the cells of ``groups`` groups that share a row and a bucket, whose key is ``bucket[column]``."""
         from scipy.sparse import csr_array

@@ -556,5 +556,5 @@ def coarsened(statistics: Statistics, bits: int) -> Statistics:
         held = bucketed(order)
         key = coarse_keys(held.key, statistics.bits, bits)
         width = bucket_edges(bucket_of(key, bits), bits)[1]
-        orders[name] = Buckets.added(name, key, width, held.count, held.sums)
+        orders[name] = held.with_keys(key, width)
     return replace(statistics, orders=orders, bits=bits, groups=None)
