@@ -40,14 +40,15 @@ def build_statistics(
     """
     if wants_exact(data.n, statistics):
         columns = data.rows() if rows is None else rows
-        made = Statistics.exact(layout, columns, counts=data.counts, facts=data.facts, lazy=lazy)
+        made = Statistics.exact(layout, columns, facts=data.facts, lazy=lazy)
     else:
         workers = worker_count() if data.n > 8 * BUILD_BLOCK else 1
 
         def count(share: int) -> Statistics:
             return Statistics.counted(layout, data.row_blocks(share, workers), facts=data.facts)
 
-        made = reduce(Statistics.__add__, map_threads(count, range(workers))).with_counts(data.counts)
+        made = reduce(Statistics.__add__, map_threads(count, range(workers)))
+    made = made.with_counts(data.counts)
     return replace(made, classes=class_sums(data)) if classes else made
 
 

@@ -428,7 +428,7 @@ class Accumulator:
             if "n_classes" in layout.alike:
                 raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
             facts: dict[str, Any] = {name: self.settings.get(name) for name in layout.alike}
-            return Statistics.counted(layout, [], counts=state.counts, facts=facts)
+            return Statistics.counted(layout, [], facts=facts).with_counts(state.counts)
         return replace(state.collector.statistics(), classes=state.classes).with_counts(state.counts)
 
     @property

@@ -147,7 +147,6 @@ class Drained(NamedTuple):
     """What a device has counted."""
 
     statistics: Statistics
-    flags: dict[str, int]
     hashes: int
     defect: str
     """What was bad, and in which batch first; empty if nothing was."""
@@ -327,13 +326,13 @@ class TorchSketch:
         rows = zip(REGRESSION.moments, self._moments.tolist(), strict=True)
         moments = {name: Moments(int(row[0]), *row[1:]) for name, row in rows}
         counts = {name: flags[name] for name in REGRESSION.counts}
-        parts = Parts(orders, {"log_std": float(self._log_std)}, moments, {"joint": joint})
+        parts = Parts(orders, {"log_std": float(self._log_std)}, moments, {"joint": joint}, counts=counts)
         facts = {"std_floor": self.std_floor}
-        statistics = Statistics.of(REGRESSION, parts, bits=self.bits, counts=counts, facts=facts)
+        statistics = Statistics.of(REGRESSION, parts, bits=self.bits, facts=facts)
         self._start()
         bad = " and ".join(text.format(flags[name]) for name, text in DEFECTS.items() if flags[name])
         defect = f"{bad} (first in batch {flags['first_bad']}, on {self.device})" if bad else ""
-        return Drained(statistics, flags, hashes, defect)
+        return Drained(statistics, hashes, defect)
 
     def _buckets(self, name: str) -> Buckets:
         table = self._tables[name]

@@ -161,7 +161,7 @@ class State:
             self.collector.absorb(part.statistics)
             self.hashes += part.hashes
             for name in self.counts:
-                self.counts[name] += part.flags[name]
+                self.counts[name] += part.statistics.counts[name]
             self.defect = self.defect or part.defect
         self.maps.to_host()
 
