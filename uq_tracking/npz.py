@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.checks import check_plain
+from uq_tracking.checks import check_plain, check_version
 from uq_tracking.errors import FileFormatError
 from uq_tracking.typed import DAMAGE
 
@@ -150,10 +150,7 @@ def read_about(arrays: Arrays, source: object, known: str, maker: str, cure: str
         raise FileFormatError(f"{source} was not written by {maker} ({error!r}){cure}") from error
     if stated != known:
         raise FileFormatError(f"{source} holds {stated!r}, not {known!r}")
-    if version > VERSION:
-        raise FileFormatError(
-            f"{source} has format version {version}, but this package reads up to {VERSION}; upgrade it"
-        )
+    check_version(source, version, VERSION)
     return about
 
 

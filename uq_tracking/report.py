@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_text, check_values, path_of, read_json, written
+from uq_tracking.checks import check_text, check_values, check_version, path_of, read_json, written
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.formatting import encodable
@@ -295,7 +295,7 @@ class Report:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], statistics: Statistics | None = None) -> Report:
         """Inverse of ``to_dict``; FileFormatError for anything else."""
-        check_schema(values)
+        check_version("the report", values.get("schema") if isinstance(values, Mapping) else None, SCHEMA)
         try:
             check_values(values)
             Settings(unit=values["settings"].get("unit"))  # which refuses a text that is none
@@ -621,14 +621,3 @@ def same_targets(one: Report, other: Report) -> bool:
         return False
     scale = max((abs(value) for value in (*first.values(), *second.values())), default=0.0)
     return all(abs(first[name] - second[name]) <= SAME_TARGETS * scale for name in first)
-
-
-def check_schema(values: Mapping[str, Any]) -> None:
-    """Raise FileFormatError unless this version can read the schema of these values."""
-    schema = values.get("schema") if isinstance(values, Mapping) else None
-    if not isinstance(schema, int):
-        raise FileFormatError("this is not a uq_tracking report: it states no schema version")
-    if schema > SCHEMA:
-        raise FileFormatError(
-            f"the report has schema {schema}, but this version reads up to {SCHEMA}; upgrade uq-tracking"
-        )

@@ -109,9 +109,7 @@ class State:
                 self.blocks.add(rows)
         for name, (labels, code) in codes.items():
             for rows in data.row_blocks(codes=code):
-                columns = dict(rows)
-                own = columns.pop("codes")
-                self.tallies[name].add(labels, own, columns)
+                self.tallies[name].add(labels, rows)
         self._add_classes(class_sums(data))
         self.unit, self.about = unit, data.about
         self.hashes += data.sum_of_hashes()
