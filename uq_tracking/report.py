@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
@@ -429,8 +429,7 @@ class Report:
         return _pandas().DataFrame(score_rows(self)).set_index("score")
 
 
-@dataclass(frozen=True, eq=False)
-class Reports(Mapping[str, Report]):
+class Reports(dict[str, Report]):
     """One report per output or per label of ``by``, in their order.
 
     Verdicts of regressions are judged together: each test of one of K reports has 1/K of its level, so that about one
@@ -453,17 +452,6 @@ class Reports(Mapping[str, Report]):
     mae     0.1500  0.7500
     rmse    0.1581  0.7906
     """
-
-    reports: Mapping[str, Report]
-
-    def __getitem__(self, name: str) -> Report:
-        return self.reports[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.reports)
-
-    def __len__(self) -> int:
-        return len(self.reports)
 
     @property
     def text(self) -> str:

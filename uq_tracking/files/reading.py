@@ -174,10 +174,8 @@ def _arguments(part: dict[str, Any]) -> dict[str, Any]:
 
 def _is_own(table: ColumnFile) -> bool:
     """Return True for a file written by `Predictions.save`."""
-    if table.path.suffix.lower() != ".npz" or ABOUT not in table.names:
-        return False
-    about = table.load([ABOUT])[ABOUT]
-    return about.dtype.kind == "U" and FORMAT in str(about)
+    is_npz = table.path.suffix.lower() == ".npz" and ABOUT in table.names
+    return is_npz and FORMAT in str(table.load([ABOUT])[ABOUT])
 
 
 def _saved(path: Path, options: Options) -> Predictions:

@@ -179,7 +179,7 @@ def log(
     contents = weighed(contents)
     _send(contents, targets)
     reports = [item.report for item in contents]
-    return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
+    return reports[0] if outputs is None else Reports(zip(outputs, reports, strict=True))
 
 
 LOG_OPTIONS = tuple(field.name for field in fields(LogOptions))
