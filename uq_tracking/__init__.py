@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from uq_tracking.comparison.compare import Comparison, compare
-    from uq_tracking.inputs import Predictions
-    from uq_tracking.recalibration import Recalibration, recalibrate
-    from uq_tracking.report import Report
-    from uq_tracking.runs.pool import pool
-    from uq_tracking.runs.rescore import rescore
-    from uq_tracking.runs.sync import sync
-    from uq_tracking.streams.accumulator import Accumulator
-    from uq_tracking.tracking.log import log
-    from uq_tracking.verbs import evaluate
+    from uq_tracking.comparison.compare import Comparison as Comparison
+    from uq_tracking.comparison.compare import compare as compare
+    from uq_tracking.inputs import Predictions as Predictions
+    from uq_tracking.recalibration import Recalibration as Recalibration
+    from uq_tracking.recalibration import recalibrate as recalibrate
+    from uq_tracking.report import Report as Report
+    from uq_tracking.runs.pool import pool as pool
+    from uq_tracking.runs.rescore import rescore as rescore
+    from uq_tracking.runs.sync import sync as sync
+    from uq_tracking.streams.accumulator import Accumulator as Accumulator
+    from uq_tracking.tracking.log import log as log
+    from uq_tracking.verbs import evaluate as evaluate
 
 _HOME = {
     "Accumulator": "streams.accumulator",
@@ -41,21 +43,7 @@ _HOME = {
 }
 """Where each public name lives; it is imported when first used, so that importing the package stays cheap."""
 
-__all__ = [
-    "Accumulator",
-    "Comparison",
-    "Predictions",
-    "Recalibration",
-    "Report",
-    "__version__",
-    "compare",
-    "evaluate",
-    "log",
-    "pool",
-    "recalibrate",
-    "rescore",
-    "sync",
-]
+__all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

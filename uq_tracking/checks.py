@@ -164,6 +164,16 @@ def check_values(value: Any) -> None:
             check_values(item)
 
 
+def check_version(what: object, version: object, newest: int) -> None:
+    """Raise FileFormatError unless this package can read files of the version that one states."""
+    if not isinstance(version, int):
+        raise FileFormatError(f"{what} was not written by uq_tracking: it states no version")
+    if version > newest:
+        raise FileFormatError(
+            f"{what} has format version {version}, but this package reads up to {newest}; upgrade uq-tracking"
+        )
+
+
 def written(text: str, path: str | Path | None) -> str:
     """Return a text, after writing it to a file if a path is given."""
     if path is not None:

@@ -163,7 +163,7 @@ _SECRETS = re.compile(
 _HEADER = re.compile(
     r"(?i)\b(authorization|bearer|basic)(:?\s+)(?:(?:bearer|basic)\s+)?[A-Za-z0-9._~+/=-]{8,}"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def redact(text: str) -> str:
@@ -179,7 +179,7 @@ def redact(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Replace control characters, which a terminal acts on, and lone surrogates, which UTF-8 rejects.
+    r"""Replace control characters, which a terminal or a browser acts on, and lone surrogates, which UTF-8 rejects.
 
     >>> printable("red\x1b[31m and \ud800")
     'red\\x1b[31m and \\ud800'

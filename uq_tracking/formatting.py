@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 
+from uq_tracking.errors import printable
+
 COLORS = ("#074a8e", "#d06537", "#029b6d", "#88205a", "#cb8700", "#6c87bf", "#5e4700", "#8d8898")
 """Colors of methods, in every tracker, figure and page; further methods repeat them with other dashes.
 
@@ -182,10 +184,9 @@ def one_line(text: object) -> str:
     r"""Put a user's text on one line, without control characters that a terminal would act on.
 
     >>> one_line("a\tb\n\x1b[31mred\x07")
-    'a b red\ufffd'
+    'a b red\\x07'
     """
-    words = " ".join(_TERMINAL_SEQUENCE.sub("", str(text)).split())
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+    return printable(" ".join(_TERMINAL_SEQUENCE.sub("", str(text)).split()))
 
 
 def plain_letters(error: UnicodeError) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import zipfile
@@ -13,9 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.checks import check_plain
+from uq_tracking.checks import check_plain, check_version
 from uq_tracking.errors import FileFormatError
+from uq_tracking.typed import DAMAGE
 
+ABOUT, VERSION = "about", 1
+"""Entry that holds a file's format, version and settings as JSON, and the newest version."""
 LIMIT = 8 * 2**30
 """Files larger than this, in bytes, packed or unpacked, are not read."""
 MOST_ENTRIES = 10_000
@@ -137,14 +141,17 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
     return found.reshape(shape[::-1]).T if is_fortran else found.reshape(shape)
 
 
-def check_format(source: object, stated: object, version: int, known: str, newest: int) -> None:
-    """Raise FileFormatError unless a file is of the known format, and not newer than this package."""
+def read_about(arrays: Arrays, source: object, known: str, maker: str, cure: str = "") -> dict[str, Any]:
+    """Take out what a file says of itself; FileFormatError unless it is of the known format, and not newer."""
+    try:
+        about = dict(json.loads(str(arrays.pop(ABOUT))))
+        stated, version = about["format"], int(about["version"])
+    except DAMAGE as error:
+        raise FileFormatError(f"{source} was not written by {maker} ({error!r}){cure}") from error
     if stated != known:
         raise FileFormatError(f"{source} holds {stated!r}, not {known!r}")
-    if version > newest:
-        raise FileFormatError(
-            f"{source} has format version {version}, but this package reads up to {newest}; upgrade it"
-        )
+    check_version(source, version, VERSION)
+    return about
 
 
 def prefixed(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:

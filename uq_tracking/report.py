@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_text, check_values, path_of, read_json, written
+from uq_tracking.checks import check_text, check_values, check_version, path_of, read_json, written
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.formatting import encodable
@@ -262,16 +262,9 @@ class Report:
             among=self.among,
         )
 
-    def labelled(
-        self,
-        *,
-        method: str | None = None,
-        split: str | None = None,
-        not_stored: str | None = None,
-    ) -> Report:
+    def labelled(self, **labels: str | None) -> Report:
         """The same report, labelled with method and split, as its figures are, and with what its run lacks."""
-        given = {"method": method, "split": split, "not_stored": not_stored}
-        known = {name: label for name, label in given.items() if label is not None}
+        known = {name: label for name, label in labels.items() if label is not None}
         if not known:
             return self
         # Not `replace`, which would trigger deferred computations, and forget what was computed.
@@ -302,7 +295,7 @@ class Report:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], statistics: Statistics | None = None) -> Report:
         """Inverse of ``to_dict``; FileFormatError for anything else."""
-        check_schema(values)
+        check_version("the report", values.get("schema") if isinstance(values, Mapping) else None, SCHEMA)
         try:
             check_values(values)
             Settings(unit=values["settings"].get("unit"))  # which refuses a text that is none
@@ -436,8 +429,7 @@ class Report:
         return _pandas().DataFrame(score_rows(self)).set_index("score")
 
 
-@dataclass(frozen=True, eq=False)
-class Reports(Mapping[str, Report]):
+class Reports(dict[str, Report]):
     """One report per output or per label of ``by``, in their order.
 
     Verdicts of regressions are judged together: each test of one of K reports has 1/K of its level, so that about one
@@ -460,17 +452,6 @@ class Reports(Mapping[str, Report]):
     mae     0.1500  0.7500
     rmse    0.1581  0.7906
     """
-
-    reports: Mapping[str, Report]
-
-    def __getitem__(self, name: str) -> Report:
-        return self.reports[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.reports)
-
-    def __len__(self) -> int:
-        return len(self.reports)
 
     @property
     def text(self) -> str:
@@ -628,14 +609,3 @@ def same_targets(one: Report, other: Report) -> bool:
         return False
     scale = max((abs(value) for value in (*first.values(), *second.values())), default=0.0)
     return all(abs(first[name] - second[name]) <= SAME_TARGETS * scale for name in first)
-
-
-def check_schema(values: Mapping[str, Any]) -> None:
-    """Raise FileFormatError unless this version can read the schema of these values."""
-    schema = values.get("schema") if isinstance(values, Mapping) else None
-    if not isinstance(schema, int):
-        raise FileFormatError("this is not a uq_tracking report: it states no schema version")
-    if schema > SCHEMA:
-        raise FileFormatError(
-            f"the report has schema {schema}, but this version reads up to {SCHEMA}; upgrade uq-tracking"
-        )

@@ -100,10 +100,8 @@ def plain(value: Any) -> Any:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
-@lru_cache(maxsize=64)
-def _fields_of(kind: type[Any]) -> Mapping[str, Any]:
-    """Types of a dataclass's fields; evaluating them takes longer than everything else."""
-    return get_type_hints(kind)
+_fields_of = lru_cache(maxsize=64)(get_type_hints)
+"""Types of a dataclass's fields; evaluating them takes longer than everything else."""
 
 
 def _is_a(value: Any, wanted: Any) -> bool:

@@ -140,35 +140,20 @@ def evaluate(
         check_counted(evaluate, source, options)
         return source.compute(**options)
     forecast = Forecast.of(source, arrays, options)
-    plan, given = planned(evaluate, task_of(forecast.kind), options)
+    plan, given = planned(evaluate, forecast, options, outputs)
     if is_lazy(forecast.y_true):
-        return count_lazy(plan, forecast, given, outputs).report(plan)
+        return count_lazy(plan, forecast, given).report(plan)
     if outputs is None:
         return plan.report(forecast.predictions(**given), narrow=True)
     parts = plan.split(forecast, outputs, given)
     return Reports({name: own.report(data, narrow=True) for name, (own, data) in parts.items()})
 
 
-def count_lazy(
-    plan: Plan,
-    forecast: Forecast,
-    given: Mapping[str, Any],
-    outputs: Sequence[str] | None = None,
-    **cases: Any,
-) -> Accumulator:
-    """Count dask arrays, or predictions that are read in pieces; refuse what needs all samples at once."""
-    asked = {
-        "outputs": outputs,
-        "reference": plan.options.reference,
-        "curves": plan.options.curves or None,
-        "by_target": plan.options.by_target,
-    }
-    refused = [name for name, value in asked.items() if value is not None]
-    if refused:
-        raise SettingsError(f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory")
+def count_lazy(plan: Plan, forecast: Forecast, given: Mapping[str, Any], **cases: Any) -> Accumulator:
+    """Count dask arrays, or predictions that are read in pieces."""
     if isinstance(forecast.y_true, Pieces):
         return count_pieces(plan, forecast, given, **cases)
-    return count_dask(plan, forecast, **cases, **given)
+    return count_dask(plan, forecast, given, **cases)
 
 
 def check_alone(source: Any, beside: Mapping[str, Any]) -> None:
@@ -191,7 +176,9 @@ def check_counted(verb: Callable[..., Any], source: Accumulator, options: Mappin
         raise UnknownOptionError(verb.__name__, spare, known)
 
 
-def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+def planned(
+    verb: Callable[..., Any], forecast: Forecast, options: Mapping[str, Any], outputs: Sequence[str] | None
+) -> tuple[Plan, dict[str, Any]]:
     """Check what a verb was given, before anything is read; return the plan, and the options of the predictions.
 
     Raises
@@ -201,6 +188,7 @@ def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) ->
     SettingsError
         An option is out of range or belongs to another kind of forecast.
     """
+    task = task_of(forecast.kind)
     check_options(verb, task, options)
     scoring = {name: value for name, value in options.items() if name in SCORE_OPTIONS}
     given = {name: value for name, value in options.items() if name not in scoring}
@@ -208,7 +196,16 @@ def planned(verb: Callable[..., Any], task: Task, options: Mapping[str, Any]) ->
         given["unit"] = options["unit"]
     if "order" in given:
         given["groups"] = groups_of(given.get("groups"), given.pop("order"))
-    return Plan(task, ScoreOptions(**scoring)), given
+    plan = Plan(task, ScoreOptions(**scoring))
+    if is_lazy(forecast.y_true):
+        asked = {"outputs": outputs, "curves": plan.options.curves or None}
+        asked |= {"reference": plan.options.reference, "by_target": plan.options.by_target}
+        refused = [name for name, value in asked.items() if value is not None]
+        if refused:
+            raise SettingsError(
+                f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory"
+            )
+    return plan, given
 
 
 _CURE_OF_PARTS = (

@@ -151,8 +151,8 @@ def test_every_output_of_a_run_is_a_method_of_its_own_unless_one_is_chosen(store
     [
         ("", "not JSON"),
         ("{", "not JSON"),
-        ("[1]", "states no schema version"),
-        ('{"schema": 99}', "schema 99"),
+        ("[1]", "states no version"),
+        ('{"schema": 99}', "format version 99"),
         ('{"schema": 1}', "not a uq_tracking report"),
         ("PK\x03\x04", "not JSON"),
     ],

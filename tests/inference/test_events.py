@@ -199,9 +199,8 @@ def test_statistics_of_an_older_version_know_the_top_label_only():
     report = uq.evaluate(y, probs=p)
     statistics = report.statistics
     rows = {name: column for name, column in statistics.rows().items() if name != "predicted"}
-    older = Statistics.exact(
-        CLASSIFICATION, rows, counts=statistics.counts, facts={"n_classes": 2}, known=statistics
-    )
+    older = Statistics.exact(CLASSIFICATION, rows, facts={"n_classes": 2}, known=statistics)
+    older = older.with_counts(statistics.counts)
     scores, undefined = compute(older, Settings(), select("classification"))
     assert scores["ece_top"] == pytest.approx(report.scores["ece_top"], rel=1e-12)
     assert "stored by an older version" in undefined["ece"]

@@ -6,14 +6,14 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 from uq_tracking.errors import AlignmentError, EmptyInputError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.inputs.forecast import outputs_of
+from uq_tracking.inputs.forecast import Forecast, outputs_of
 from uq_tracking.inputs.forms.mean_std import MeanStd
 
 NAMES = ["tx", "ty", "tw", "th"]
 
 
 def split_outputs(y_true, y_pred, y_std, outputs, **options):
-    return outputs_of(MeanStd, y_true, {"y_pred": y_pred, "y_std": y_std}, outputs, options)
+    return outputs_of(Forecast(y_true, {"y_pred": y_pred, "y_std": y_std}, MeanStd), outputs, options)
 
 
 def _boxes(n=5):

@@ -69,7 +69,7 @@ def test_a_run_without_recalibration_is_scaled(tmp_path):
     assert run_recalibration(f"dir:{tmp_path}") == uq.recalibrate(report, split="val")
     with pytest.raises(RecalibrationError, match="stores no statistics of split 'test' to fit to; name the"):
         run_recalibration(f"dir:{tmp_path}", split="test")
-    with pytest.raises(SettingsError, match="unknown option color"):
+    with pytest.raises(SettingsError, match="has no option color"):
         run_recalibration(f"dir:{tmp_path}", split="val", color="red")
     logged(tmp_path, figures=False, split="val")
     with pytest.raises(RunNotFoundError, match="names 2 runs; add the id of one"):

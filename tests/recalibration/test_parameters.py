@@ -174,8 +174,8 @@ def test_recalibrated_predictions_keep_what_is_left_out():
     ("change", "message"),
     [
         ({"format": "pickle"}, "does not state the format"),
-        ({"schema": 99}, "schema 99, but this version reads up to 1; upgrade"),
-        ({"schema": None}, "schema None"),
+        ({"schema": 99}, "version 99, but this package reads up to 1; upgrade"),
+        ({"schema": None}, "states no version"),
         ({"method": "voodoo"}, "knows the recalibration method 'voodoo'; known are std_scaling"),
         ({"parameters": {"factor": 2.0, "extra": 1}}, "std_scaling is damaged .*extra"),
         ({"parameters": {"factor": "two"}}, "std_scaling is damaged .*finite numbers"),

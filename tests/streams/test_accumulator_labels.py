@@ -42,7 +42,7 @@ class TestLabels:
         y, mean, std = predictions(law, 2000)
         codes = np.random.default_rng(1).integers(0, 3, 2000)
         tally = GroupTally(REGRESSION, {"std_floor": None}, STRATUM_BITS, 4)
-        tally.add(np.asarray(["x", "y", "z"]), codes, {"target": y, "mean": mean, "std": std})
+        tally.add(np.asarray(["x", "y", "z"]), {"target": y, "mean": mean, "std": std, "codes": codes})
         made = by_label(tally.tables())
         for code, label in enumerate("xyz"):
             own = codes == code

@@ -107,7 +107,7 @@ class TestLabels:
 
         plan = Plan(REGRESSION, ScoreOptions(statistics="sketch"))
         y_true, y_pred, y_std = lazy(data())
-        return count_dask(plan, Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std}), **labels)
+        return count_dask(plan, Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std}), labels)
 
     def test_one_per_entry_of_the_first_axis(self):
         labels = np.arange(30) // 3

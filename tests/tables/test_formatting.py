@@ -72,8 +72,8 @@ def test_an_interval():
         (" a\tb \n c ", "a b c"),
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]8;;http://x\x07link\x1b]8;;\x07", "link"),
-        ("bell\x07", "bell\N{REPLACEMENT CHARACTER}"),
-        ("right\u202eleft", "right\N{REPLACEMENT CHARACTER}left"),
+        ("bell\x07", "bell\\x07"),
+        ("right\u202eleft", "right\\u202eleft"),
         (3, "3"),
     ],
 )

@@ -198,7 +198,15 @@ class Pairs:
         """Return what tells how far a loss of a method is from others, computed once."""
         if (name, metric.key) not in self._known:
             runs = self.groups[name]
-            without, moves = self._over_runs(runs, metric, _without), self._over_runs(runs, metric, _moves)
+
+            def left_out(label: str, score: float) -> FloatArray:
+                moved = self.left[label].estimates(metric.key, score)
+                return np.asarray([metric.loss(value) for value in moved.tolist()])
+
+            def of_blocks(label: str, score: float) -> FloatArray:
+                return block_moves(metric, self.blocks[label], score)
+
+            without, moves = self._over_runs(runs, metric, left_out), self._over_runs(runs, metric, of_blocks)
             hidden = all(run.label in self.left and self.left[run.label].hidden(metric) for run in runs)
             self._known[name, metric.key] = Known(losses_of(runs, metric), without, moves, hidden)
         return self._known[name, metric.key]
@@ -260,28 +268,16 @@ class Pairs:
         return mine.isdisjoint(theirs) and min(len(mine), len(theirs)) == 1
 
     def _over_runs(
-        self, runs: Sequence[ScoredRun], metric: Metric, of: Callable[[Pairs, str, Metric, float], FloatArray]
+        self, runs: Sequence[ScoredRun], metric: Metric, of: Callable[[str, float], FloatArray]
     ) -> FloatArray | None:
         """Return the mean over runs of what each stored about a loss; None if one lacks it, or has other targets."""
         if len({self.data.get(run.label) for run in runs}) > 1:
             return None
         try:
-            return np.asarray(
-                np.mean([of(self, run.label, metric, run.report.scores[metric.key]) for run in runs], axis=0)
-            )
+            found = [of(run.label, run.report.scores[metric.key]) for run in runs]
+            return np.asarray(np.mean(found, axis=0))
         except (Undefined, KeyError):
             return None
-
-
-def _without(pairs: Pairs, label: str, metric: Metric, score: float) -> FloatArray:
-    """Return losses without each set of groups, shifted to match the exact score."""
-    moved = pairs.left[label].estimates(metric.key, score)
-    return np.asarray([metric.loss(value) for value in moved.tolist()])
-
-
-def _moves(pairs: Pairs, label: str, metric: Metric, score: float) -> FloatArray:
-    """Return the contributions of blocks to a loss."""
-    return block_moves(metric, pairs.blocks[label], score)
 
 
 def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:

@@ -171,15 +171,15 @@ class _Bench:
 
     def _statistics(self, blocks: Iterable[Rows]) -> Statistics:
         known = self.statistics
-        left_out = {
-            name: count for name, count in known.counts.items() if name not in ("n", *known.layout.counted)
-        }
+        own = ("n", "n_effective", *known.layout.counted)
+        left_out = {name: count for name, count in known.counts.items() if name not in own}
         if known.kind == "sketch":
-            made = Statistics.counted(known.layout, blocks, counts=left_out, facts=known.facts)
+            made = Statistics.counted(known.layout, blocks, facts=known.facts)
         else:
             rows = joined_rows(list(blocks))
             parts_known = known if "target" in known.moments and "target" not in rows else None
-            made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
+            made = Statistics.exact(known.layout, rows, facts=known.facts, known=parts_known)
+        made = made.with_counts(left_out)
         target = made.moments.get("target")
         if target is None or target.count == made.n:
             return made

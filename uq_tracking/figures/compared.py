@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,11 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.image import imsave
 
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures import panels, style
 from uq_tracking.figures.maps import class_colors, shown_classes
+from uq_tracking.figures.picture import DPI, packed
 from uq_tracking.figures.style import FloatArray
 from uq_tracking.formatting import COLORS, one_line, shortened
 
@@ -139,13 +138,13 @@ def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> byt
     ``limits`` have the first and the last color of the scale that ``colors`` names.
     """
     cells = Normalize(*limits, clip=True)(np.ma.masked_invalid(values))
-    return _png(_colormap(colors)(cells, bytes=True))
+    return packed(_colormap(colors)(cells, bytes=True), DPI)
 
 
 def class_png(classes: IntArray) -> bytes:
     """Draw a map of classes as ``map_png`` draws one of values; negative classes are grey."""
     table = np.vstack([class_colors(max(int(classes.max()), 0) + 1), to_rgb(style.NO_DATA)])
-    return _png(np.rint(255 * table[np.where(classes < 0, -1, classes)]).astype(np.uint8))
+    return packed(np.rint(255 * table[np.where(classes < 0, -1, classes)]).astype(np.uint8), DPI)
 
 
 def image_png(image: npt.ArrayLike) -> bytes:
@@ -153,14 +152,7 @@ def image_png(image: npt.ArrayLike) -> bytes:
     values = panels.picture(panels.plain(image)).values
     colors = values if values.ndim == 3 else np.ma.stack([values] * 3, axis=-1)
     known = ~np.ma.getmaskarray(colors)
-    return _png(np.rint(255 * np.where(known, colors.data, to_rgb(style.NO_INPUT))).astype(np.uint8))
-
-
-def _png(pixels: npt.NDArray[np.uint8]) -> bytes:
-    buffer = io.BytesIO()
-    nameless: Any = {"Software": None}  # omits the name of the software; its type does not allow None
-    imsave(buffer, pixels, format="png", metadata=nameless)
-    return buffer.getvalue()
+    return packed(np.rint(255 * np.where(known, colors.data, to_rgb(style.NO_INPUT))).astype(np.uint8), DPI)
 
 
 def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[tuple[str, str]]:

@@ -72,11 +72,11 @@ def picture(path: Path) -> Picture:
 
 
 def packed(pixels: Pixels, dpi: float, most: float = math.inf) -> bytes:
-    """Compress RGBA pixels to a PNG file, without alpha if all are opaque; equal pixels give equal bytes.
+    """Compress RGB or RGBA pixels to a PNG file, without alpha if all are opaque; equal pixels give equal bytes.
 
     A picture whose file would have more than ``most`` bytes gets 256 colors.
     """
-    image = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3] == 255).all() else pixels)
+    image = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3:] == 255).all() else pixels)
     while True:
         buffer = BytesIO()
         # Run-length matches only: a third of the time of a full search; maps are no larger, curves by 20 kB.

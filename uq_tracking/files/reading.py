@@ -20,7 +20,8 @@ from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.constructors import PER_SAMPLE
 from uq_tracking.inputs.forms.mean_std import Numbers
 from uq_tracking.inputs.labels import spread
-from uq_tracking.inputs.predictions import ABOUT, FORMAT
+from uq_tracking.inputs.predictions import FORMAT
+from uq_tracking.npz import ABOUT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -173,10 +174,8 @@ def _arguments(part: dict[str, Any]) -> dict[str, Any]:
 
 def _is_own(table: ColumnFile) -> bool:
     """Return True for a file written by `Predictions.save`."""
-    if table.path.suffix.lower() != ".npz" or ABOUT not in table.names:
-        return False
-    about = table.load([ABOUT])[ABOUT]
-    return about.dtype.kind == "U" and FORMAT in str(about)
+    is_npz = table.path.suffix.lower() == ".npz" and ABOUT in table.names
+    return is_npz and FORMAT in str(table.load([ABOUT])[ABOUT])
 
 
 def _saved(path: Path, options: Options) -> Predictions:

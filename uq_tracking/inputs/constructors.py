@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from uq_tracking.checks import check_flag, value_text
+from uq_tracking.checks import check_flag, listing, value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, closest
 from uq_tracking.formatting import some_of
 from uq_tracking.inputs.convert import Pieces, engine_of, read_floats
@@ -59,13 +59,27 @@ class Options(Beside, total=False):
     unit: str | None
 
 
-class FrameOptions(Options, total=False):
-    """Options of `Predictions.from_frame`; those of class probabilities are explained in `from_probs`."""
+class OfClasses(TypedDict, total=False):
+    """Options of class probabilities, explained in `Predictions.from_probs`."""
 
     logits: bool
+    class_axis: int | None
+    members_axis: int | None
     ignore_label: int | None
     classes: Sequence[str] | None
     event: int | str | None
+
+
+OF_CLASSES: dict[str, Any] = {**dict.fromkeys(OfClasses.__annotations__), "logits": False}
+"""These options and their defaults."""
+
+
+class ProbsOptions(Beside, OfClasses):
+    """Options of `Predictions.from_probs`."""
+
+
+class FrameOptions(Options, OfClasses):
+    """Options of `Predictions.from_frame`."""
 
 
 class Constructors:
@@ -77,19 +91,8 @@ class Constructors:
         raise NotImplementedError
 
     @classmethod
-    def from_probs(
-        cls,
-        labels: Any,
-        probs: Any,
-        *,
-        logits: bool = False,
-        class_axis: int | None = None,
-        members_axis: int | None = None,
-        ignore_label: int | None = None,
-        classes: Sequence[str] | None = None,
-        event: int | str | None = None,
-        **options: Unpack[Beside],
-    ) -> Self:
+    @listing(**OF_CLASSES, mask=None, weights=None, on_invalid="raise", groups=None, by=None)
+    def from_probs(cls, labels: Any, probs: Any, **options: Unpack[ProbsOptions]) -> Self:
         """The predicted probability of each class, and the true class of each sample or pixel.
 
         float32 and float64 are kept as they are, float16 and bfloat16 become float32; samples are read piece by
@@ -141,18 +144,7 @@ class Constructors:
         >>> data.n, data.form.n_classes, data.counts["n_ignored"]
         (2, 3, 1)
         """
-        return cls.of(
-            Probabilities,
-            labels,
-            {"probs": probs},
-            logits=logits,
-            class_axis=class_axis,
-            members_axis=members_axis,
-            ignore_label=ignore_label,
-            classes=classes,
-            event=event,
-            **options,
-        )
+        return cls.of(Probabilities, labels, {"probs": probs}, **options)
 
     @classmethod
     def from_variance(cls, y_true: Any, y_pred: Any, variance: Any, **options: Unpack[Options]) -> Self:

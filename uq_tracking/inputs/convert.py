@@ -95,9 +95,7 @@ AnyArray = npt.NDArray[Any]
 _CURES = {
     "c": "pass the real part or the absolute value",
     "O": "convert it with .astype(float), with float('nan') for missing values",
-    "U": "convert the text with .astype(float)",
-    "T": "convert the text with .astype(float)",
-    "S": "convert the text with .astype(float)",
+    **dict.fromkeys("UTS", "convert the text with .astype(float)"),
     "M": "dates have no standard deviation; convert them to numbers, such as hours or days",
     "m": "divide by a unit first, for example numpy.timedelta64(1, 's')",
     "V": "pick one field of the records, for example array['mean']",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from uq_tracking.inputs.forms.probabilities import look_like_probabilities
 from uq_tracking.inputs.labels import Series, read_weights, zero_where_left_out
 from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.inputs.validation import cure_of_members
-
-if TYPE_CHECKING:
-    pass
 
 MADE_BY = ", ".join(name for name in vars(Constructors) if name.startswith("from_"))
 
@@ -133,18 +130,13 @@ def _look_like_classes(labels: Any, y_pred: Any, y_std: Any = None) -> bool:
         return False  # not arrays that numpy reads; the constructor says what is wrong
 
 
-def outputs_of(
-    kind: type[Form],
-    y_true: Any,
-    arrays: Mapping[str, Any],
-    outputs: Sequence[str],
-    options: dict[str, Any],
-) -> dict[str, Predictions]:
+def outputs_of(forecast: Forecast, outputs: Sequence[str], options: dict[str, Any]) -> dict[str, Predictions]:
     """Read arrays of a form as a whole, and make predictions of each entry of the truth's last axis."""
     check_names(outputs)
+    kind = forecast.kind
     own = {name: options.pop(name) for name in kind.options if name in options}
-    truth = kind.read_truth(y_true, **own)
-    form, sources = kind.read(truth, **arrays, **own)
+    truth = kind.read_truth(forecast.y_true, **own)
+    form, sources = kind.read(truth, **forecast.arrays, **own)
     check_alignment([(source.name, source.axes) for source in (truth, *sources)])
     shape = truth.values.shape
     if shape[-1] != len(outputs):

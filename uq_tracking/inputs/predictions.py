@@ -38,7 +38,7 @@ from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
 from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
 from uq_tracking.inputs.validation import check_shapes, lazy_axes
-from uq_tracking.npz import check_format, read_arrays, write_arrays
+from uq_tracking.npz import ABOUT, VERSION, read_about, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.typed import DAMAGE
 
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 FORMAT = "uq_tracking.predictions"
-VERSION = 1
-ABOUT = "about"
-"""Entry of the npz file that holds format, version, form, counts and settings as JSON."""
 BESIDE = ("valid", "weights", "groups", "by")
 BESIDE_ARGUMENTS = ("mask", "weights", "on_invalid", "groups", "by", "unit")
 
@@ -526,7 +523,8 @@ class Predictions(Constructors):
         """
         path = path_of(path)
         arrays = {name: read_only(array) for name, array in read_arrays(path).items()}
-        about = _read_about(path, arrays)
+        cure = "; read other files with uq_tracking.files.read_predictions"
+        about = read_about(arrays, path, FORMAT, "Predictions.save", cure)
         kind = plugins.forms().get(str(about.get("form")))
         if kind is None:
             raise FileFormatError(
@@ -563,21 +561,6 @@ class Predictions(Constructors):
         values = {"truth": truth, "form": form, "counts": about["counts"], "unit": about["unit"], **beside}
         known = {name: about.get(name, False) for name in ("independent", "ordered")}
         return object.__new__(cls)._fill({**values, **known})
-
-
-def _read_about(path: Path, arrays: dict[str, AnyArray]) -> dict[str, Any]:
-    if ABOUT not in arrays:
-        raise FileFormatError(
-            f"{path} was not written by Predictions.save (no {ABOUT}); "
-            "read other files with uq_tracking.files.read_predictions"
-        )
-    try:
-        about = json.loads(str(arrays.pop(ABOUT)))
-        found, version = about["format"], int(about["version"])
-    except DAMAGE as error:
-        raise FileFormatError(f"{path}: the entry {ABOUT!r} is damaged: {error}") from error
-    check_format(path, found, version, FORMAT, VERSION)
-    return dict(about)
 
 
 def read_only(value: Any) -> Any:

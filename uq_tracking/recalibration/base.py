@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.checks import read_json, value_text, written
+from uq_tracking.checks import check_version, read_json, value_text, written
 from uq_tracking.errors import (
     FileFormatError,
     InputTypeError,
@@ -177,11 +177,7 @@ def _kind(values: Any) -> type[Any]:
     """Return the class of the recalibration that values describe."""
     if not isinstance(values, Mapping) or values.get("format") != FORMAT:
         raise FileFormatError(f"this is not a recalibration: it does not state the format {FORMAT!r}")
-    schema = values.get("schema")
-    if not isinstance(schema, int) or schema > SCHEMA:
-        raise FileFormatError(
-            f"the recalibration has schema {schema!r}, but this version reads up to {SCHEMA}; upgrade uq-tracking"
-        )
+    check_version("the recalibration", values.get("schema"), SCHEMA)
     method, known = str(values.get("method")), plugins.recalibrators()
     if method not in known:
         raise FileFormatError(

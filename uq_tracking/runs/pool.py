@@ -291,15 +291,14 @@ def _labelled(every: Sequence[GroupTables]) -> list[GroupTables]:
     for tables in every:
         if not _has_labels(tables):
             fewest[tables.members] = min(len(tables), fewest.get(tables.members, len(tables)))
-    return [
-        _renamed(tables.pooled_to(fewest[tables.members])) if tables.members in fewest else tables
-        for tables in every
-    ]
-
-
-def _renamed(tables: GroupTables) -> GroupTables:
-    labels = tuple(f"{tables.members} {number:06}" for number in range(len(tables)))
-    return replace(tables, labels=labels, n_groups=len(labels))
+    found = []
+    for tables in every:
+        if tables.members in fewest:
+            tables = tables.pooled_to(fewest[tables.members])
+            labels = tuple(f"{tables.members} {number:06}" for number in range(len(tables)))
+            tables = replace(tables, labels=labels, n_groups=len(labels))
+        found.append(tables)
+    return found
 
 
 def _has_labels(tables: GroupTables) -> bool:

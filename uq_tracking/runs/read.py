@@ -15,7 +15,7 @@ from uq_tracking.errors import (
     FileFormatError,
     RecalibrationError,
     RunNotFoundError,
-    SettingsError,
+    UnknownOptionError,
     UQTrackingError,
 )
 from uq_tracking.inputs.predictions import Predictions
@@ -266,11 +266,8 @@ def run_recalibration(
     RecalibrationError
         The run stores neither parameters nor statistics, or the method cannot be fitted to them.
     """
-    unknown = set(options) - {"family", "dof", "n_bins"}
-    if unknown:
-        raise SettingsError(
-            f"unknown option {', '.join(sorted(unknown))}; choose from family, dof and n_bins"
-        )
+    if unknown := options.keys() - {"family", "dof", "n_bins"}:
+        raise UnknownOptionError("run_recalibration", unknown, ("family", "dof", "n_bins"))
     run = logged_run(uri, split=check_split(split)).settled()
     if run.has(RECALIBRATION_FILE) and not options:
         logged = run.read(RECALIBRATION_FILE, read_recalibrations)

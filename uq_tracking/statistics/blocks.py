@@ -104,11 +104,6 @@ def _joined(*columns: Column) -> Column:
     return np.concatenate(sums, axis=1), np.concatenate(targets)
 
 
-def _halved(sums: FloatArray) -> FloatArray:
-    """Add neighbors, of which there is an even number."""
-    return sums[:, ::2] + sums[:, 1::2]
-
-
 class BlockCounter:
     """Counts samples, in their order, into blocks.
 
@@ -198,7 +193,7 @@ class BlockCounter:
         base = min(width, FIRST)
         sums = sums.reshape(len(sums), -1, base).sum(axis=2)
         while sums.shape[1] > size // width:
-            sums = _halved(sums)
+            sums = sums[:, ::2] + sums[:, 1::2]
         return sums, targets.reshape(-1, width).sum(axis=1, dtype=np.uint64)
 
     def _push(self, column: Column, level: int = BLOCK.bit_length() - 1) -> None:
@@ -217,7 +212,7 @@ class BlockCounter:
         if targets.size % 2:
             self._open[self.length.bit_length() - 1] = sums[:, -1:], targets[-1:]
             sums, targets = sums[:, :-1], targets[:-1]
-        self._done = _halved(sums), targets.reshape(-1, 2).sum(axis=1, dtype=np.uint64)
+        self._done = sums[:, ::2] + sums[:, 1::2], targets.reshape(-1, 2).sum(axis=1, dtype=np.uint64)
         self.length *= 2
 
     def _closed(self) -> BlockCounter:

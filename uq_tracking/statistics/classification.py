@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.inputs.forms.form import PIECE, picked
-from uq_tracking.inputs.forms.probabilities import Probabilities, logarithms_of
+from uq_tracking.inputs.forms.probabilities import Known, Probabilities, logarithms_of
 from uq_tracking.npz import Arrays
 from uq_tracking.parallel import BLOCK, keep_memory, map_threads, worker_count
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import Column, Derived, SortedRows, sort_columns
 from uq_tracking.statistics.groups import MOST_GROUPS, Label, plain_labels
-from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.layout import Layout, Parts, Places, Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.sketch import CellCounts, Confusion, compact
 from uq_tracking.typed import override
@@ -85,9 +85,7 @@ class ClassificationLayout(Layout):
         return {"log_loss": -rows["log_chosen"], **known}
 
     @override
-    def places(
-        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
-    ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
+    def places(self, columns: Rows, facts: Mapping[str, Any], bits: int) -> dict[str, Places]:
         if "pair" not in columns:
             return {}
         n_classes = facts["n_classes"]
@@ -262,27 +260,20 @@ class ClassSums:
         np.add.at(of_groups, place, np.concatenate([self.of_groups, other.of_groups]))
         return replace(made, labels=labels, of_groups=of_groups)
 
-    def add(
-        self,
-        labels: IntArray,
-        probs: npt.NDArray[Any],
-        log_chosen: FloatArray,
-        weight: Any,
-        group: IntArray | None,
-    ) -> None:
+    def add(self, known: Known, weight: Any, group: IntArray | None) -> None:
         """Count samples, in place."""
+        labels, probs = known.labels, known.probs.astype(np.float64, copy=False)
         if not len(labels):
             return
         n, (_, classes, width) = len(labels), self.bins.shape
         size, bins = classes * width, self.bins.reshape(6, -1)
         w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-        probs = probs.astype(np.float64, copy=False)
         heavy = probs if weight is None else probs * w[:, None]
         logs = logarithms_of(probs)
         terms = probs * logs
         entropy = -np.einsum("ij->i", terms)
         variance = np.einsum("ij,ij->i", terms, logs) - np.square(entropy)
-        surprise = w * (np.maximum(log_chosen, LEAST_LOG) + entropy)
+        surprise = w * (np.maximum(known.log_chosen, LEAST_LOG) + entropy)
         self.sharp[:] += [surprise.sum(), w @ variance, surprise @ surprise]
         if width == 1:
             bins[:4] += [
@@ -375,7 +366,7 @@ def class_sums(data: Predictions) -> ClassSums | None:
             own = picked(data.truth, piece, keep, ndim).astype(np.int64)
             weight = None if data.weights is None else picked(data.weights, piece, keep, ndim)
             group = None if codes is None or place is None else place[picked(codes, piece, keep, ndim)]
-            made.add(*form.known(own, piece, keep), weight, group)
+            made.add(form.known(own, piece, keep), weight, group)
         return made
 
     return reduce(ClassSums.__add__, map_threads(counted, range(workers)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Literal, get_args
@@ -40,14 +40,15 @@ def build_statistics(
     """
     if wants_exact(data.n, statistics):
         columns = data.rows() if rows is None else rows
-        made = Statistics.exact(layout, columns, counts=data.counts, facts=data.facts, lazy=lazy)
+        made = Statistics.exact(layout, columns, facts=data.facts, lazy=lazy)
     else:
         workers = worker_count() if data.n > 8 * BUILD_BLOCK else 1
 
         def count(share: int) -> Statistics:
             return Statistics.counted(layout, data.row_blocks(share, workers), facts=data.facts)
 
-        made = reduce(Statistics.__add__, map_threads(count, range(workers))).with_counts(data.counts)
+        made = reduce(Statistics.__add__, map_threads(count, range(workers)))
+    made = made.with_counts(data.counts)
     return replace(made, classes=class_sums(data)) if classes else made
 
 
@@ -113,8 +114,10 @@ def build_groups(layout: Layout, data: Predictions, wanted: bool | None = None) 
         pooling = Pooling.of(plain_labels(labels[used]))
         place = np.full(len(labels), -1, dtype=np.int64)
         place[used] = pooling.place
-    coded = ({**rows, "codes": place[rows["codes"]]} for rows in data.row_blocks(codes=codes))
-    return _pooled(layout, data.facts, pooling, coded)
+    tally = GroupTally(layout, data.facts)
+    for rows in data.row_blocks(codes=codes):
+        tally.add(pooling.pools, {**rows, "codes": place[rows["codes"]]})
+    return tally.pooled(pooling)
 
 
 def groups_of_rows(
@@ -122,19 +125,9 @@ def groups_of_rows(
 ) -> GroupTables | None:
     """Make coarse statistics of groups of validated rows, whose numbers start at 0."""
     pooling = Pooling.of(range(int(codes.max()) + 1))
-    return _pooled(layout, facts, pooling, [{**rows, "codes": pooling.place[codes]}])
-
-
-def _pooled(
-    layout: Layout, facts: Mapping[str, Any], pooling: Pooling, blocks: Iterable[Rows]
-) -> GroupTables | None:
-    """Count blocks of rows whose ``codes`` are their pools."""
-    tally, pools = GroupTally(layout, facts), np.arange(int(pooling.place.max()) + 1)
-    for rows in blocks:
-        columns = dict(rows)
-        tally.add(pools, columns.pop("codes"), columns)
-    tables = tally.tables()
-    return None if tables is None else tables.named(pooling)
+    tally = GroupTally(layout, facts)
+    tally.add(pooling.pools, {**rows, "codes": pooling.place[codes]})
+    return tally.pooled(pooling)
 
 
 class SketchCollector(Builder):

@@ -58,12 +58,7 @@ class GroupCells:
 
     @classmethod
     def of(
-        cls,
-        groups: int,
-        row: IntArray,
-        column: IntArray,
-        bucket: npt.NDArray[Any],
-        sums: Mapping[str, npt.NDArray[Any]],
+        cls, groups: int, row: IntArray, column: IntArray, bucket: npt.NDArray[Any], sums: Arrays
     ) -> GroupCells:
         """Add up the cells of ``groups`` groups that share a row and a bucket, whose key is ``bucket[column]``."""
         from scipy.sparse import csr_array
@@ -201,10 +196,15 @@ class Pooling:
     place: IntArray
     members: str
 
+    @property
+    def pools(self) -> IntArray:
+        """Numbers of the pools."""
+        return np.arange(int(self.place.max()) + 1)
+
     @classmethod
     def of(cls, names: Sequence[Label], members: str | None = None) -> Pooling:
         """Pools of distinct labels; ``members``, if given, is their digest."""
-        order = sorted(range(len(names)), key=lambda i: _label_order(names[i]))
+        order = sorted(range(len(names)), key=lambda i: (type(names[i]).__name__, names[i]))
         place = np.empty(len(names), dtype=np.int64)
         place[order] = pool_chain(len(names), MOST_GROUPS)
         labels = tuple(names[i] for i in order)
@@ -229,11 +229,6 @@ def pool_chain(groups: int, size: int) -> IntArray:
 def digest_of(labels: Sequence[Label]) -> str:
     """Sixteen hexadecimal digits of labels."""
     return hashlib.sha256(json.dumps(list(labels)).encode()).hexdigest()[:16]
-
-
-def _label_order(label: Label) -> tuple[str, Any]:
-    """Sort key of labels, which may be of several types."""
-    return type(label).__name__, label
 
 
 def plain_labels(labels: npt.NDArray[Any]) -> list[Label]:
@@ -371,26 +366,22 @@ class GroupTables:
         sums = {name: np.zeros(size, dtype=column.dtype) for name, column in one.sums.items()}
         for name, column in sums.items():
             np.add.at(column, pool, np.concatenate([part.sums[name] for part in parts]))
-        moments = [
-            _pooled_moments(
-                np.concatenate([rows for _, rows in found], axis=1),
-                np.concatenate([count for count, _ in found]),
-                pool,
-                size,
-            )
-            for found in zip(*(part.moments_by_name.values() for part in parts), strict=True)
-        ]
+        moments = []
+        for found in zip(*(part.moments_by_name.values() for part in parts), strict=True):
+            count, rows = (np.concatenate(values, axis=-1) for values in zip(*found, strict=True))
+            moments.append(_pooled_moments(rows, count, pool, size))
+
+        def cells(kind: str) -> dict[str, GroupCells]:
+            tables = [vars(part)[kind] for part in parts]
+            return {
+                name: GroupCells.summed([each[name] for each in tables], pool, size) for name in tables[0]
+            }
+
         return replace(
             one,
             labels=labels,
-            orders={
-                name: GroupCells.summed([part.orders[name] for part in parts], pool, size)
-                for name in one.orders
-            },
-            tables={
-                name: GroupCells.summed([part.tables[name] for part in parts], pool, size)
-                for name in one.tables
-            },
+            orders=cells("orders"),
+            tables=cells("tables"),
             sums=sums,
             moments=np.asarray(moments).reshape(len(moments), 4, size),
         )
@@ -417,7 +408,7 @@ class GroupTables:
         """Return the groups of several sets with the same bits, by label; groups with equal labels are summed."""
         one = parts[0]
         found = [(type(label), label) for part in parts for label in part.labels]
-        labels = sorted(dict.fromkeys(found), key=lambda item: _label_order(item[1]))
+        labels = sorted(dict.fromkeys(found), key=lambda item: (item[0].__name__, item[1]))
         place = {item: i for i, item in enumerate(labels)}
         names = tuple(label for _, label in labels)
         if len(parts) == 1 and one.labels == names:
@@ -579,31 +570,29 @@ class GroupTally:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def add(self, labels: npt.NDArray[Any], codes: npt.NDArray[Any], rows: Rows) -> None:
+    def add(self, labels: npt.NDArray[Any], rows: Rows) -> None:
         """Count samples.
 
         Parameters
         ----------
         labels : array, shape (L,)
             Distinct labels.
-        codes : int array, shape (n,)
-            Position of each sample's label among them.
         rows : Rows
-            Validated samples, as the layout takes them.
+            Validated samples, as the layout takes them, with the position of each one's label as ``codes``.
         """
+        codes = rows["codes"]
         order = np.argsort(codes, kind="stable")
         step = worker_count() * BUILD_BLOCK  # tables of no more blocks wait to be added
         for first in range(0, len(codes), step):
             blocks = range(first, min(first + step, len(codes)), BUILD_BLOCK)
-            for tables in map_threads(partial(self._block, labels, codes, rows, order), blocks):
+            for tables in map_threads(partial(self._block, labels, rows, order), blocks):
                 self.absorb(tables)
 
-    def _block(
-        self, labels: npt.NDArray[Any], codes: npt.NDArray[Any], rows: Rows, order: IntArray, start: int
-    ) -> GroupTables:
+    def _block(self, labels: npt.NDArray[Any], every: Rows, order: IntArray, start: int) -> GroupTables:
         """Count a block of samples in an order that sorts them by code."""
         part = order[start : start + BUILD_BLOCK]
-        codes, rows = codes[part], {name: column[part] for name, column in rows.items()}
+        rows = {name: column[part] for name, column in every.items()}
+        codes = rows.pop("codes")
         starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
         row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
@@ -650,6 +639,11 @@ class GroupTally:
             WAITING, self._held
         ):  # joined once doubled, so each cell is joined only a few times
             self.tables()
+
+    def pooled(self, pooling: Pooling) -> GroupTables | None:
+        """Tables of groups that were counted into pools; None if nothing was."""
+        tables = self.tables()
+        return None if tables is None else tables.named(pooling)
 
     def tables(self) -> GroupTables | None:
         """Tables of everything counted, in the order of the labels; None if nothing was."""

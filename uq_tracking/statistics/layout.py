@@ -22,6 +22,8 @@ from uq_tracking.statistics.weights import WEIGHT, Moments, in_units
 T = TypeVar("T")
 Rows = Mapping[str, npt.NDArray[Any]]
 """Columns of samples, each of shape (n,)."""
+Places = tuple[npt.NDArray[Any], npt.NDArray[Any], int]
+"""Keys of a table that occur among samples, the position of each sample among them, and the table's size."""
 BUILD_BLOCK = 1 << 17
 """Samples counted at a time: bucket tables are added once per block."""
 
@@ -134,10 +136,7 @@ class Layout(ABC):
         """Every payload, summed column and moment variable of a block of rows, in float64."""
 
     def tables_of(
-        self,
-        columns: Mapping[str, npt.NDArray[Any]],
-        facts: Mapping[str, Any],
-        counts: npt.NDArray[Any] | None = None,
+        self, columns: Rows, facts: Mapping[str, Any], counts: npt.NDArray[Any] | None = None
     ) -> dict[str, CellCounts]:
         """The tables of samples, each of which counts once, or as often as ``counts`` says."""
         return {
@@ -153,9 +152,7 @@ class Layout(ABC):
         """Losses of samples, by name, whose means make scores (`Metric.means`); by default none."""
         return {}
 
-    def places(
-        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
-    ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
+    def places(self, columns: Rows, facts: Mapping[str, Any], bits: int) -> dict[str, Places]:
         """For each table: the keys that occur in a block, each sample's position among them, and the table's size.
 
         Tables that are grids have ``bits`` mantissa bits.
@@ -175,9 +172,7 @@ class Layout(ABC):
         for values in (parts.sums, parts.moments, parts.derived):
             dict(values)
 
-    def derived(
-        self, columns: Mapping[str, npt.NDArray[Any]], counts: npt.NDArray[np.float64]
-    ) -> dict[str, float | None]:
+    def derived(self, columns: Rows, counts: FloatArray) -> dict[str, float | None]:
         """By-products of sorting samples with weights."""
         return {}
 
@@ -207,31 +202,20 @@ def sort_samples(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: Pa
         sums |= {name: known.sums[name] for name in layout.sums if name not in told}
         moments |= {name: known.moments[name] for name in layout.moments if name not in told}
         tables = {**known.tables, **tables}
-    held = {**rows, **columns}
-    orders = {
-        name: _ordered(
-            name, columns, payloads, counts, {name: held[name] for name in (*layout.kept, *weight)}
-        )
-        for name, payloads in layout.orders.items()
-    }
+    held = {name: {**rows, **columns}[name] for name in (*layout.kept, *weight)}
+
+    def ordered(by: str, payloads: Sequence[str]) -> HeldRows:
+        order, values = stable_order(columns[by])
+        values += 0.0  # no negative zeros
+        first = run_starts(values)
+        sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
+        count = np.add.reduceat(counts[order], first)
+        return HeldRows(by, values[first], np.zeros(len(first)), count, sums, held)
+
+    orders = {name: ordered(name, payloads) for name, payloads in layout.orders.items()}
     counted = {name: int(np.count_nonzero(columns[name])) for name in layout.counted}
     derived = layout.derived(columns, counts)
     return Parts(orders, sums, moments, tables, derived, {"n": n, **counted})
-
-
-def _ordered(
-    by: str,
-    columns: Mapping[str, npt.NDArray[Any]],
-    payloads: Sequence[str],
-    counts: FloatArray,
-    rows: Rows,
-) -> HeldRows:
-    order, values = stable_order(columns[by])
-    values += 0.0  # no negative zeros
-    first = run_starts(values)
-    sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
-    count = np.add.reduceat(counts[order], first)
-    return HeldRows(by, values[first], np.zeros(len(first)), count, sums, rows)
 
 
 def weighted_correlation(one: FloatArray, other: FloatArray, counts: npt.NDArray[Any]) -> float | None:

@@ -271,26 +271,19 @@ class Buckets(Order):
             raise ValueError(f"columns of {by} differ in length")
         return cls(by, *columns, sums)
 
-    @classmethod
-    def added(
-        cls,
-        by: str,
-        key: FloatArray,
-        width: FloatArray,
-        count: npt.NDArray[Any],
-        sums: Mapping[str, FloatArray],
-    ) -> Buckets:
-        """Sort buckets by their keys and add up those that share one."""
+    def with_keys(self, key: FloatArray, width: FloatArray) -> Buckets:
+        """The same buckets under other keys: sorted by these, and added up where they share one."""
         order = np.argsort(key, kind="stable")
         first = run_starts(key[order])
-        added = {name: np.add.reduceat(column[order], first) for name, column in sums.items()}
-        return cls(by, key[order][first], width[order][first], np.add.reduceat(count[order], first), added)
+        sums = {name: np.add.reduceat(column[order], first) for name, column in self.sums.items()}
+        count = np.add.reduceat(self.count[order], first)
+        return Buckets(self.by, key[order][first], width[order][first], count, sums)
 
     def merge(self, other: Buckets) -> Buckets:
         """Buckets of both sets of samples."""
         key, width = np.append(self.key, other.key), np.append(self.width, other.width)
         sums = {name: np.append(column, other.sums[name]) for name, column in self.sums.items()}
-        return self.added(self.by, key, width, np.append(self.count, other.count), sums)
+        return Buckets(self.by, key, width, np.append(self.count, other.count), sums).with_keys(key, width)
 
     def in_units(self, unit: float) -> Buckets:
         """The same buckets, with weights in units of ``unit``."""

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import Standard, family_of
-from uq_tracking.inputs.forms.form import JOINT, LEVELS, SCORES
+from uq_tracking.inputs.forms.form import JOINT, LEVELS, PERCENT, SCORES
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import (
@@ -43,7 +43,7 @@ from uq_tracking.statistics.exact import (
     sort_columns,
     z_column,
 )
-from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows, weighted_correlation
+from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Places, Rows, weighted_correlation
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.sketch import CellCounts, Joint
 from uq_tracking.statistics.statistics import Statistics
@@ -117,9 +117,7 @@ class RegressionLayout(Layout):
         }
 
     @override
-    def places(
-        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
-    ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
+    def places(self, columns: Rows, facts: Mapping[str, Any], bits: int) -> dict[str, Places]:
         return {"joint": (*Joint.places(columns["std"], columns["abs_error"], bits), bits)}
 
     @override
@@ -176,14 +174,11 @@ class RegressionLayout(Layout):
             order.value([1])
 
     @override
-    def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
+    def derived(self, columns: Rows, counts: FloatArray) -> dict[str, float | None]:
         return {"rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts)}
 
 
 REGRESSION = RegressionLayout()
-
-PERCENT = (50, 68, 80, 90, 95)
-"""Levels of the central intervals whose coverage is a score."""
 
 
 @lru_cache(maxsize=8)

@@ -182,11 +182,6 @@ class CellCounts:
     """What ``size`` is, for error messages."""
 
     @classmethod
-    def empty(cls, size: int) -> Self:
-        """No cells."""
-        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), size)
-
-    @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Cells from arrays named like the attributes; KeyError or ValueError for anything else."""
         made = cls(arrays["key"], arrays["count"], int(arrays["size"]))
@@ -203,10 +198,8 @@ class CellCounts:
     def total(cls, parts: Sequence[Self]) -> Self:
         """Cells of all parts, which must have the same size."""
         key = np.concatenate([part.key for part in parts])
-        if not len(key):
-            return cls.empty(parts[0].size)
         order = np.argsort(key, kind="stable")  # fast for concatenated sorted parts
-        key, count = key[order], np.concatenate([part.count for part in parts if len(part.key)])[order]
+        key, count = key[order], np.concatenate([part.count for part in parts])[order]
         first = run_starts(key)
         return cls(key[first], np.add.reduceat(count, first), parts[0].size)
 
@@ -267,7 +260,7 @@ class Joint(CellCounts):
     @classmethod
     def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
         """Count samples."""
-        made = [cls.empty(JOINT_BITS)]
+        made = [cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), JOINT_BITS)]
         for start in range(0, len(std), TABLE_BLOCK):  # a table is traversed once for each of these
             s, a = (column[start : start + TABLE_BLOCK].astype(np.float64) for column in (std, error))
             key, place = cls.places(s, np.abs(a), JOINT_BITS)

@@ -208,25 +208,16 @@ class Statistics(Parts):
 
     @classmethod
     def of(
-        cls,
-        layout: Layout,
-        parts: Parts,
-        *,
-        bits: int | None = None,
-        counts: Mapping[str, int] | None = None,
-        facts: Mapping[str, Any] | None = None,
+        cls, layout: Layout, parts: Parts, *, bits: int | None = None, facts: Mapping[str, Any] | None = None
     ) -> Statistics:
-        """Return statistics of sorted parts or, with ``bits``, of parts counted into buckets.
-
-        ``counts`` take precedence over those of the parts.
-        """
+        """Return statistics of sorted parts or, with ``bits``, of parts counted into buckets."""
         made = cls(
             parts.orders,
             parts.sums,
             parts.moments,
             parts.tables,
             parts.derived,
-            {**dict.fromkeys(layout.counts, 0), **parts.counts, **(counts or {})},
+            {**dict.fromkeys(layout.counts, 0), **parts.counts},
             layout=layout,
             kind="exact" if bits is None else "sketch",
             bits=bits,
@@ -240,7 +231,6 @@ class Statistics(Parts):
         layout: Layout,
         rows: Rows,
         *,
-        counts: Mapping[str, int] | None = None,
         facts: Mapping[str, Any] | None = None,
         known: Parts | None = None,
         lazy: bool = False,
@@ -249,7 +239,7 @@ class Statistics(Parts):
 
         Parameters
         ----------
-        layout, rows, counts, facts
+        layout, rows, facts
             As of the statistics.
         known : Parts, optional
             What cannot be recomputed from stored rows.
@@ -262,7 +252,7 @@ class Statistics(Parts):
             made = layout.sort(rows, facts or {}, known)
             if not lazy:
                 layout.complete(made)
-        return cls.of(layout, made, counts=counts, facts=facts)
+        return cls.of(layout, made, facts=facts)
 
     def complete(self) -> None:
         """Compute now, on all cores, what lazy statistics would otherwise compute when asked for it."""
@@ -276,14 +266,13 @@ class Statistics(Parts):
         blocks: Iterable[Rows],
         *,
         bits: int = SKETCH_BITS,
-        counts: Mapping[str, int] | None = None,
         facts: Mapping[str, Any] | None = None,
     ) -> Statistics:
         """Return a sketch of blocks of validated rows; without any, an empty one, which changes nothing if added."""
         builder = Builder(layout, facts or {}, bits)
         for rows in blocks:
             builder.add(rows)
-        return cls.of(layout, builder.finish(), bits=bits, counts=counts, facts=facts)
+        return cls.of(layout, builder.finish(), bits=bits, facts=facts)
 
     @property
     def task(self) -> str:
@@ -419,7 +408,7 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
         mine, theirs = one.rows(), other.rows()
         summed = _summed(*_in_common_units(one, other))
         rows = {name: np.concatenate([mine[name], theirs[name]]) for name in mine}
-        made = Statistics.exact(one.layout, rows, counts=counts, facts=one.facts, known=summed)
+        made = Statistics.exact(one.layout, rows, facts=one.facts, known=summed).with_counts(counts)
     else:
         bits = one.bits or other.bits or SKETCH_BITS
         if {one.bits or bits, other.bits or bits} != {bits}:
@@ -430,8 +419,8 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
         orders = {
             name: bucketed(order).merge(bucketed(added.orders[name])) for name, order in own.orders.items()
         }
-        parts = replace(_summed(own, added), orders=orders)
-        made = Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts)
+        parts = replace(_summed(own, added), orders=orders, counts=counts)
+        made = Statistics.of(one.layout, parts, bits=bits, facts=one.facts)
     return replace(made, groups=groups, classes=classes)
 
 
@@ -480,15 +469,14 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
     )
     if str(arrays["kind"]) == "exact":
         rows = under("row", arrays)
-        made = Statistics.exact(layout, rows, counts=counts, facts=facts, known=known)
+        made = Statistics.exact(layout, rows, facts=facts, known=known).with_counts(counts)
     else:
         orders = {
             name: Buckets.from_arrays(name, payloads, under(f"order/{name}", arrays))
             for name, payloads in layout.orders.items()
         }
-        made = Statistics.of(
-            layout, replace(known, orders=orders), bits=int(arrays["bits"]), counts=counts, facts=facts
-        )
+        parts = replace(known, orders=orders, counts=counts)
+        made = Statistics.of(layout, parts, bits=int(arrays["bits"]), facts=facts)
     totals = [order.total for order in made.orders.values()]
     totals += [table.count.sum().item() for table in made.tables.values()]
     rounding = 1e-9 * made.n if made.weighted else 0
@@ -556,5 +544,5 @@ def coarsened(statistics: Statistics, bits: int) -> Statistics:
         held = bucketed(order)
         key = coarse_keys(held.key, statistics.bits, bits)
         width = bucket_edges(bucket_of(key, bits), bits)[1]
-        orders[name] = Buckets.added(name, key, width, held.count, held.sums)
+        orders[name] = held.with_keys(key, width)
     return replace(statistics, orders=orders, bits=bits, groups=None)

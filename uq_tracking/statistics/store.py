@@ -80,8 +80,11 @@ def read_statistics(path: str | Path, *, data: str | None = None) -> Statistics:
         The file is damaged, was changed after it was written, or describes other data.
     """
     arrays = read_arrays(Path(path))
-    binding = _binding(arrays.pop(BINDING, None))
-    if binding is not None:
+    if BINDING in arrays:  # an earlier version wrote none
+        try:
+            binding = dict(json.loads(str(arrays.pop(BINDING))))
+        except DAMAGE as error:
+            raise FileFormatError(f"the entry {BINDING!r} is damaged: {error}") from error
         if binding.get("content") != content_digest(arrays):
             raise FileFormatError("the statistics were changed after they were written; log the run again")
         if data is not None and binding.get("data") not in (None, data):
@@ -100,15 +103,3 @@ def content_digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
         sha.update(repr((name, values.shape, values.dtype.str)).encode())
         sha.update(values.tobytes())
     return sha.hexdigest()
-
-
-def _binding(entry: npt.NDArray[Any] | None) -> dict[str, Any] | None:
-    if entry is None:  # written by an earlier version
-        return None
-    try:
-        found = json.loads(str(entry))
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"the entry {BINDING!r} is damaged: {error}") from error
-    if not isinstance(found, dict):
-        raise FileFormatError(f"the entry {BINDING!r} is damaged: it is not an object")
-    return found

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.checks import as_names, check_choice, listing, path_of
@@ -25,6 +28,7 @@ from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inputs.constructors import OF_CLASSES, OfClasses
 from uq_tracking.inputs.fingerprint import digest_of_sum
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
@@ -32,7 +36,7 @@ from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.metrics.registry import select
-from uq_tracking.npz import Arrays, read_arrays, write_arrays
+from uq_tracking.npz import ABOUT, VERSION, Arrays, read_about, read_arrays, write_arrays
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, ScoreOptions, Settings
 from uq_tracking.statistics.blocks import block_length
@@ -40,19 +44,20 @@ from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, 
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
-from uq_tracking.streams.state import State, packed, settings_of
+from uq_tracking.streams.state import State
 from uq_tracking.tasks import Task, task_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+FORMAT = "uq_tracking.streams.accumulator"
 MAX_BITS = 14
 OTHER = "what another process sent"
 MAY_DIFFER = ("maps", "on_device", "classes")
 """Settings that accumulators may be merged across, because they do not affect any number."""
 
 
-class AccumulatorOptions(TypedDict, total=False):
+class AccumulatorOptions(OfClasses, total=False):
     """Options of `Accumulator` that are also those of `evaluate`, for type checkers."""
 
     metrics: Iterable[str] | None
@@ -63,12 +68,6 @@ class AccumulatorOptions(TypedDict, total=False):
     unit: str | None
     std_floor: float | None
     on_invalid: Literal["raise", "drop"]
-    logits: bool
-    class_axis: int | None
-    members_axis: int | None
-    ignore_label: int | None
-    classes: Sequence[str] | None
-    event: int | str | None
 
 
 class Accumulator:
@@ -119,7 +118,7 @@ class Accumulator:
     (3, 1, 0.667)
     """
 
-    @listing(Settings, Predictions.from_probs, metrics=None, std_floor=None, on_invalid="raise")
+    @listing(Settings, **OF_CLASSES, metrics=None, std_floor=None, on_invalid="raise")
     def __init__(
         self,
         *,
@@ -229,7 +228,10 @@ class Accumulator:
         IncompatibleStatisticsError
             Earlier batches were of another task, or had another number of classes.
         """
-        _check_takes(arrays)
+        taken = {name for kind in plugins.forms().values() for name in kind.takes}
+        if unknown := arrays.keys() - taken:
+            own = inspect.signature(self.update).parameters.keys() - {"arrays"}
+            raise UnknownOptionError("update", unknown, own | taken)
         forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, **arrays})
         state = self._opened(task_of(forecast.kind))
         if weights is None and groups is None and by is None and self._goes_to_device(y_true, y_pred, y_std):
@@ -322,14 +324,6 @@ class Accumulator:
         IncompatibleStatisticsError
             The settings or the tasks differ; the message names which.
         """
-        self._check_settings(other)
-        if other._state is not None:
-            state = self._opened(other._state.kind)
-            state.merge(other._state)
-            self._state = state
-        return self
-
-    def _check_settings(self, other: Accumulator) -> None:
         if not isinstance(other, Accumulator):
             raise IncompatibleStatisticsError(
                 f"{type(other).__name__} is not an accumulator; merge accumulators, or pool reports with uq.pool"
@@ -339,6 +333,11 @@ class Accumulator:
                 raise IncompatibleStatisticsError(
                     f"{name} differs ({value} and {other.settings[name]}); count both with the same settings"
                 )
+        if other._state is not None:
+            state = self._opened(other._state.kind)
+            state.merge(other._state)
+            self._state = state
+        return self
 
     def all_reduce(self, group: Any = None) -> Self:
         """Replace this process's samples with those of all processes, with torch.distributed (gloo or nccl).
@@ -392,17 +391,19 @@ class Accumulator:
 
     def _packed(self, *, counted: bool = True) -> Arrays:
         own = {name: self.settings[name] for name in ("statistics", "maps", "bits", "on_device")}
-        state = self._state if counted else None
-        arrays = {} if state is None else state.to_arrays()
-        return packed(None if state is None else state.kind.name, {**self._given, **own}, arrays)
+        about = {"format": FORMAT, "version": VERSION, "task": None, "settings": {**self._given, **own}}
+        arrays: Arrays = {}
+        if counted and self._state is not None:
+            about["task"], arrays = self._state.kind.name, self._state.to_arrays()
+        return {ABOUT: np.asarray(json.dumps(about)), **arrays}
 
     @classmethod
     def _unpacked(cls, arrays: Arrays, source: str) -> Self:
-        task, settings = settings_of(arrays, source)
+        about = read_about(arrays, source, FORMAT, "Accumulator.save")
         try:
-            made = cls(**settings)
-            if task is not None:
-                made._state = State(task_of(task), made.settings)
+            made = cls(**about["settings"])
+            if about["task"] is not None:
+                made._state = State(task_of(about["task"]), made.settings)
                 made._state.load(arrays)
         except Exception as error:  # damaged values fail wherever they are first used
             raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
@@ -427,7 +428,7 @@ class Accumulator:
             if "n_classes" in layout.alike:
                 raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
             facts: dict[str, Any] = {name: self.settings.get(name) for name in layout.alike}
-            return Statistics.counted(layout, [], counts=state.counts, facts=facts)
+            return Statistics.counted(layout, [], facts=facts).with_counts(state.counts)
         return replace(state.collector.statistics(), classes=state.classes).with_counts(state.counts)
 
     @property
@@ -554,11 +555,3 @@ class Accumulator:
         if strata := self.stratum_statistics:
             report = with_strata(report, strata, settings, plan.curve_metrics, chosen, tables)
         return plan.recalibrated(report, settings, chosen)
-
-
-def _check_takes(arrays: Mapping[str, Any]) -> None:
-    """Refuse arrays that no form takes."""
-    known = {name for kind in plugins.forms().values() for name in kind.takes}
-    if unknown := arrays.keys() - known:
-        own = inspect.signature(Accumulator.update).parameters.keys() - {"self", "arrays"}
-        raise UnknownOptionError("update", unknown, own | known)

@@ -81,14 +81,10 @@ BY_CHUNK = "chunk"
 def count_dask(
     plan: Plan,
     forecast: Forecast,
+    given: Mapping[str, Any],
     *,
-    mask: Any = None,
-    weights: Any = None,
-    groups: Any = None,
-    by: Any = None,
     cases: Sequence[int] = (),
     images: Any = None,
-    **given: Any,
 ) -> Accumulator:
     """Count dask arrays into an accumulator.
 
@@ -100,12 +96,11 @@ def count_dask(
     forecast : Forecast
         Truth and predictions, dask arrays or xarray DataArrays on some. The truth's chunks are the units of work; the
         other arrays are rechunked to match.
-    mask, weights, groups, by
-        As for `evaluate`, lazy or not; ``groups="chunk"`` makes each chunk a group.
+    given : mapping
+        Options of the task's predictions; ``mask``, ``weights``, ``groups`` and ``by`` as for `evaluate`, lazy or
+        not; ``groups="chunk"`` makes each chunk a group.
     cases, images
         Numbers of the spatial cases to keep for maps, and the input images of all cases.
-    **given
-        Options of the task's predictions.
 
     Raises
     ------
@@ -114,29 +109,39 @@ def count_dask(
     InvalidValueError
         There are bad values; the message says in which block.
     """
-    task = plan.task
+    dask: Any = import_module("dask")
+
     if isinstance(forecast.y_true, LazyPredictions):
-        asked = {**forecast.arrays, "mask": mask, "weights": weights, "groups": groups, "by": by, **given}
-        form, named, given = read_form(forecast.y_true, asked)
-        mask, weights, groups, by = (given.pop(name, None) for name in ("mask", "weights", "groups", "by"))
-        lazy = _arrays(named, mask, weights)
+        form, named, own = read_form(forecast.y_true, {**forecast.arrays, **given})
     else:
         forecast.check_whole({})
-        form, named = None, {"y_true": forecast.y_true, **forecast.arrays}
-        lazy, given = task.lazy(_arrays(named, mask, weights), given)
-    truth = lazy["y_true"]
-    shape, chunks = truth.shape, truth.chunks
+        form, named, own = None, {"y_true": forecast.y_true, **forecast.arrays}, dict(given)
+    mask, weights, groups, by = (own.pop(name, None) for name in ("mask", "weights", "groups", "by"))
+    lazy = _arrays(named, mask, weights)
+    if form is None:
+        lazy, own = plan.task.lazy(lazy, own)
+    shape, chunks = lazy["y_true"].shape, lazy["y_true"].chunks
     exact = wants_exact(int(np.prod(shape)), plan.options.statistics)
-    options = accumulator_options(plan, given, statistics="exact" if exact else "sketch", maps=False)
+    options = accumulator_options(plan, own, statistics="exact" if exact else "sketch", maps=False)
     if "unit" in options and options["unit"] is None:
         check_units((name, xarray_unit(array)) for name, array in named.items())
         options["unit"] = xarray_unit(named["y_true"])
     Accumulator(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
-    own: dict[str, Any] = {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
-    counting = Counting(forecast.kind, partial(_read_block, form, own) if form else dict, options)
+    checks: dict[str, Any] = {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
+    counting = Counting(forecast.kind, partial(_read_block, form, checks) if form else dict, options)
     counted = merged_by_dask(_parts(lazy, labels, counting), counting)
-    _keep(counted, lazy, given, cases, images, form or partial(Predictions.of, forecast.kind))
+    make = form or partial(Predictions.of, forecast.kind)
+    for number in cases:
+        place = case_place(number, shape)
+        (found,) = dask.compute({name: array[place] for name, array in lazy.items()})
+        more = {name: found.pop(name) for name in ("mask", "weights") if name in found}
+        try:
+            data = make(found.pop("y_true"), found, **own, **more)
+        except EmptyInputError:
+            continue  # a picture without any ground truth
+        image = case_image(images, place, shape)
+        counted.keep(number, data.case((), image).copy())
     return counted
 
 
@@ -244,29 +249,3 @@ def _read_block(make: Make, options: Mapping[str, Any], block: Mapping[str, Any]
     given = {name: array for name, array in block.items() if name in BESIDE_ARGUMENTS}
     arrays = {name: array for name, array in block.items() if name not in given}
     return make(arrays.pop("y_true"), arrays, **given, **options)
-
-
-def _keep(
-    counted: Accumulator,
-    arrays: Mapping[str, Any],
-    given: Mapping[str, Any],
-    cases: Sequence[int],
-    images: Any,
-    make: Make,
-) -> None:
-    """Read the cases wanted for maps."""
-    dask: Any = import_module("dask")
-
-    shape = arrays["y_true"].shape
-    for number in cases:
-        place = case_place(number, shape)
-        (found,) = dask.compute({name: array[place] for name, array in arrays.items()})
-        more = {name: found[name] for name in ("mask", "weights") if name in found}
-        try:
-            options, truth = {**given, **more}, found.pop("y_true")
-            own = {name: array for name, array in found.items() if name not in more}
-            data = make(truth, own, **options)
-        except EmptyInputError:
-            continue  # a picture without any ground truth
-        image = case_image(images, place, shape)
-        counted.keep(number, data.case((), image).copy())

@@ -147,7 +147,6 @@ class Drained(NamedTuple):
     """What a device has counted."""
 
     statistics: Statistics
-    flags: dict[str, int]
     hashes: int
     defect: str
     """What was bad, and in which batch first; empty if nothing was."""
@@ -252,16 +251,11 @@ class TorchSketch:
         flags["n_invalid"] += bad.sum()
         flags["n"] += valid.sum()
         flags["n_zero_std"] += (valid & (std == 0)).sum()
-        if self.std_floor is not None:
-            std = self._raised(std, self.std_floor)
+        if self.std_floor is not None:  # rounded to the dtype as `Predictions` does
+            is_single = std.is_floating_point() and std.dtype != torch.float64
+            floor = float(np.float32(self.std_floor)) if is_single else self.std_floor
+            std = (std.float() if is_single else std.double()).clamp(min=floor)
         return _Samples(_safe(target, valid), _safe(mean, valid), _safe(std, valid), valid)
-
-    @staticmethod
-    def _raised(std: Tensor, floor: float) -> Tensor:
-        """Raise to the floor, rounded to the dtype as ``Predictions`` does."""
-        if std.is_floating_point() and std.dtype != torch.float64:
-            return std.float().clamp(min=float(np.float32(floor)))
-        return std.double().clamp(min=floor)
 
     def _add(self, samples: _Samples) -> None:
         std, error = samples.std, samples.target - samples.mean
@@ -332,13 +326,13 @@ class TorchSketch:
         rows = zip(REGRESSION.moments, self._moments.tolist(), strict=True)
         moments = {name: Moments(int(row[0]), *row[1:]) for name, row in rows}
         counts = {name: flags[name] for name in REGRESSION.counts}
-        parts = Parts(orders, {"log_std": float(self._log_std)}, moments, {"joint": joint})
+        parts = Parts(orders, {"log_std": float(self._log_std)}, moments, {"joint": joint}, counts=counts)
         facts = {"std_floor": self.std_floor}
-        statistics = Statistics.of(REGRESSION, parts, bits=self.bits, counts=counts, facts=facts)
+        statistics = Statistics.of(REGRESSION, parts, bits=self.bits, facts=facts)
         self._start()
         bad = " and ".join(text.format(flags[name]) for name, text in DEFECTS.items() if flags[name])
         defect = f"{bad} (first in batch {flags['first_bad']}, on {self.device})" if bad else ""
-        return Drained(statistics, flags, hashes, defect)
+        return Drained(statistics, hashes, defect)
 
     def _buckets(self, name: str) -> Buckets:
         table = self._tables[name]

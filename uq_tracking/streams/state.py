@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
+from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.scoring import narrowed
 from uq_tracking.inference.even_samples import LABELS, EvenSamples, codes_of
 from uq_tracking.inputs.fingerprint import MODULUS
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.registry import select
-from uq_tracking.npz import Arrays, check_format, prefixed, under
+from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter
 from uq_tracking.statistics.classification import ClassSums, class_sums
@@ -22,7 +22,6 @@ from uq_tracking.statistics.collecting import RowCollector, SketchCollector
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
 from uq_tracking.tasks import Task
-from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
     from uq_tracking.streams.device import TorchSketch
@@ -110,9 +109,7 @@ class State:
                 self.blocks.add(rows)
         for name, (labels, code) in codes.items():
             for rows in data.row_blocks(codes=code):
-                columns = dict(rows)
-                own = columns.pop("codes")
-                self.tallies[name].add(labels, own, columns)
+                self.tallies[name].add(labels, rows)
         self._add_classes(class_sums(data))
         self.unit, self.about = unit, data.about
         self.hashes += data.sum_of_hashes()
@@ -162,7 +159,7 @@ class State:
             self.collector.absorb(part.statistics)
             self.hashes += part.hashes
             for name in self.counts:
-                self.counts[name] += part.flags[name]
+                self.counts[name] += part.statistics.counts[name]
             self.defect = self.defect or part.defect
         self.maps.to_host()
 
@@ -284,27 +281,3 @@ class State:
 def _own(image: Any) -> Any:
     """A copy of an image: the batch is gone by the time it is drawn."""
     return None if image is None else np.array(image.cpu() if hasattr(image, "cpu") else image)
-
-
-FORMAT = "uq_tracking.streams.accumulator"
-VERSION = 1
-ABOUT = "about"
-"""Entry of the file that holds format, version, task and settings as JSON."""
-
-
-def packed(task: str | None, settings: Mapping[str, Any], counted: Arrays) -> Arrays:
-    """Everything in the file of an accumulator."""
-    about = {"format": FORMAT, "version": VERSION, "task": task, "settings": settings}
-    return {ABOUT: np.asarray(json.dumps(about)), **counted}
-
-
-def settings_of(arrays: Arrays, source: str) -> tuple[str | None, dict[str, Any]]:
-    """Return task and settings of a file, after checking that it is one of ours."""
-    try:
-        about = json.loads(str(arrays[ABOUT]))
-        found, version, task = about["format"], int(about["version"]), about["task"]
-        settings = dict(about["settings"])
-    except DAMAGE as error:
-        raise FileFormatError(f"{source} was not written by Accumulator.save ({error!r})") from error
-    check_format(source, found, version, FORMAT, VERSION)
-    return task, settings

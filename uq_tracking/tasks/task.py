@@ -166,7 +166,7 @@ class Task(ABC):
             )
         names = {*INPUT_OPTIONS, *kind.options, "unit"}
         own = {name: value for name, value in options.items() if name in names and value is not None}
-        parts = outputs_of(kind, forecast.y_true, forecast.arrays, outputs, own)
+        parts = outputs_of(forecast, outputs, own)
         rest = {name: value for name, value in options.items() if name not in names}
         return {
             name: (part, self.of_output(rest, name, k, len(parts)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -13,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_choice, check_flag, check_text, value_text
+from uq_tracking.checks import check_choice, check_flag, check_text, value_text, whole_number
 from uq_tracking.drawings import LARGEST_PICTURE
 from uq_tracking.errors import SettingsError, printable
 from uq_tracking.inputs.predictions import Predictions
@@ -130,13 +129,15 @@ class LogOptions:
         plain = {
             "method": None if self.method is None else printable(self.method),
             "tags": {printable(str(tag)): printable(str(text)) for tag, text in (self.tags or {}).items()},
-            "step": _checked_step(self.step),
+            "step": None if self.step is None else whole_number("step", self.step),
             "figures": bool(self.figures),
             "maps": checked_maps(self.maps),
             "dataset": None if self.dataset is None else _checked_dataset(self.dataset),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
+        if self.step is not None and abs(self.step) > LARGEST_STEP:
+            raise SettingsError(f"step is {self.step}; trackers store steps in 64 bits, up to {LARGEST_STEP}")
 
 
 _log = logging.getLogger("uq_tracking")
@@ -150,21 +151,6 @@ def _checked_dataset(dataset: Any) -> dict[str, str]:
             f"dataset is {value_text(dataset)}; pass a tracker's data set, such as mlflow.data.from_pandas(frame)"
         )
     return {str(name): str(value) for name, value in about.items() if value is not None}
-
-
-def _checked_step(step: Any) -> int | None:
-    """Return the step as an int; SettingsError if it is not a whole number."""
-    if step is None:
-        return None
-    try:
-        if isinstance(step, bool):
-            raise TypeError("a boolean is not a step")
-        number = operator.index(step)
-    except TypeError:
-        raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None
-    if not -LARGEST_STEP <= number <= LARGEST_STEP:
-        raise SettingsError(f"step is {number}; trackers store steps in 64 bits, up to {LARGEST_STEP}")
-    return number
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import is_stream, stream_of
 from uq_tracking.streams.map_samples import case_image, check_image_count
-from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose
 from uq_tracking.tracking.content import Content, LogOptions, Scores, weighed
@@ -161,14 +160,14 @@ def log(
         _check_options(source, options, about)
     else:
         forecast = Forecast.of(source, arrays, options)
-        plan, given = planned(log, task_of(forecast.kind), options)
+        plan, given = planned(log, forecast, options, outputs)
     targets = targets_of(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
     if isinstance(source, Report | Accumulator):
         contents = [_collected(source, options, about)]
     elif is_lazy(forecast.y_true):
-        contents = [_counted(plan, forecast, given, outputs, about)]
+        contents = [_counted(plan, forecast, given, about)]
     elif outputs is not None:
         parts = plan.split(forecast, outputs, given)
         contents = [
@@ -180,7 +179,7 @@ def log(
     contents = weighed(contents)
     _send(contents, targets)
     reports = [item.report for item in contents]
-    return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
+    return reports[0] if outputs is None else Reports(zip(outputs, reports, strict=True))
 
 
 LOG_OPTIONS = tuple(field.name for field in fields(LogOptions))
@@ -226,23 +225,17 @@ def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None)
     return _content(report, about, split, predictions=data, drawn=replace(chosen, cases=cases))
 
 
-def _counted(
-    plan: Plan,
-    forecast: Forecast,
-    given: Mapping[str, Any],
-    outputs: Sequence[str] | None,
-    about: LogOptions,
-) -> Content:
+def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: LogOptions) -> Content:
     """Score lazy arrays, or what is read in pieces, whose maps are the first of the batches."""
     if isinstance(forecast.y_true, Pieces):
         if about.images is not None:
             raise SettingsError("images cannot be passed here; pass them in each batch, as a dict")
-        stream = count_lazy(plan, forecast, given, outputs, maps=about.maps)
+        stream = count_lazy(plan, forecast, given, maps=about.maps)
         return _content(stream.report(plan), about, about.split, drawn=DrawnCases(stream.cases))
     shape = tuple(forecast.y_true.shape)
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
-    stream = count_lazy(plan, forecast, given, outputs, cases=list(chosen.cases), images=about.images)
+    stream = count_lazy(plan, forecast, given, cases=list(chosen.cases), images=about.images)
     return _content(stream.report(plan), about, about.split, drawn=replace(chosen, cases=stream.cases))
 
 

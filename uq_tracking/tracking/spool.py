@@ -24,7 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uq_tracking.checks import LONGEST_TEXT, check_plain
+from uq_tracking.checks import LONGEST_TEXT, check_plain, check_version
 from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import LIMIT, Archive
 from uq_tracking.tracking.backend import Run, called_at, calling
@@ -259,10 +259,7 @@ def _read_about(file: Any) -> dict[str, Any]:
         about = json.loads(archive.read(ENTRY))
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileFormatError("it is not an entry of uq_tracking")
-    if int(about["version"]) > VERSION:
-        raise FileFormatError(
-            f"it has version {about['version']}, but this package reads up to {VERSION}; upgrade it"
-        )
+    check_version("it", about["version"], VERSION)
     return about
 
 

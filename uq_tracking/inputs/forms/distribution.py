@@ -194,17 +194,16 @@ def score_mixture(
     quantiles : bool
         Also find the 199 quantiles of every sample that interval and quantile scores need.
     """
-    members = (means, stds) if weights is None else (means, stds, weights)
-    size = len(means)
+    shares = np.broadcast_to(1 / len(means), means.shape) if weights is None else weights
 
-    def columns(y: FloatArray, m: FloatArray, s: FloatArray, w: FloatArray | None = None) -> Columns:
-        share = np.full_like(m, 1 / size) if w is None else w
-        made = mixture_columns(y, m, s, share)
+    def columns(y: FloatArray, m: FloatArray, s: FloatArray, w: FloatArray) -> Columns:
+        made = mixture_columns(y, m, s, w)
         if quantiles:
-            made |= quantile_scores(y, mixture_quantiles(EVERY_LEVEL, m, s, share))
+            made |= quantile_scores(y, mixture_quantiles(EVERY_LEVEL, m, s, w))
         return made
 
-    return Scored(in_blocks(columns, target, *members, cost=size * (800 if quantiles else 4)))
+    cost = len(means) * (800 if quantiles else 4)
+    return Scored(in_blocks(columns, target, means, stds, shares, cost=cost))
 
 
 def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, weights: FloatArray) -> Columns:

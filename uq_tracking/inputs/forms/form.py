@@ -268,6 +268,9 @@ Columns = dict[str, FloatArray]
 JOINT = ("whole", "joint_nll", "energy_score", "variogram_score")
 """What is summed over vectors: how many samples are components of whole vectors, and the vectors' scores."""
 
+PERCENT = (50, 68, 80, 90, 95)
+"""Levels of the central intervals whose coverage is a score."""
+
 SCORES = (
     "nll",
     "crps",
@@ -278,11 +281,7 @@ SCORES = (
     "quadratic_score",
     "spherical_score",
     "wis",
-    "inside_50",
-    "inside_68",
-    "inside_80",
-    "inside_90",
-    "inside_95",
+    *(f"inside_{percent}" for percent in PERCENT),
     "inside_widest",
     "width_widest",
     *JOINT,

@@ -15,7 +15,7 @@ from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.convert import FloatArray, Source, check_alignment
-from uq_tracking.inputs.forms.form import Columns, Scored, in_blocks
+from uq_tracking.inputs.forms.form import PERCENT, Columns, Scored, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import members_first, read_equal, without_members
 from uq_tracking.typed import override
@@ -23,7 +23,6 @@ from uq_tracking.typed import override
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-CENTRAL = {f"inside_{percent}": percent / 100 for percent in (50, 68, 80, 90, 95)}
 CLOSE = 1e-9
 """Levels this close count as equal."""
 
@@ -257,12 +256,13 @@ def _median(q: FloatArray, levels: FloatArray, z: FloatArray) -> FloatArray:
 
 def _central(target: FloatArray, q: FloatArray, levels: FloatArray) -> Columns:
     made: Columns = {}
-    for name, level in CENTRAL.items():
+    for percent in PERCENT:
+        level = percent / 100
         places = [np.flatnonzero(np.abs(levels - p) < CLOSE) for p in ((1 - level) / 2, (1 + level) / 2)]
         if all(map(len, places)):
             low, high = (q[place[0]] for place in places)
-            made[name] = ((low <= target) & (target <= high)).astype(float)
-            if level == 0.95:
+            made[f"inside_{percent}"] = ((low <= target) & (target <= high)).astype(float)
+            if percent == 95:
                 made["interval_width_95"] = high - low
     if abs(levels[0] + levels[-1] - 1) < CLOSE:
         made["inside_widest"] = ((q[0] <= target) & (target <= q[-1])).astype(float)
