@@ -23,7 +23,6 @@ from uq_tracking.inference.places import (
     LEVEL,
     NEGLIGIBLE_SHAPE,
     SLIGHT_FACTOR,
-    SLIGHT_SHAPE,
     Grade,
     Places,
     grade,
@@ -31,21 +30,16 @@ from uq_tracking.inference.places import (
 )
 from uq_tracking.inference.verdict import Calibration, Estimate
 
-SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL = 0.98, 0.99, 0.95
-BIAS_LEVEL_OF_TILES = 0.97
+SHAPE_LEVEL = 0.99
 ONE = 0.6827
 """Share of normal errors within one standard deviation."""
-SHARES = (0.5, ONE, 0.9, 0.95, 0.99)
-FEWEST_OUTSIDE = 5
-"""Samples expected outside an interval for its share to be looked at."""
-SHARE_LEVEL = 0.975
 NEGLIGIBLE_BIAS, SLIGHT_BIAS = 0.03, 0.07
+SLIGHT_SHAPE = 0.02
+"""Largest gap between shares below quantiles and their levels from which it is more than slight."""
 PER_LOG = 0.24
 """Largest gap of a normal F(y) per log of a small factor on the stds."""
 UNKNOWN = 1.5
 """A factor that data must exclude, or they are too few to tell: at 1.5, 95 % intervals contain 81 %."""
-BEYOND_DEPENDENCE = 2.69
-"""No dependence makes the root mean square of calibrated z exceed this in more than 2 % of sets."""
 WHOLE = ("overconfident", "underconfident")
 OF_TAILS = (
     "overconfident in the tails",
@@ -57,8 +51,6 @@ TOLERATED = 0.02
 """A share of outliers lowers the shares inside the inner intervals by itself."""
 CERTAIN = 1.432
 """Half-width of a 99.5 % interval, in those of a 95 % one."""
-CENTRED_SHAPE = 1.035
-"""Lilliefors' 1 % point times the root of n."""
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,8 @@ SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
 """Size from which an error in a part of the samples is more than slight."""
 NEGLIGIBLE_FACTOR, SLIGHT_FACTOR = math.log(1.02), math.log(1.05)
 """The same of the size of all standard deviations."""
-NEGLIGIBLE_SHAPE, SLIGHT_SHAPE = 0.01, 0.02
-"""The same of the largest gap between shares below quantiles and their levels."""
+NEGLIGIBLE_SHAPE = 0.01
+"""Largest gap between shares below quantiles and their levels that does not matter."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
 SAME = 0.75

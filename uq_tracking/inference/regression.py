@@ -14,23 +14,7 @@ from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import words
 from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure
-from uq_tracking.inference.findings import (
-    BEYOND_DEPENDENCE,
-    BIAS_LEVEL,
-    BIAS_LEVEL_OF_TILES,
-    CENTRED_SHAPE,
-    FEWEST_OUTSIDE,
-    ONE,
-    SCALE_LEVEL,
-    SHAPE_LEVEL,
-    SHARE_LEVEL,
-    SHARES,
-    UNKNOWN,
-    Findings,
-    Shape,
-    Share,
-    Tail,
-)
+from uq_tracking.inference.findings import ONE, SHAPE_LEVEL, UNKNOWN, Findings, Shape, Share, Tail
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, heavy_tails, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
@@ -47,7 +31,6 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.samples import FEWEST_TILES_OF_MORE as FEWEST_TILES
 from uq_tracking.inference.samples import Dependence, is_slow
 from uq_tracking.inference.verdict import (
     Calibration,
@@ -73,6 +56,16 @@ from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.regression import HIGH, LOW, POINT, is_distribution
 from uq_tracking.typed import override
 
+SCALE_LEVEL, BIAS_LEVEL, BIAS_LEVEL_OF_TILES, SHARE_LEVEL = 0.98, 0.95, 0.97, 0.975
+SHARES = (0.5, ONE, 0.9, 0.95, 0.99)
+FEWEST_OUTSIDE = 5
+"""Samples expected outside an interval for its share to be looked at."""
+FEWEST_TILES = 20
+"""With fewer tiles, only scale and bias are tested: shape and places would claim too much."""
+BEYOND_DEPENDENCE = 2.69
+"""No dependence makes the root mean square of calibrated z exceed this in more than 2 % of sets."""
+CENTRED_SHAPE = 1.035
+"""Lilliefors' 1 % point times the root of n."""
 ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
 CURABLE_SHAPES = ("miscalibrated in shape", "overconfident, most in the tails")

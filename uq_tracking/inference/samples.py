@@ -47,8 +47,6 @@ FEWEST_CASES = 12
 FEWEST_ROWS = 30
 """With fewer rows, a table cannot be told from a map."""
 FEWEST_TILES = 9
-FEWEST_TILES_OF_MORE = 20
-"""With fewer tiles, only scale and bias are tested: shape and places would claim too much."""
 MOST_TILES = 40
 SIDE = 3.0
 """Least side of a tile, in distances over which errors are alike."""
