@@ -100,6 +100,12 @@ class Part:
         """The factor with its limits."""
         return self.factor, self.factor_low, self.factor_high
 
+    def is_off(self, quantity: Quantity) -> bool:
+        """Check whether the limits of its own factor or bias exclude none."""
+        if quantity == "scale":
+            return not self.factor_low <= 1 <= self.factor_high
+        return not self.bias_low <= 0 <= self.bias_high
+
 
 @dataclass(frozen=True)
 class Stratum(Part):
@@ -402,7 +408,7 @@ def find_strata(
         ends = zip(tests.estimate.tolist(), low.tolist(), high.tolist(), strict=True)
         grades = [grade(*each, NEGLIGIBLE[quantity], SLIGHT[quantity]) for each in ends]
         claims[row] = (adjusted[row] < level) & [each in ("slight", "off") for each in grades]
-        off = claims[row] & [_is_off(part, quantity) for part in parts]
+        off = claims[row] & [part.is_off(quantity) for part in parts]
         claims[row] = (
             off if off.any() else claims[row]
         )  # one bad label makes the good ones differ from the mean
@@ -483,7 +489,7 @@ def find_drift(
         value, low, high = (OUTER * (trend.slope + sign * reach * trend.error) for sign in (0, -1, 1))
         found = grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
         sure = "unclear" if found in ("slight", "off") and p >= level else found
-        outer = tuple(place for place in (0, PARTS - 1) if _is_off(parts[place], quantity))
+        outer = tuple(place for place in (0, PARTS - 1) if parts[place].is_off(quantity))
         patterns.append(Pattern(quantity, "order", p, trend.slope, outer, sure))
     half = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2)) * of_spread.noise / math.sqrt(blocks)
     logs = np.average(spread, weights=mass) + half * np.asarray([0, -1, 1])
@@ -519,7 +525,7 @@ def _word(part: Part, one_sided: bool, other_size: bool) -> str:
     if other_size:
         times = max(part.factor, 1 / max(part.factor, SMALLEST))
         side = "over" if part.factor > 1 else "under"
-        found.append(f"{times:.2f}x {side}confident" if _is_off(part, "scale") else "differs in size")
+        found.append(f"{times:.2f}x {side}confident" if part.is_off("scale") else "differs in size")
     if one_sided:
         found.append(f"{abs(part.bias):.2f} std too {'low' if part.bias > 0 else 'high'}")
     return ", ".join(found) or "no difference"
@@ -590,22 +596,13 @@ def _named(
         claimed = np.flatnonzero(number * along.parts.p < level).tolist()
     claimed.sort(key=lambda place: -_size(parts[place], along.quantity))
     others = sorted(range(len(parts)), key=lambda place: -_size(parts[place], along.quantity))
-    certain = [
-        [place for place in some if _is_off(parts[place], along.quantity)] for some in (claimed, others)
-    ]
+    certain = [[place for place in some if parts[place].is_off(along.quantity)] for some in (claimed, others)]
     return tuple((certain[0] or certain[1])[:2] or claimed[:1])
 
 
 def _finite(value: float) -> float:
     """Keep a value within what a file holds; what is no number is 0."""
     return float(np.clip(np.nan_to_num(value, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST))
-
-
-def _is_off(part: Part, quantity: Quantity) -> bool:
-    """Check whether the limits of a part's own factor or bias exclude none."""
-    if quantity == "scale":
-        return part.factor_low > 1 or part.factor_high < 1
-    return part.bias_low > 0 or part.bias_high < 0
 
 
 def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:

@@ -167,14 +167,13 @@ class RegressionTests(Tests):
         return self.conclude(
             calibration,
             sentence,
-            ranked.word,
+            ranked,
             (of_bias, self._of_predictions(calibration, found), of_ranking),
             suspicions=suspicions,
             cure=cure,
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
-            recovered=ranked.recovered,
             bias=found.bias,
             places=found.places,
             sorts_only=sorts_only,
@@ -216,7 +215,7 @@ class RegressionTests(Tests):
 
     def _of_predictions(self, calibration: Calibration, found: Findings) -> str:
         """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
-        biased = [each.on for each in (found.places or Places()).found() if each.quantity == "bias"]
+        biased = [each.on for each in found.in_places.found() if each.quantity == "bias"]
         if calibration == "biased":
             return "Correct the predictions by as much."
         how = " (fit y_true to y_pred)" * ("mean" in biased)

@@ -290,7 +290,7 @@ class Tests(ABC):
         self,
         calibration: Calibration,
         said: str,
-        ranking: Ranking,
+        ranked: Ranked,
         rest: Sequence[str],
         *,
         suspicions: tuple[Suspicion, ...] = (),
@@ -309,7 +309,8 @@ class Tests(ABC):
             parts.append(words.IF_INDEPENDENT)
         return Verdict(
             calibration=calibration,
-            ranking=ranking,
+            ranking=ranked.word,
+            recovered=ranked.recovered,
             enough_data=calibration != "not enough data",
             text=mistakes or " ".join(part for part in parts if part),
             caveats=(
