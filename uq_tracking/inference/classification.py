@@ -14,14 +14,7 @@ from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.doctor import GAIN, Cure, Suspicion
-from uq_tracking.inference.events import (
-    LEVEL_OF_EACH,
-    Event,
-    EventTests,
-    Tested,
-    impossible_events,
-    too_many_errors,
-)
+from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events
 from uq_tracking.inference.limits import (
     Estimated,
     Influence,
@@ -31,16 +24,7 @@ from uq_tracking.inference.limits import (
     too_few_of,
 )
 from uq_tracking.inference.places import LEVEL_OF_LABELS, Grade
-from uq_tracking.inference.verdict import (
-    LEVEL,
-    TEST_LEVEL,
-    Calibration,
-    Estimate,
-    Order,
-    Tests,
-    Verdict,
-    no_verdict,
-)
+from uq_tracking.inference.verdict import TEST_LEVEL, Calibration, Estimate, Order, Tests, Verdict, no_verdict
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.events import require_event, two_classes
@@ -212,7 +196,7 @@ class ClassTests(Tests):
         tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self._share)
         found, event = tests.tested()
         (none, certain), always = impossible_events(self.statistics), self._errors_of_the_certain()
-        errors = too_many_errors(tests)
+        errors = tests.too_many_errors()
         calibration = of_event(found, event)
         if found.refused:
             self.caveats.append(f"Slope and shape are not tested: {found.refused}.")
@@ -259,8 +243,8 @@ class ClassTests(Tests):
             influence = Influence.of(weight * (wrong - gap) / weight.sum())
         else:
             influence = _independent(statistics, lambda wrong, doubt: (wrong - doubt - gap) / n)
-        low, high = influence.limits(gap, LEVEL, cautious=True)
-        if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), LEVEL)) is not None:
+        low, high = influence.limits(gap, self.bias_level, cautious=True)
+        if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), self.bias_level)) is not None:
             doubt = by.sum("one_minus_confidence")
             few, many = ((end - doubt) / statistics.n for end in rare)
             low, high = min(low, few), max(high, many)
