@@ -218,10 +218,11 @@ class _Samples:
     std: FloatArray
     weight: FloatArray | None
     group: IntArray | None
+    inside: FloatArray | None
 
     @classmethod
     def of(cls, on: Covariate, covariate: FloatArray, order: Ordered, *columns: Any) -> _Samples:
-        """Put error, std, weight and group into an order."""
+        """Put error, std, weight, group and what the widest interval contains into an order."""
         ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
         return cls(on, covariate[order.place], order, *ordered)
 
@@ -262,6 +263,7 @@ def find_places(
     *,
     weight: FloatArray | None = None,
     group: IntArray | None = None,
+    inside: FloatArray | None = None,
     level: float = LEVEL,
 ) -> Places:
     """Test where scale and bias depend on the standard deviation and on the prediction.
@@ -275,6 +277,8 @@ def find_places(
     weight : array, shape (n,), optional
     group : array of int, shape (n,), optional
         Number of each sample's group; without it samples are independent.
+    inside : bool array, shape (n,), optional
+        Whether the widest interval contains the target.
     level : float
         Share of calibrated models of which anything is claimed.
     """
@@ -287,7 +291,7 @@ def find_places(
 
     def ordered_by(on: Covariate) -> _Samples:
         order = Ordered.by(covariates[on], count, weight)
-        return _Samples.of(on, covariates[on], order, error, std, weight, group)
+        return _Samples.of(on, covariates[on], order, error, std, weight, group, inside)
 
     ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)
     ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
@@ -356,6 +360,7 @@ def find_strata(
     *,
     weight: FloatArray | None = None,
     group: IntArray | None = None,
+    inside: FloatArray | None = None,
     level: float = LEVEL_OF_LABELS,
     of: str = "",
     tests_of_all: int = 0,
@@ -366,7 +371,7 @@ def find_strata(
 
     Parameters
     ----------
-    error, std, weight, group
+    error, std, weight, group, inside
         As for `find_places`.
     label : array of int, shape (n,)
         Place of each sample's label among the names; each is there.
@@ -382,7 +387,7 @@ def find_strata(
         return Places()
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
-    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group)
+    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group, inside)
     few = order.sizes < PER_PART
     own = tests_of(label)
     number = tests_of_all or max(own, 1)
@@ -611,11 +616,12 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
     total = len(samples.error) if samples.weight is None else float(samples.weight.sum())
     starts = samples.order.starts
     for start, end in zip(starts, [*starts[1:], len(samples.error)], strict=True):
-        inside = slice(start, end)
-        weight = None if samples.weight is None else samples.weight[inside]
-        group = None if samples.group is None else samples.group[inside]
-        error, covariate = samples.error[inside], samples.covariate[inside]
-        z = error / samples.std[inside]
+        here = slice(start, end)
+        weight = None if samples.weight is None else samples.weight[here]
+        group = None if samples.group is None else samples.group[here]
+        inside = None if samples.inside is None else samples.inside[here]
+        error, covariate = samples.error[here], samples.covariate[here]
+        z = error / samples.std[here]
         square, *of_square = mean_limits(np.square(z), weight, group, level, log=True)
         mean_error = float(np.average(error, weights=weight))
         made.append(
@@ -625,6 +631,7 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
                 *(_finite(each) for each in (*mean_limits(z, weight, group, level), -mean_error)),
+                inside=None if inside is None else float(np.average(inside, weights=weight)),
             )
         )
     return tuple(made)

@@ -84,6 +84,11 @@ def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) ->
     return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
 
 
+def of_crossed(share: float) -> str:
+    """Say in how many rows quantiles cross."""
+    return f"Quantiles cross in {percent(share)} of the rows; they were sorted before scoring."
+
+
 def is_little(recovered: float | None) -> bool:
     """Return whether a useful ranking recovers little of an oracle's gain."""
     return recovered is not None and recovered < LITTLE
