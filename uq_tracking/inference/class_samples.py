@@ -17,7 +17,14 @@ from uq_tracking.inference.doctor import halves_of
 from uq_tracking.inference.events import SLIGHT_GAP, Event
 from uq_tracking.inference.limits import TINY, contrast_parts
 from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, trend_of
-from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, chosen, find_dependence
+from uq_tracking.inference.samples import (
+    MOST_NUMBERS,
+    Dependence,
+    InOrder,
+    chosen,
+    find_dependence,
+    labels_of,
+)
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
@@ -26,7 +33,6 @@ from uq_tracking.recalibration.base import ClassificationRecalibration
 from uq_tracking.recalibration.classification import BiasTemperature, lacks_samples
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups, build_statistics
-from uq_tracking.statistics.groups import plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import Statistics
@@ -72,30 +78,19 @@ class OffStratum:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassSamples:
+class ClassSamples(InOrder):
     """Labels and probabilities.
 
     Attributes
     ----------
     data : Predictions
         The samples in one dimension.
-    group, independent, valid, case, total
-        As of `Samples`.
-    shape : tuple of int
-        Shape of the input, or of every ``step``-th row and column of its maps.
+    step : int
+        The shape is that of every so many-th row and column of the maps given.
     """
 
     data: Any
-    group: IntArray | None
-    independent: bool
-    shape: tuple[int, ...]
-    valid: Any
-    case: IntArray | None
-    spatial: bool
     step: int = 1
-    total: int | None = None
-    by: tuple[tuple[str, ...], IntArray] | None = None
-    """Names of the labels of ``by=``, and the place of each sample's label among them."""
 
     @classmethod
     def of(cls, data: Any) -> ClassSamples | None:
@@ -122,11 +117,6 @@ class ClassSamples:
         values = form.values[(slice(None), *cut)]
         flat = values.reshape(len(values), truth.size, *values.shape[1 + truth.ndim :])
         group = None if data.groups is None else kept(data.label_codes("groups")[1])
-        by = None
-        if data.by is not None:
-            names, codes = data.label_codes("by")
-            used, place = np.unique(kept(codes), return_inverse=True)
-            by = tuple(str(label) for label in plain_labels(names[used])), place
         labels = kept(data.truth)
         own = {
             "truth": labels,
@@ -137,9 +127,18 @@ class ClassSamples:
             "groups": group,
             "by": None,
         }
-        made = object.__new__(type(data))._fill({**vars(data), **own})
-        total = data.n if truth.size < math.prod(shape) else None
-        return cls(made, group, data.independent, truth.shape, valid, case, spatial, step, total, by)
+        return cls(
+            changed(data, **own),
+            step,
+            group=group,
+            independent=data.independent,
+            shape=truth.shape,
+            valid=valid,
+            spatial=spatial,
+            by=labels_of(data, kept),
+            case=case,
+            total=data.n if truth.size < math.prod(shape) else None,
+        )
 
     @cached_property
     def rows(self) -> Rows:
@@ -244,10 +243,6 @@ class ClassSamples:
     def _stated(self) -> tuple[FloatArray, FloatArray]:
         """Return how often the event is stated and occurs; of more than two classes, that the top label is wrong."""
         return self.event if "predicted" in self.rows else (1 - self.event[0], 1 - self.event[1])
-
-    def units(self, dependence: Dependence | None) -> IntArray | None:
-        """Return the number of each sample's group, given or found."""
-        return self.group if dependence is None else dependence.group
 
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together, by errors of the event, or of more classes.

@@ -22,6 +22,7 @@ from scipy import special
 
 from uq_tracking.inference.events import (
     FEWEST_INFORMATIVE,
+    SLIGHT_GAP,
     SLIGHT_SLOPE,
     Event,
     EventTests,
@@ -135,15 +136,15 @@ class Found:
         return known[min(known, key=self.strength.__getitem__)] < 0 if known else None
 
 
-def tests_of_classes(statistics: Any, each: float) -> list[EventTests] | None:
-    """Return tests of every class against the rest, each at this level; None without sums by class.
+def tests_of_classes(statistics: Any, each: float) -> list[EventTests]:
+    """Return tests of every class against the rest, each at this level; none without sums by class.
 
     With groups, only the level can be tested.
     """
     sums: ClassSums | None = statistics.classes
     is_grouped = groups.count(statistics) is not None
     if sums is None or (is_grouped and not sums.labels):
-        return None
+        return []
     share = statistics.n_effective / sums.total
     size = len(sums)
     made, weight = [], sums.of_groups[:, :1]
@@ -185,18 +186,14 @@ def find(statistics: Any, names: Sequence[str] | None, among: float = 1) -> Foun
     if sharpness is not None and p is not None and p <= part:
         strength["sharpness"] = _log(p, sharpness) - math.log(part)
     each = tests_of_classes(statistics, part)
-    level = slope = None
-    is_proven = False
-    if each is not None:
-        level = _worst_level(each, names, part, strength)
-        if groups.count(statistics) is None:
-            slope = _worst_slope(each, names, part / 2, strength)
-        is_proven = all(_is_small(test) for test in each)
-    size = 0 if each is None else len(each)
-    against = () if each is None or slope is None else _reversed(each, names)
+    names = names or list(map(str, range(len(each))))
+    level = _worst_level(each, names, part, strength)
+    slope = None if groups.count(statistics) else _worst_slope(each, names, part / 2, strength)
+    is_proven = bool(each) and all(_is_small(test.event()) for test in each)
+    against = () if slope is None else _reversed(each, names)
     sharp = (0.0, 0.0) if statistics.classes is None else statistics.classes.sharp[:2].tolist()
     is_slight = SLIGHT_SLOPE[0] * sharp[1] < sharp[0] + sharp[1] < SLIGHT_SLOPE[1] * sharp[1]
-    return Found(sharpness, tested, event, level, slope, strength, size, is_proven, against, is_slight)
+    return Found(sharpness, tested, event, level, slope, strength, len(each), is_proven, against, is_slight)
 
 
 def _log(p: float, z: float) -> float:
@@ -219,12 +216,8 @@ def _sharpness(statistics: Any, top: EventTests) -> tuple[float | None, float | 
     return z, float(2 * special.ndtr(-abs(z)))
 
 
-def _named(names: Sequence[str] | None, place: int) -> str:
-    return str(place) if names is None else names[place]
-
-
 def _worst_level(
-    tests: Sequence[EventTests], names: Sequence[str] | None, part: float, strength: dict[str, float]
+    tests: Sequence[EventTests], names: Sequence[str], part: float, strength: dict[str, float]
 ) -> OffClass | None:
     """Return the class that is off by the largest factor, of those that are off by Holm (1979)."""
     z, p = levels_of(tests)
@@ -235,24 +228,16 @@ def _worst_level(
         return None
     first = int(order[0])
     strength["level"] = _log(float(p[first]), float(z[first])) + math.log(len(p) / part)
-    events = {int(place): _event_of(tests[place]) for place in order[:off]}
+    events = {int(place): tests[place].event() for place in order[:off]}
     worst = max(events, key=lambda place: events[place].distance)
-    return OffClass(_named(names, worst), off, len(p), events[worst], "level")
-
-
-def _event_of(test: EventTests) -> Event:
-    """Return how often a class is stated and occurs."""
-    low, high = test.limits()
-    cells = test.cells
-    return Event(float(cells.probability.sum()) / test.n, float(cells.event.sum()) / test.n, low, high)
+    return OffClass(names[worst], off, len(p), events[worst], "level")
 
 
 def _worst_slope(
-    tests: Sequence[EventTests], names: Sequence[str] | None, part: float, strength: dict[str, float]
+    tests: Sequence[EventTests], names: Sequence[str], part: float, strength: dict[str, float]
 ) -> OffClass | None:
     """Return the class whose slope or shape is wrong by most."""
-    chosen = [place for place, test in enumerate(tests) if not test.refusal()]
-    fits = {place: (tests[place].fitted(slope=False), tests[place].fitted(slope=True)) for place in chosen}
+    fits = {place: (test.fitted(slope=False), test.fitted(slope=True)) for place, test in enumerate(tests)}
     slopes = {place: tests[place].slope(one) for place, (one, _) in fits.items() if one is not None}
     shapes = {place: tests[place].shape_p(both) for place, (_, both) in fits.items() if both is not None}
     found = [("slope", place, p, z) for place, (z, p) in slopes.items()]
@@ -263,28 +248,19 @@ def _worst_slope(
         return None
     what, place, p, z = min(off, key=lambda each: _log(each[2], each[3]) + math.log(number[each[0]]))
     strength["slope"] = _log(p, z) + math.log(number[what] / part)
-    event, both = _event_of(tests[place]), fits[place][1]
-    if both is not None:
-        low, high = tests[place].slope_limits(both)
-        event = replace(event, slope=both[1], slope_low=low, slope_high=high)
-    return OffClass(_named(names, place), len({each[1] for each in off}), len(tests), event, what, z < 0)
+    event = tests[place].event(fits[place][1])
+    return OffClass(names[place], len({each[1] for each in off}), len(tests), event, what, z < 0)
 
 
-def _reversed(tests: Sequence[EventTests], names: Sequence[str] | None) -> tuple[str, ...]:
+def _reversed(tests: Sequence[EventTests], names: Sequence[str]) -> tuple[str, ...]:
     """Return the classes whose calibration slope is below 0 by more than chance."""
-    fits = (
-        (place, test, None if test.refusal() else test.fitted(slope=True)) for place, test in enumerate(tests)
-    )
-    return tuple(
-        _named(names, place) for place, test, fit in fits if fit is not None and test.slope_limits(fit)[1] < 0
-    )
+    fits = [(name, test, test.fitted(slope=True)) for name, test in zip(names, tests, strict=True)]
+    return tuple(name for name, test, fit in fits if fit is not None and test.slope_limits(fit)[1] < 0)
 
 
-def _is_small(test: EventTests) -> bool:
+def _is_small(event: Event) -> bool:
     """Return whether the limits of the share of a class exclude a gap that matters."""
-    low, high = test.limits()
-    stated = float(test.cells.probability.sum()) / test.n
-    return max(abs(stated - low), abs(stated - high)) < 0.01
+    return max(abs(event.stated - event.low), abs(event.stated - event.high)) < SLIGHT_GAP
 
 
 LEVEL = 0.95
@@ -402,8 +378,9 @@ def _with_stated(table: ClassTable, statistics: Any) -> ClassTable:
             held = np.maximum(bins[0], 1e-300)
             drawn = {"count": bins[0], "stated": bins[1] / held, "observed": bins[3] / held}
             table = replace(table, bins=drawn)
-    if (tests := tests_of_classes(statistics, 1 - LEVEL)) is not None:
-        values["slope"] = np.asarray([_slope(each) for each in tests])
+    if tests := tests_of_classes(statistics, 1 - LEVEL):
+        fits = (each.fitted(slope=True) for each in tests)
+        values["slope"] = np.asarray([np.nan if fit is None else fit[1] for fit in fits])
         values["level_p"] = levels_of(tests)[1]
     if "observed" not in table.limits or not sums.labels:
         return replace(table, values=values)
@@ -422,12 +399,6 @@ def _with_stated(table: ClassTable, statistics: Any) -> ClassTable:
             row[k] = Influence.left_out(estimates, freedom).limits(float(value), LEVEL)
     stated_and_gap = {"stated": np.clip(limits[0], 0, 1), "gap": limits[1]}
     return replace(table, values=values, limits={**table.limits, **stated_and_gap})
-
-
-def _slope(tests: EventTests) -> float:
-    """Return the calibration slope of a class; NaN where its probabilities tell too little."""
-    found = None if tests.refusal() else tests.fitted(slope=True)
-    return np.nan if found is None else found[1]
 
 
 def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,7 @@ from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.doctor import GAIN, Cure, Suspicion
-from uq_tracking.inference.events import (
-    LEVEL_OF_EACH,
-    Event,
-    EventTests,
-    Tested,
-    impossible_events,
-    too_many_errors,
-)
+from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events
 from uq_tracking.inference.limits import (
     Estimated,
     Influence,
@@ -31,17 +24,7 @@ from uq_tracking.inference.limits import (
     too_few_of,
 )
 from uq_tracking.inference.places import LEVEL_OF_LABELS, Grade
-from uq_tracking.inference.verdict import (
-    LEVEL,
-    TEST_LEVEL,
-    Calibration,
-    Estimate,
-    Order,
-    Ranking,
-    Tests,
-    Verdict,
-    no_verdict,
-)
+from uq_tracking.inference.verdict import TEST_LEVEL, Calibration, Estimate, Order, Tests, Verdict, no_verdict
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.events import require_event, two_classes
@@ -115,19 +98,11 @@ class ClassTests(Tests):
         in_order = self.dependence is not None and self.dependence.kind == "blocks"
         return 0 if self.samples is None else (self.samples.by is not None) + in_order
 
-    @override
-    def conclude(
-        self,
-        calibration: Calibration,
-        said: str,
-        ranking: Ranking,
-        rest: Sequence[str],
-        *,
-        cure: Cure | None = None,
-        grade: Grade = "unclear",
-        **found: Any,
+    def _concluded(
+        self, calibration: Calibration, said: str, *, slight: bool, cure: Cure | None, **found: Any
     ) -> Verdict:
         """Name the label of ``by=`` that is off by more than all samples, and a drift; neither has a cure."""
+        ranked = self._ranking()
         level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
         of_errors, clauses = not two_classes(self.statistics), []
         if self.samples is not None:
@@ -135,14 +110,17 @@ class ClassTests(Tests):
             rates = self.samples.drift(self.dependence, level)
             clauses += [] if off is None else [words.of_off_stratum(off, of_errors=of_errors)]
             clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
+        grade: Grade = "slight" if slight else "off"
+        if calibration in words.NO_CLAIM:
+            grade = "fine" if calibration == "calibrated" else "unclear"
         if clauses:
-            cure = None
-            overall = (
-                "" if calibration in (*words.NO_ERROR, words.UNTOLD) else f"Overall, {words.lowered(said)}"
-            )
-            calibration, grade = "miscalibrated in places", "off"
+            overall = "" if calibration in words.NO_CLAIM else f"Overall, {words.lowered(said)}"
+            calibration, grade, cure = "miscalibrated in places", "off", None
             said = " ".join(filter(None, [words.of_places(clauses[0]), *clauses[1:], overall]))
-        return super().conclude(calibration, said, ranking, rest, cure=cure, grade=grade, **found)
+        rest = (words.of_ranking(ranked, of_classes=True),)
+        return self.conclude(
+            calibration, said, ranked, rest, cure=cure, grade=grade, bias=self._bias(), **found
+        )
 
     def _of_classes(self) -> Verdict:
         """Judge the probabilities of more than two classes."""
@@ -151,7 +129,6 @@ class ClassTests(Tests):
         found = find(self.statistics, self.names, self._share)
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
-        ranked = self._ranking()
         suspicions = order_of_classes(found)
         slight = not certain and is_slight(calibration, found, scale)
         said = words.of_certain(certain)
@@ -162,22 +139,14 @@ class ClassTests(Tests):
         score = "worst_class_gap" if found.lead == "level" else score
         sorts = found.top_event.surely_sorts and (off is None or off.event.surely_sorts)
         cure = self._cure(calibration, score) if sorts and not suspicions else None
-        if calibration in ("consistent with calibrated", "calibrated", "not enough data"):
-            grade: Grade = "fine" if calibration == "calibrated" else "unclear"
-        else:
-            grade = "slight" if slight else "off"
-        return self.conclude(
+        return self._concluded(
             calibration,
             said,
-            ranked.word,
-            (words.of_ranking(ranked, of_classes=True),),
-            suspicions=suspicions,
+            slight=slight,
             cure=cure,
-            grade=grade,
+            suspicions=suspicions,
             scale=scale,
             shape_p=found.top.shape_p,
-            recovered=ranked.recovered,
-            bias=self._bias(),
             off_class=off,
         )
 
@@ -188,7 +157,7 @@ class ClassTests(Tests):
         that is unclear: no error is found after one, but the score hardly falls.
         """
         statistics, samples = self.statistics, self.samples
-        if samples is None or calibration in (*words.NO_ERROR, words.UNTOLD):
+        if samples is None or calibration in words.NO_CLAIM:
             return None
         fit = CrossFit.of(samples, samples.units(self.dependence))
         if fit is None:
@@ -203,7 +172,7 @@ class ClassTests(Tests):
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 continue
-            clears = found in (*words.NO_ERROR, words.UNTOLD)
+            clears = found in words.NO_CLAIM
             if after > GAIN * before:
                 unclear |= clears
                 continue
@@ -226,38 +195,30 @@ class ClassTests(Tests):
         require_event(self.statistics)
         tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self._share)
         found, event = tests.tested()
-        none, certain = impossible_events(self.statistics)
-        errors = too_many_errors(tests)
+        (none, certain), always = impossible_events(self.statistics), self._errors_of_the_certain()
+        errors = tests.too_many_errors()
         calibration = of_event(found, event)
         if found.refused:
             self.caveats.append(f"Slope and shape are not tested: {found.refused}.")
         if none or certain:
-            always = self._errors_of_the_certain()
             calibration = "overconfident"
             said = words.of_certain(always) if always else words.of_impossible(none, certain)
         elif errors:
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
             said = words.of_event(calibration, event, found)
-        ranked = self._ranking()
-        excluded = errors or ((none or certain) and not self._errors_of_the_certain())
+        excluded = errors or ((none or certain) and not always)
         cure = self._cure(calibration, "ece") if event.surely_sorts and not excluded else None
         slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
-        grade: Grade = "slight" if slight.get(calibration) and not (none or certain or errors) else "off"
-        if calibration in (*words.NO_ERROR, words.UNTOLD):
-            grade = "fine" if calibration == "calibrated" else "unclear"
-        return self.conclude(
+        is_slight = slight.get(calibration, False) and not (none or certain or errors)
+        return self._concluded(
             calibration,
             said,
-            ranked.word,
-            (words.of_ranking(ranked, of_classes=True),),
+            slight=is_slight,
             cure=cure,
-            grade=grade,
             scale=None,
             shape_p=found.shape_p,
-            recovered=ranked.recovered,
-            bias=self._bias(),
             event=event,
         )
 
@@ -282,8 +243,8 @@ class ClassTests(Tests):
             influence = Influence.of(weight * (wrong - gap) / weight.sum())
         else:
             influence = _independent(statistics, lambda wrong, doubt: (wrong - doubt - gap) / n)
-        low, high = influence.limits(gap, LEVEL, cautious=True)
-        if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), LEVEL)) is not None:
+        low, high = influence.limits(gap, self.bias_level, cautious=True)
+        if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), self.bias_level)) is not None:
             doubt = by.sum("one_minus_confidence")
             few, many = ((end - doubt) / statistics.n for end in rare)
             low, high = min(low, few), max(high, many)

@@ -15,7 +15,7 @@ With groups, the same sums vary as the groups show. Bins are unions of buckets t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -324,6 +324,15 @@ class EventTests:
         low, high = influence.limits(rate, 1 - self.each, cautious=True)
         return max(low, 0.0), min(high, 1.0)
 
+    def event(self, fit: tuple[float, float] | None = None) -> Event:
+        """Return how often the event is stated and occurs, with the slope of a fit."""
+        stated, observed = (float(part.sum()) / self.n for part in (self.cells.probability, self.cells.event))
+        event = Event(stated, observed, *self.limits())
+        if fit is None:
+            return event
+        low, high = self.slope_limits(fit)
+        return replace(event, slope=fit[1], slope_low=low, slope_high=high)
+
     def _standardized(
         self, total: float, variance: float, by_group: FloatArray | None
     ) -> tuple[float, float]:
@@ -346,14 +355,18 @@ class EventTests:
             p = level_p(events, stated, variance, self.n * units)
         return z, p
 
+    @property
+    def _informative(self) -> float:
+        """Effective number of samples whose outcome is open."""
+        return float(self.cells.variance.sum()) * (self.units() if self.by_group is None else self.share)
+
     def refusal(self) -> str:
         """Say why slope and shape are not tested, or ""."""
         x, v = self.cells.logit, self.cells.variance
-        informative = float(v.sum()) * self.share if self.by_group else float(v.sum()) * self.units()
-        if informative < FEWEST_INFORMATIVE:
+        if self._informative < FEWEST_INFORMATIVE:
             return (
                 "samples are too few, or probabilities too close to 0 and 1 "
-                f"({informative:.1f} uncertain outcomes; at least {FEWEST_INFORMATIVE:.0f} are needed)"
+                f"({self._informative:.1f} uncertain outcomes; at least {FEWEST_INFORMATIVE:.0f} are needed)"
             )
         if self.few:
             return "too few events, or others, or in too few groups"
@@ -363,7 +376,9 @@ class EventTests:
         return ""
 
     def fitted(self, *, slope: bool) -> tuple[float, float] | None:
-        """Offset and slope of the log odds, or None."""
+        """Offset and slope of the log odds; None where there is no fit, or it tells too little."""
+        if self.refusal():
+            return None
         return fitted_odds(self.cells.event, self.cells.count, self.cells.logit, slope=slope)
 
     def _odds(self, fit: tuple[float, float]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -429,40 +444,28 @@ class EventTests:
     def tested(self) -> tuple[Tested, Event]:
         """Run the tests in their order."""
         z, p = self.level()
-        refused, cells = self.refusal(), self.cells
-        offset = None if refused else self.fitted(slope=False)
-        both = None if refused or offset is None else self.fitted(slope=True)
+        offset = self.fitted(slope=False)
+        both = None if offset is None else self.fitted(slope=True)
         slope, slope_p = (None, None) if offset is None else self.slope(offset)
         shape = None if both is None else self.shape_p(both)
-        low, high = (None, None) if both is None else self.slope_limits(both)
-        least, most = self.limits()
-        event = Event(
-            float(cells.probability.sum()) / self.n,
-            float(cells.event.sum()) / self.n,
-            least,
-            most,
-            None if both is None else both[1],
-            low,
-            high,
-            None if offset is None else offset[0],
-        )
-        return Tested(z, p, slope, slope_p, shape, refused, self.each), event
+        event = replace(self.event(both), offset=None if offset is None else offset[0])
+        return Tested(z, p, slope, slope_p, shape, self.refusal(), self.each), event
 
+    def too_many_errors(self) -> tuple[float, float] | None:
+        """Return rates of errors implied and made, where more are made than near-certain probabilities imply.
 
-def too_many_errors(tests: EventTests) -> tuple[float, float] | None:
-    """Return rates of errors implied and made, where more are made than near-certain probabilities imply; else None.
-
-    Overconfidence itself makes probabilities uninformative, so this comes before the other tests are refused.
-    """
-    cells, units = tests.cells, tests.units()
-    p = cells.probability / cells.count
-    doubt = np.minimum(cells.probability, cells.count - cells.probability)
-    wrong = np.where(p > 0.5, cells.count - cells.event, cells.event)
-    if float(cells.variance.sum()) * (units if tests.by_group is None else tests.share) >= FEWEST_INFORMATIVE:
-        return None
-    errors, implied, variance = (float(part.sum()) * units for part in (wrong, doubt, cells.variance))
-    rejects = level_p(errors, implied, variance, tests.n * units) <= tests.each
-    return (implied / tests.n / units, errors / tests.n / units) if rejects and errors > implied > 0 else None
+        Overconfidence itself makes probabilities uninformative, so this comes before the other tests are refused.
+        """
+        if self._informative >= FEWEST_INFORMATIVE:
+            return None
+        cells, units = self.cells, self.units()
+        p = cells.probability / cells.count
+        doubt = np.minimum(cells.probability, cells.count - cells.probability)
+        wrong = np.where(p > 0.5, cells.count - cells.event, cells.event)
+        errors, implied, variance = (float(part.sum()) * units for part in (wrong, doubt, cells.variance))
+        n = self.n * units
+        rejects = errors > implied > 0 and level_p(errors, implied, variance, n) <= self.each
+        return (implied / n, errors / n) if rejects else None
 
 
 def impossible_events(statistics: Any) -> tuple[float, float]:

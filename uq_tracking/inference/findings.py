@@ -23,7 +23,6 @@ from uq_tracking.inference.places import (
     LEVEL,
     NEGLIGIBLE_SHAPE,
     SLIGHT_FACTOR,
-    SLIGHT_SHAPE,
     Grade,
     Places,
     grade,
@@ -31,21 +30,16 @@ from uq_tracking.inference.places import (
 )
 from uq_tracking.inference.verdict import Calibration, Estimate
 
-SCALE_LEVEL, SHAPE_LEVEL, BIAS_LEVEL = 0.98, 0.99, 0.95
-BIAS_LEVEL_OF_TILES = 0.97
+SHAPE_LEVEL = 0.99
 ONE = 0.6827
 """Share of normal errors within one standard deviation."""
-SHARES = (0.5, ONE, 0.9, 0.95, 0.99)
-FEWEST_OUTSIDE = 5
-"""Samples expected outside an interval for its share to be looked at."""
-SHARE_LEVEL = 0.975
 NEGLIGIBLE_BIAS, SLIGHT_BIAS = 0.03, 0.07
+SLIGHT_SHAPE = 0.02
+"""Largest gap between shares below quantiles and their levels from which it is more than slight."""
 PER_LOG = 0.24
 """Largest gap of a normal F(y) per log of a small factor on the stds."""
 UNKNOWN = 1.5
 """A factor that data must exclude, or they are too few to tell: at 1.5, 95 % intervals contain 81 %."""
-BEYOND_DEPENDENCE = 2.69
-"""No dependence makes the root mean square of calibrated z exceed this in more than 2 % of sets."""
 WHOLE = ("overconfident", "underconfident")
 OF_TAILS = (
     "overconfident in the tails",
@@ -57,8 +51,6 @@ TOLERATED = 0.02
 """A share of outliers lowers the shares inside the inner intervals by itself."""
 CERTAIN = 1.432
 """Half-width of a 99.5 % interval, in those of a 95 % one."""
-CENTRED_SHAPE = 1.035
-"""Lilliefors' 1 % point times the root of n."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +141,11 @@ class Findings:
     shape_level: float = SHAPE_LEVEL
 
     @property
+    def in_places(self) -> Places:
+        """The places; none where they are not tested."""
+        return self.places or Places()
+
+    @property
     def scale_grade(self) -> Grade:
         """How much the scale matters."""
         if self.scale is None:
@@ -187,10 +184,9 @@ class Findings:
 
     def is_clean(self) -> bool:
         """Whether no test found anything, be it too small to matter."""
-        patterns = () if self.places is None else self.places.patterns
         right = self.scale is None or self.scale.low <= 1 <= self.scale.high
         fits = self.shape is None or self.shape.p >= 1 - self.shape_level
-        return right and fits and all(each.p >= LEVEL for each in patterns)
+        return right and fits and all(each.p >= LEVEL for each in self.in_places.patterns)
 
     def is_biased(self) -> bool:
         """Whether predictions are one-sided by more than chance, in the target's unit."""
@@ -207,9 +203,8 @@ class Findings:
     def kind(self) -> Calibration:
         """Return the word for what is wrong, the most general first."""
         kind = self.kind_of_scale()
-        known = self.places or Places()
-        places = known.found()
-        along = [known.parts.get(each.on, ()) for each in places if each.quantity == "scale"]
+        places = self.in_places.found()
+        along = [self.in_places.parts.get(each.on, ()) for each in places if each.quantity == "scale"]
         of_places, of_shape = kind in OF_TAILS and bool(along), False
         if of_places and all(part.factor_low > 1 for parts in along for part in parts) and all(along):
             kind, of_places = "overconfident", False  # everywhere, though not by the same factor
@@ -234,14 +229,15 @@ class Findings:
 
     def is_fine(self) -> bool:
         """Whether everything is proven to matter little."""
-        places = self.places is not None and all(each.grade == "fine" for each in self.places.patterns)
-        others = (self.scale_grade, self.shape_grade, self.bias_grade)
-        return places and bool(self.places and self.places.patterns) and set(others) == {"fine"}
+        of_places = [each.grade for each in self.in_places.patterns]
+        return bool(of_places) and {self.scale_grade, self.shape_grade, self.bias_grade, *of_places} == {
+            "fine"
+        }
 
     def grade(self) -> Grade:
         """Return the worst of the grades of what is tested."""
         found = {self.scale_grade, self.shape_grade, self.bias_grade}
-        found |= {each.grade for each in self.places.found()} if self.places is not None else {"unclear"}
+        found |= {"unclear"} if self.places is None else {each.grade for each in self.places.found()}
         if self.is_fine():
             return "fine"
         order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
@@ -249,12 +245,11 @@ class Findings:
 
     def grade_of_places(self, misses: str | None) -> Grade | None:
         """Return how much intervals are wrong in places; None if they are not, or everywhere as they are overall."""
-        known = self.places or Places()
-        found = known.found()
+        found = self.in_places.found()
         sides = [
             part.factor_low > 1 if misses == "overconfident" else part.factor_high < 1
             for each in found
-            for part in known.parts.get(each.on, known.strata)
+            for part in self.in_places.parts.get(each.on, self.in_places.strata)
         ]
         is_everywhere = misses and all(sides) and all(each.quantity == "scale" for each in found)
         if not found or is_everywhere:
@@ -263,36 +258,35 @@ class Findings:
 
     def bias_of_one_label(self) -> bool:
         """Whether a single label is biased, which makes the mean of all so."""
-        places = () if self.places is None else self.places.found()
-        return any((each.quantity, each.on, len(each.named)) == ("bias", "label", 1) for each in places)
+        found = self.in_places.found()
+        return any((each.quantity, each.on, len(each.named)) == ("bias", "label", 1) for each in found)
 
     def has_opposite_places(self) -> bool:
         """Whether some place is off to the other side than the overall scale, and by more."""
-        if self.scale is None or self.places is None:
+        if self.scale is None:
             return False
         overall = math.log(max(self.scale.value, 1e-300))
         named = [
-            (self.places.strata if each.on == "label" else self.places.parts[each.on])[place]
-            for each in self.places.found()
+            self.in_places.parts.get(each.on, self.in_places.strata)[place]
+            for each in self.in_places.found()
             for place in each.named
             if each.quantity == "scale"
         ]
-        certain = [part.factor for part in named if part.factor_low > 1 or part.factor_high < 1]
+        certain = [part.factor for part in named if part.is_off("scale")]
         return any(overall * math.log(max(each, 1e-300)) < -(overall**2) for each in certain)
 
     def is_explained_by_bias(self) -> bool:
         """Whether errors are too large only because predictions are one-sided."""
-        if self.scale is None or self.scale.low <= 1 or self.places is None or self.places.size is None:
+        size = self.in_places.size
+        if self.scale is None or self.scale.low <= 1 or size is None:
             return False
-        one_sided = any(each.quantity == "bias" for each in self.places.found())
-        return (one_sided or self.certain_bias()) and self.places.size[1] <= 1
+        one_sided = any(each.quantity == "bias" for each in self.in_places.found())
+        return (one_sided or self.certain_bias()) and size[1] <= 1
 
     def is_explained_by_labels(self) -> bool:
         """Whether the size is right but for the labels that are named."""
-        if self.places is None:
-            return False
-        strata, named, shift = self.places.strata, set[int](), set[int]()
-        for each in self.places.found():
+        strata, named, shift = self.in_places.strata, set[int](), set[int]()
+        for each in self.in_places.found():
             if each.on == "label":
                 (named if each.quantity == "scale" else shift).update(each.named)
         of = {strata[place].of for place in sorted(named | shift)[:1]}

@@ -56,9 +56,6 @@ HOPELESS = 0.75
 """From this dominance on (see ``limits``) there is no interval."""
 ENOUGH_CARRYING = 25
 """This many equal groups are enough, whatever their share."""
-HEAVY_TAILS = (
-    "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +193,12 @@ def interval_table(
                 exact = None if scores is None else scores[key]
                 found = together.gap_limits(metric.gap, metric.reduction, level, exact)
             else:
-                if _averages_squares(metric, tables, settings) and together.heavy:
-                    raise Undefined(HEAVY_TAILS)
+                squares = metric.squares(tables, settings) if callable(metric.squares) else metric.squares
+                if squares and together.heavy:
+                    raise Undefined(
+                        "errors have such heavy tails that the spread of their squares is unknown, so no interval "
+                        "would hold"
+                    )
                 exact = left.whole.get(key) if scores is None else scores[key]
                 found = _plain_limits(metric, left, exact, level, notes)
             if not all(map(math.isfinite, found)):
@@ -216,10 +217,6 @@ def interval_table(
             )
             notes[key] = f"{notes[key]}; {debiased}" if key in notes else debiased
     return Intervals(values, undefined, notes, left)
-
-
-def _averages_squares(metric: Metric, tables: GroupTables, settings: Settings) -> bool:
-    return metric.squares(tables, settings) if callable(metric.squares) else metric.squares
 
 
 def _plain_limits(
@@ -296,22 +293,17 @@ class _Together:
                 f"it needs {needed:.1f}"
             )
 
-    @cached_property
-    def freedom(self) -> float:
-        """Degrees of freedom that the group sizes allow."""
-        return groups.freedom(self.statistics)
-
     def gap_limits(self, gap: Gap, reduction: Reduction, level: float, exact: float | None) -> Range:
         """Compute the limits of a reduced gap."""
         if reduction.is_largest and (reason := gap.why_no_largest(self.statistics, self.settings)):
             raise Undefined(reason)
         if gap not in self.made:
             self.made[gap] = gap.without_groups(self.statistics, self.settings)
-        without, shares = self.made[gap]
+        (without, shares), freedom = self.made[gap], groups.freedom(self.statistics)
         if reduction.is_largest:
-            return _largest_limits(without, self.freedom, level, exact)
+            return _largest_limits(without, freedom, level, exact)
         weights = reduction.weights(shares, gap.levels, without.shape[1])
-        return mean_limits(reduction, without, weights, self.freedom, level, together=gap.levels is not None)
+        return mean_limits(reduction, without, weights, freedom, level, together=gap.levels is not None)
 
 
 def mean_limits(

@@ -49,8 +49,7 @@ from scipy import special
 
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.labels import SERIES
-from uq_tracking.metrics.groups import ZERO_GAP, size_freedom, sums_of
-from uq_tracking.metrics.groups import whole as whole_table
+from uq_tracking.metrics.groups import ZERO_GAP, OfGroups, size_freedom, sums_of
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray, Order
 from uq_tracking.statistics.weights import whole
@@ -311,16 +310,10 @@ def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     ``cautious`` asks whether that cannot be excluded: the index minus its standard error. ``statistics`` may be those
     of groups alone. Draws are not judged: few of them make a noisy std, and so a heavy-tailed z.
     """
-    groups = statistics.groups
-    if groups is not None:
-        if form_of(groups.facts).noisy_std or "z" not in groups.orders:
-            return False
-        order: Order = whole_table(groups.orders["z"], "z", groups.bits)
-    else:
-        if form_of(statistics.facts).noisy_std or "z" not in statistics.orders:
-            return False
-        order = statistics.orders["z"]
-    found = tail_index(order)
+    of = statistics if statistics.groups is None else OfGroups(statistics.groups)
+    if form_of(of.facts).noisy_std or "z" not in of.orders:
+        return False
+    found = tail_index(of.orders["z"])
     if found is None:
         return False
     index, size = found

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,16 +123,11 @@ def kolmogorov_stretch(n: int) -> float:
     return math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)
 
 
-def kolmogorov_floor(n: int, observed: float, note: str = "") -> NoiseFloor:
+def kolmogorov_floor(n: int, observed: float) -> NoiseFloor:
     """The floor of ``pit_ks``, by Stephens' (1970) form of Kolmogorov's law for finite samples."""
     stretch = kolmogorov_stretch(n)
-    mean = math.sqrt(math.pi / 2) * math.log(2)
-    return NoiseFloor(
-        mean / stretch,
-        float(special.kolmogi(0.05)) / stretch,
-        float(special.kolmogorov(stretch * observed)),
-        note,
-    )
+    mean, high = math.sqrt(math.pi / 2) * math.log(2), float(special.kolmogi(0.05))
+    return NoiseFloor(mean / stretch, high / stretch, float(special.kolmogorov(stretch * observed)))
 
 
 LOW, HIGH = "chance_low", "chance_high"
@@ -166,19 +162,15 @@ def banded(
     with np.errstate(all="ignore"):
         for one in resampled(tables, set_weights(len(tables))):
             for name in wanted:
-                _add_points(points[name], specs[name], one, settings)
+                with suppress(
+                    Undefined
+                ):  # of the other groups, which says nothing about the spread of points
+                    points[name].append(specs[name].function(one, settings)[specs[name].y])
     freedom = groups.freedom(groups.OfGroups(tables))
     made = {
         name: _with_band(curves[name], points[name], level, specs[name].ceiling, freedom) for name in wanted
     }
     return {**curves, **made}
-
-
-def _add_points(points: list[FloatArray], spec: CurveSpec, statistics: object, settings: Settings) -> None:
-    try:
-        points.append(spec.function(statistics, settings)[spec.y])
-    except Undefined:
-        return  # without these groups the curve has no points, which says nothing about their spread
 
 
 def _with_band(
@@ -194,8 +186,7 @@ def _with_band(
     known = median_filter([each.freedom for each in moves], len(main) // 10 * 2 + 1, mode="nearest")
     reach = -special.stdtrit(known, (1 - level) / 2) * [each.standard_error for each in moves]
     if not np.isfinite(reach).all():  # squares overflow: nothing is known about any band
-        columns = {name: column for name, column in curve.columns.items() if name not in ("low", "high")}
-        return replace(curve, columns=columns)
+        return _without(curve, "low", "high")
     low = np.clip(main - reach, 0, main)
     high = np.clip(main + reach, main, np.maximum(main, np.inf if ceiling is None else ceiling))
     return replace(curve, columns={**curve.columns, "low": low, "high": high})
@@ -216,7 +207,7 @@ def with_chance(
     """
     n_groups = groups.count(statistics)
     if n_groups is not None and (n_groups < FEWEST_GROUPS or too_few_errors(statistics.groups)):
-        return {name: _without(curve) for name, curve in curves.items()}
+        return {name: _without(curve, LOW, HIGH) for name, curve in curves.items()}
     made = dict(curves)
     for name, curve in curves.items():
         spec = spec_of(name, task)
@@ -232,9 +223,8 @@ def with_chance(
     return made
 
 
-def _without(curve: Curve) -> Curve:
-    columns = {name: column for name, column in curve.columns.items() if name not in (LOW, HIGH)}
-    return replace(curve, columns=columns)
+def _without(curve: Curve, *names: str) -> Curve:
+    return replace(curve, columns={name: curve.columns[name] for name in curve.columns if name not in names})
 
 
 def _ends(

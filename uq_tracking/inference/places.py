@@ -54,8 +54,8 @@ SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
 """Size from which an error in a part of the samples is more than slight."""
 NEGLIGIBLE_FACTOR, SLIGHT_FACTOR = math.log(1.02), math.log(1.05)
 """The same of the size of all standard deviations."""
-NEGLIGIBLE_SHAPE, SLIGHT_SHAPE = 0.01, 0.02
-"""The same of the largest gap between shares below quantiles and their levels."""
+NEGLIGIBLE_SHAPE = 0.01
+"""Largest gap between shares below quantiles and their levels that does not matter."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
 SAME = 0.75
@@ -102,6 +102,12 @@ class Part:
     def factors(self) -> tuple[float, float, float]:
         """The factor with its limits."""
         return self.factor, self.factor_low, self.factor_high
+
+    def is_off(self, quantity: Quantity) -> bool:
+        """Check whether the limits of its own factor or bias exclude none."""
+        if quantity == "scale":
+            return not self.factor_low <= 1 <= self.factor_high
+        return not self.bias_low <= 0 <= self.bias_high
 
 
 @dataclass(frozen=True)
@@ -215,12 +221,13 @@ class _Samples:
     std: FloatArray
     weight: FloatArray | None
     group: IntArray | None
+    inside: FloatArray | None
     square: FloatArray | None
     variance: FloatArray | None
 
     @classmethod
     def of(cls, on: Covariate, covariate: FloatArray, order: Ordered, *columns: Any) -> _Samples:
-        """Put error, std, weight, group, and squared errors with variances into an order."""
+        """Put error, std, weight, group, what intervals contain, squared errors and variances into an order."""
         ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
         return cls(on, covariate[order.place], order, *ordered)
 
@@ -261,6 +268,7 @@ def find_places(
     *,
     weight: FloatArray | None = None,
     group: IntArray | None = None,
+    inside: FloatArray | None = None,
     level: float = LEVEL,
     sizes: Sizes = (None, None),
 ) -> Places:
@@ -275,6 +283,8 @@ def find_places(
     weight : array, shape (n,), optional
     group : array of int, shape (n,), optional
         Number of each sample's group; without it samples are independent.
+    inside : bool array, shape (n,), optional
+        Whether the widest interval contains the target.
     level : float
         Share of calibrated models of which anything is claimed.
     sizes : pair of array, shape (n,), or of None
@@ -289,7 +299,7 @@ def find_places(
 
     def ordered_by(on: Covariate) -> _Samples:
         order = Ordered.by(covariates[on], count, weight)
-        return _Samples.of(on, covariates[on], order, error, std, weight, group, *sizes)
+        return _Samples.of(on, covariates[on], order, error, std, weight, group, inside, *sizes)
 
     ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)
     ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
@@ -358,6 +368,7 @@ def find_strata(
     *,
     weight: FloatArray | None = None,
     group: IntArray | None = None,
+    inside: FloatArray | None = None,
     level: float = LEVEL_OF_LABELS,
     of: str = "",
     tests_of_all: int = 0,
@@ -369,7 +380,7 @@ def find_strata(
 
     Parameters
     ----------
-    error, std, weight, group, sizes
+    error, std, weight, group, inside, sizes
         As for `find_places`.
     label : array of int, shape (n,)
         Place of each sample's label among the names; each is there.
@@ -385,7 +396,7 @@ def find_strata(
         return Places()
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
-    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group, *sizes)
+    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group, inside, *sizes)
     few = order.sizes < PER_PART
     own = tests_of(label)
     number = tests_of_all or max(own, 1)
@@ -411,7 +422,7 @@ def find_strata(
         ends = zip(tests.estimate.tolist(), low.tolist(), high.tolist(), strict=True)
         grades = [grade(*each, NEGLIGIBLE[quantity], SLIGHT[quantity]) for each in ends]
         claims[row] = (adjusted[row] < level) & [each in ("slight", "off") for each in grades]
-        off = claims[row] & [_is_off(part, quantity) for part in parts]
+        off = claims[row] & [part.is_off(quantity) for part in parts]
         claims[row] = (
             off if off.any() else claims[row]
         )  # one bad label makes the good ones differ from the mean
@@ -492,7 +503,7 @@ def find_drift(
         value, low, high = (OUTER * (trend.slope + sign * reach * trend.error) for sign in (0, -1, 1))
         found = grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
         sure = "unclear" if found in ("slight", "off") and p >= level else found
-        outer = tuple(place for place in (0, PARTS - 1) if _is_off(parts[place], quantity))
+        outer = tuple(place for place in (0, PARTS - 1) if parts[place].is_off(quantity))
         pattern = Pattern(quantity, "order", p, trend.slope, outer, sure)
         if not pattern.found and blocks > 2 * PARTS:
             apart = _apart(
@@ -557,7 +568,7 @@ def _word(part: Part, one_sided: bool, other_size: bool) -> str:
     if other_size:
         times = max(part.factor, 1 / max(part.factor, SMALLEST))
         side = "over" if part.factor > 1 else "under"
-        found.append(f"{times:.2f}x {side}confident" if _is_off(part, "scale") else "differs in size")
+        found.append(f"{times:.2f}x {side}confident" if part.is_off("scale") else "differs in size")
     if one_sided:
         found.append(f"{abs(part.bias):.2f} std too {'low' if part.bias > 0 else 'high'}")
     return ", ".join(found) or "no difference"
@@ -628,9 +639,7 @@ def _named(
         claimed = np.flatnonzero(number * along.parts.p < level).tolist()
     claimed.sort(key=lambda place: -_size(parts[place], along.quantity))
     others = sorted(range(len(parts)), key=lambda place: -_size(parts[place], along.quantity))
-    certain = [
-        [place for place in some if _is_off(parts[place], along.quantity)] for some in (claimed, others)
-    ]
+    certain = [[place for place in some if parts[place].is_off(along.quantity)] for some in (claimed, others)]
     return tuple((certain[0] or certain[1])[:2] or claimed[:1])
 
 
@@ -639,27 +648,21 @@ def _finite(value: float) -> float:
     return float(np.clip(np.nan_to_num(value, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST))
 
 
-def _is_off(part: Part, quantity: Quantity) -> bool:
-    """Check whether the limits of a part's own factor or bias exclude none."""
-    if quantity == "scale":
-        return part.factor_low > 1 or part.factor_high < 1
-    return part.bias_low > 0 or part.bias_high < 0
-
-
 def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
     """Describe each part, with limits at this level."""
     made: list[Part] = []
     total = len(samples.error) if samples.weight is None else float(samples.weight.sum())
     starts = samples.order.starts
     for start, end in zip(starts, [*starts[1:], len(samples.error)], strict=True):
-        inside = slice(start, end)
-        weight = None if samples.weight is None else samples.weight[inside]
-        group = None if samples.group is None else samples.group[inside]
-        error, covariate = samples.error[inside], samples.covariate[inside]
-        z = error / samples.std[inside]
+        here = slice(start, end)
+        weight = None if samples.weight is None else samples.weight[here]
+        group = None if samples.group is None else samples.group[here]
+        inside = None if samples.inside is None else samples.inside[here]
+        error, covariate = samples.error[here], samples.covariate[here]
+        z = error / samples.std[here]
         size = np.square(z)
         if samples.square is not None and samples.variance is not None:
-            size = samples.square[inside] / np.average(samples.variance[inside], weights=weight)
+            size = samples.square[here] / np.average(samples.variance[here], weights=weight)
         square, *of_square = mean_limits(size, weight, group, level, log=True)
         mean_error = float(np.average(error, weights=weight))
         made.append(
@@ -669,6 +672,7 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
                 *(_finite(each) for each in (*mean_limits(z, weight, group, level), -mean_error)),
+                inside=None if inside is None else float(np.average(inside, weights=weight)),
             )
         )
     return tuple(made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,23 +15,7 @@ from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import words
 from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure
-from uq_tracking.inference.findings import (
-    BEYOND_DEPENDENCE,
-    BIAS_LEVEL,
-    BIAS_LEVEL_OF_TILES,
-    CENTRED_SHAPE,
-    FEWEST_OUTSIDE,
-    ONE,
-    SCALE_LEVEL,
-    SHAPE_LEVEL,
-    SHARE_LEVEL,
-    SHARES,
-    UNKNOWN,
-    Findings,
-    Shape,
-    Share,
-    Tail,
-)
+from uq_tracking.inference.findings import ONE, SHAPE_LEVEL, UNKNOWN, Findings, Shape, Share, Tail
 from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, heavy_tails, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
@@ -47,17 +32,8 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.samples import FEWEST_TILES_OF_MORE as FEWEST_TILES
 from uq_tracking.inference.samples import Dependence, is_slow
-from uq_tracking.inference.verdict import (
-    Calibration,
-    Estimate,
-    Order,
-    Ranked,
-    Tests,
-    Verdict,
-    no_verdict,
-)
+from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics import groups
@@ -73,6 +49,16 @@ from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.regression import HIGH, LOW, POINT, is_distribution
 from uq_tracking.typed import override
 
+SCALE_LEVEL, BIAS_LEVEL, BIAS_LEVEL_OF_TILES, SHARE_LEVEL = 0.98, 0.95, 0.97, 0.975
+SHARES = (0.5, ONE, 0.9, 0.95, 0.99)
+FEWEST_OUTSIDE = 5
+"""Samples expected outside an interval for its share to be looked at."""
+FEWEST_TILES = 20
+"""With fewer tiles, only scale and bias are tested: shape and places would claim too much."""
+BEYOND_DEPENDENCE = 2.69
+"""No dependence makes the root mean square of calibrated z exceed this in more than 2 % of sets."""
+CENTRED_SHAPE = 1.035
+"""Lilliefors' 1 % point times the root of n."""
 ENOUGH_DRAWS = 50
 """With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
 CURABLE_SHAPES = ("miscalibrated in shape", "overconfident, most in the tails")
@@ -146,11 +132,12 @@ class RegressionTests(Tests):
                 calibration, grade = "miscalibrated in shape", shape.grade
             if (in_places := found.grade_of_places(inside.misses)) is not None:
                 calibration, grade = "miscalibrated in places", in_places
-            sentence = words.of_interval(calibration, shape_p, inside, self._worst_level(), found)
+            worst = max(self._off, key=lambda each: abs(each.value - each.level), default=None)
+            sentence = words.of_interval(calibration, shape_p, inside, worst, found)
         else:
             calibration = found.kind()
-            by_few = found.scale is not None and found.dominated and found.scale.low > 1
-            few = few_samples(self.statistics, family_of(self.settings)) if by_few else None
+            by_few = self._is_gaussian and found.scale and found.dominated and found.scale.low > 1
+            few = few_samples(self.statistics) if by_few else None
             calibration = calibration if few is None else "overconfident in few samples"
             sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
@@ -158,11 +145,8 @@ class RegressionTests(Tests):
         ranked = self._ranking()
         of_ranking, sorts_only = self._of_ranking(ranked, suspicions)
         settle_first = ranked.word == "worse than constant" or any(each.is_mistake for each in suspicions)
-        of_bias = (
-            ""
-            if calibration == "biased" or found.bias_of_one_label()
-            else words.of_bias(found, self.settings)
-        )
+        is_said = calibration == "biased" or found.bias_of_one_label()
+        of_bias = "" if is_said else words.of_bias(found, self.settings)
         if inside is not None:  # a median that is off explains the other quantiles
             sentence, of_bias = f"{of_bias} {sentence}".lstrip(), ""
         sentence = sentence or f"Calibration is not judged: {found.untested}."
@@ -174,18 +158,22 @@ class RegressionTests(Tests):
         return self.conclude(
             calibration,
             sentence,
-            ranked.word,
+            ranked,
             (of_bias, self._of_predictions(calibration, found), of_ranking),
             suspicions=suspicions,
             cure=cure,
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
-            recovered=ranked.recovered,
             bias=found.bias,
             places=found.places,
             sorts_only=sorts_only,
         )
+
+    @property
+    def _is_gaussian(self) -> bool:
+        """Whether predictions are means and standard deviations of normal distributions."""
+        return self.settings.family == "gaussian" and not is_distribution(self.statistics)
 
     def findings(self) -> Findings:
         """Test scale, places, shape and bias."""
@@ -201,7 +189,7 @@ class RegressionTests(Tests):
                 f"Shape and local errors are not tested: there are {tiles} tiles, and {FEWEST_TILES} are needed."
             )
         shape = None if few_tiles or zero else self._shape()
-        median = next(iter(self._below(median=True)), None)
+        median = next((each for each in self._below if _is_median(each)), None)
         shares, within, bulk, tail = self._shares(scale)
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         return Findings(
@@ -223,7 +211,7 @@ class RegressionTests(Tests):
 
     def _of_predictions(self, calibration: Calibration, found: Findings) -> str:
         """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
-        biased = [each.on for each in (found.places or Places()).found() if each.quantity == "bias"]
+        biased = [each.on for each in found.in_places.found() if each.quantity == "bias"]
         if calibration == "biased":
             return "Correct the predictions by as much."
         how = " (fit y_true to y_pred)" * ("mean" in biased)
@@ -235,14 +223,7 @@ class RegressionTests(Tests):
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
         samples, places = self.samples, found.places
-        if (
-            samples is None
-            or places is None
-            or calibration not in CURABLE
-            or is_distribution(self.statistics)
-        ):
-            return None
-        if self.settings.family != "gaussian":
+        if samples is None or places is None or calibration not in CURABLE or not self._is_gaussian:
             return None
         if any(each.quantity == "bias" or each.on not in ("std", "mean") for each in places.found()):
             return None
@@ -260,12 +241,8 @@ class RegressionTests(Tests):
         samples = self.samples
         crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
         if crossed > EXCHANGED:
-            text = (
-                f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted before scoring."
-            )
-            return (
-                Suspicion("crossing quantiles", text, "Are columns swapped, or levels in another order?"),
-            )
+            fix = "Are columns swapped, or levels in another order?"
+            return (Suspicion("crossing quantiles", words.of_crossed(crossed), fix),)
         if samples is None or is_distribution(self.statistics):
             return ()
         gaussian = self.settings.family == "gaussian"
@@ -318,17 +295,17 @@ class RegressionTests(Tests):
         in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
         more = in_order + (samples.by is not None)
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
-        units: dict[str, Any] = {
-            "weight": samples.rows.get("weight"),
-            "group": samples.units(self.dependence),
-        }
+        inside = samples.rows.get("inside_widest")
+        units = {"weight": samples.rows.get("weight"), "group": samples.units(self.dependence)}
         # past errors move a slow forecast, so that its own errors seem to depend on it
         known_mean = None if in_order and is_slow(mean, units["group"]) else mean
         sizes: dict[str, Any] = {}
         if is_distribution(self.statistics) and not form_of(self.statistics.facts).is_interval:
             target, *stated = (samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
             sizes["sizes"] = np.square(target - stated[0]), np.square(stated[1])
-        found = find_places(error, std, known_mean, **units, **sizes, level=level - more * each)
+        found = find_places(
+            error, std, known_mean, **units, **sizes, inside=inside, level=level - more * each
+        )
         if in_order:
             found = found.joined(find_drift(error, std, **units, level=each))
         if samples.by is not None:
@@ -336,24 +313,12 @@ class RegressionTests(Tests):
             if in_order and not samples.ordered:
                 units["group"] = samples.units(samples.dependence(within=joint))
             sets = [(own, place[joint]) for own, place in sets_of(names)]
-            units["tests_of_all"] = sum(tests_of(label) for _, label in sets)
+            of_labels: dict[str, Any] = {**units, "inside": inside, "level": each}
+            of_labels["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
                 of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
-                strata = find_strata(error, std, label, own, **units, **sizes, level=each, of=of)
-                held = [_held(samples.rows, label == place) for place in range(len(own))]
-                known = zip(strata.strata, held, strict=False)
-                found = found.joined(replace(strata, strata=tuple(replace(a, inside=b) for a, b in known)))
-        along = {"std": std, "mean": mean}
-        parts = {
-            on: tuple(
-                replace(each, inside=_held(samples.rows, (each.low <= along[on]) & (along[on] <= each.high)))
-                if on in along
-                else each
-                for each in some
-            )
-            for on, some in found.parts.items()
-        }
-        return replace(found, parts=parts)
+                found = found.joined(find_strata(error, std, label, own, **of_labels, **sizes, of=of))
+        return found
 
     def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return errors, and stds and predictions along which to look for places.
@@ -384,7 +349,7 @@ class RegressionTests(Tests):
     def _shape(self) -> Shape:
         statistics, settings = self.statistics, self.settings
         n, own, high = statistics.n_effective, True, None
-        if not is_distribution(statistics) and settings.family == "gaussian":
+        if self._is_gaussian:
             z, order = statistics.moments["z"], statistics.orders["z"]
             at = z.mean + math.sqrt(max(z.variance(), 1e-300)) * special.ndtri(LEVELS)
             rest = float(np.abs(order.position(at) / order.total - LEVELS).max())
@@ -441,13 +406,6 @@ class RegressionTests(Tests):
             shares.append(Share(level, share, *share_limits(share * n, n, SHARE_LEVEL)))
         return tuple(shares)
 
-    def _at_quantiles(self) -> Iterator[tuple[float, FloatArray, FloatArray]]:
-        """Each level with the sums of targets, per group, that lie below its quantile, and that are not above it."""
-        levels = [0.0, *sorted(self.statistics.facts.get("levels") or ()), 1.0]
-        for before, level, after in zip(levels, levels[1:-1], levels[2:], strict=False):
-            (below,) = _up_to(self.statistics, HIGH, [(level + after) / 2])
-            yield level, below, np.maximum(_up_to(self.statistics, LOW, [(before + level) / 2])[0], below)
-
     def _gap_of_quantiles(self) -> float | None:
         """Return by how much a share misses its level, whichever side targets equal to their quantile are on.
 
@@ -456,30 +414,30 @@ class RegressionTests(Tests):
         total = _total(self.statistics)
         gaps = [
             max(float(below.sum()) / total - level, level - float(upto.sum()) / total, 0.0)
-            for level, below, upto in self._at_quantiles()
+            for level, below, upto in _at_quantiles(self.statistics)
         ]
         return max(gaps, default=None)
 
-    def _below(self, *, median: bool) -> list[Share]:
-        """Return the share of targets below each quantile, the median or the others; those equal to it count half."""
+    @cached_property
+    def _below(self) -> list[Share]:
+        """The share of targets below each quantile; those equal to it count half."""
         shares = []
-        for level, below, upto in self._at_quantiles():
-            if (abs(level - 0.5) < 1e-9) is median:
-                low, high = (_limits(self.statistics, each, self.bias_level) for each in (below, upto))
-                value = float((below + upto).sum()) / 2 / _total(self.statistics)
-                shares.append(Share(level, value, low[0], high[1]))
+        for level, below, upto in _at_quantiles(self.statistics):
+            low, high = (_limits(self.statistics, each, self.bias_level) for each in (below, upto))
+            value = float((below + upto).sum()) / 2 / _total(self.statistics)
+            shares.append(Share(level, value, low[0], high[1]))
         return shares
 
-    def _worst_level(self) -> Share | None:
-        """Return the share below the quantile, not the median, that is off most by more than chance, or None."""
-        off = [each for each in self._below(median=False) if not each.low <= each.level <= each.high]
-        return max(off, key=lambda each: abs(each.value - each.level), default=None)
+    @property
+    def _off(self) -> list[Share]:
+        """The shares below quantiles, not the median, that are off by more than chance."""
+        others = (each for each in self._below if not _is_median(each))
+        return [each for each in others if not each.low <= each.level <= each.high]
 
     def _are_narrow(self) -> bool:
         """Return whether quantiles on both sides are off by more than chance, all too near to the median."""
-        off = [each for each in self._below(median=False) if not each.low <= each.level <= each.high]
-        are_near = all((each.value > each.level) == (each.level < 0.5) for each in off)
-        return are_near and len({each.level < 0.5 for each in off}) > 1
+        are_near = all((each.value > each.level) == (each.level < 0.5) for each in self._off)
+        return are_near and len({each.level < 0.5 for each in self._off}) > 1
 
     def _size(self) -> float:
         """Return the root mean square of z; NaN where it is not known."""
@@ -546,9 +504,7 @@ class RegressionTests(Tests):
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
         crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
         if CROSSED < crossed <= EXCHANGED:
-            caveats.append(
-                f"Quantiles cross in {words.percent(crossed)} of the rows; they were sorted before scoring."
-            )
+            caveats.append(words.of_crossed(crossed))
         if self.samples is None:
             alike = (
                 "" if groups.count(self.statistics) else ", and whether neighboring errors are correlated,"
@@ -570,16 +526,6 @@ class RegressionTests(Tests):
             return metric(self.statistics, self.settings)
         except Undefined:
             return math.nan
-
-
-def _held(rows: Mapping[str, Any], chosen: Any) -> float | None:
-    """Return the share of some targets that the widest interval contains; None where there is none."""
-    weight = rows.get("weight")
-    if "inside_widest" not in rows or not np.any(chosen):
-        return None
-    return float(
-        np.average(rows["inside_widest"][chosen], weights=None if weight is None else weight[chosen])
-    )
 
 
 def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
@@ -646,13 +592,11 @@ class Few:
     """Scale of all others."""
 
 
-def few_samples(statistics: Any, family: Standard) -> Few | None:
+def few_samples(statistics: Any) -> Few | None:
     """The sample with the largest standardized error, or a thousandth of all, if it carries most of the squares.
 
     For calibrated Gaussian forecasts, the thousandth carries a hundredth. All others must be about as large as most.
     """
-    if family.name != "gaussian" or is_distribution(statistics):
-        return None
     order = statistics.orders["z"]
     counts = sorted({1, max(order.total // 1000, 1)})
     bulk = _bulk(order)
@@ -877,35 +821,40 @@ class Inside:
 
 def inside_widest(statistics: Any, level: float) -> Inside | None:
     """The share between the lowest and the highest quantile; None where predictions have no two."""
-    levels = sorted(statistics.facts.get("levels") or ())
-    if len(levels) < 2:
+    quantiles = list(_at_quantiles(statistics))
+    if len(quantiles) < 2:
         return None
-    within, between = _counts(statistics, levels)
+    (lowest, below, upto), *_, (highest, below_highest, upto_highest) = quantiles
+    within, between = upto_highest - below, np.maximum(below_highest - upto, 0)
     least = _limits(statistics, between, level)[0]
     share = float(within.sum()) / _total(statistics)
-    return Inside(share, *_limits(statistics, within, level), least, levels[-1] - levels[0])
+    return Inside(share, *_limits(statistics, within, level), least, highest - lowest)
 
 
-def _counts(statistics: Any, levels: list[float]) -> tuple[FloatArray, FloatArray]:
-    """Targets of each group (or all) inside the interval, with its ends and without.
+def _at_quantiles(statistics: Any) -> Iterator[tuple[float, FloatArray, FloatArray]]:
+    """Each level with the sums of targets, per group or of all, below its quantile, and not above it.
 
     The PIT of a target between two quantiles is spread over their levels, that of a target equal to a quantile over
     the levels around it.
     """
-    total = statistics.n if statistics.groups is None else statistics.groups.sizes_by_weight
-    below, most = _up_to(statistics, HIGH, [(levels[0] + levels[1]) / 2, (levels[-1] + 1) / 2])
-    low, inner = _up_to(statistics, LOW, [levels[0] / 2, (levels[-2] + levels[-1]) / 2])
-    return inner - below, np.clip(most - low, 0, total)
+    levels = [0.0, *sorted(statistics.facts.get("levels") or ()), 1.0]
+    for before, level, after in zip(levels, levels[1:-1], levels[2:], strict=False):
+        below = _up_to(statistics, HIGH, (level + after) / 2)
+        yield level, below, np.maximum(_up_to(statistics, LOW, (before + level) / 2), below)
 
 
-def _up_to(statistics: Any, order: str, places: list[float]) -> FloatArray:
-    """Targets with an end of the PIT up to each place: of each group, or all; shape (places, groups)."""
-    score = special.ndtri(places)
+def _is_median(share: Share) -> bool:
+    return abs(share.level - 0.5) < 1e-9
+
+
+def _up_to(statistics: Any, order: str, place: float) -> FloatArray:
+    """Targets with an end of the PIT up to a place: of each group, or all."""
+    score = special.ndtri([place])
     if statistics.groups is None:
-        return np.asarray(statistics.orders[order].position(score), dtype=np.float64)[:, None]
+        return np.asarray(statistics.orders[order].position(score), dtype=np.float64)
     table = statistics.groups.orders[order]
     at = groups.whole(table, order, statistics.groups.bits).position(score)
-    return groups.sums_below(table, "count", at).T
+    return groups.sums_below(table, "count", at)[:, 0]
 
 
 def _limits(statistics: Any, inside: FloatArray, level: float) -> Range:

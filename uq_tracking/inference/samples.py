@@ -25,7 +25,7 @@ Groups are worth :math:`n / F` independent samples, with F the mean square betwe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -47,8 +47,6 @@ FEWEST_CASES = 12
 FEWEST_ROWS = 30
 """With fewer rows, a table cannot be told from a map."""
 FEWEST_TILES = 9
-FEWEST_TILES_OF_MORE = 20
-"""With fewer tiles, only scale and bias are tested: shape and places would claim too much."""
 MOST_TILES = 40
 SIDE = 3.0
 """Least side of a tile, in distances over which errors are alike."""
@@ -141,24 +139,21 @@ def find_dependence(
     case : array of int, shape (n,), optional
         Number of each sample's case, where there are some samples of each.
     """
+    keep = slice(None) if valid is None else valid.reshape(-1)
     lead = shape[:-2] if spatial else shape[:1]
     cases = math.prod(lead) if case is None else int(case.max()) + 1
     if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
-        halvings = max(0, math.ceil(math.log2(cases / MOST_GROUPS)))
-        is_whole = case is None
-        if case is None:
-            case = np.repeat(np.arange(cases), math.prod(shape) // cases)
-        own = case if valid is None else case[valid.reshape(-1)]
-        if _cases_follow(z, own, cases, valid, is_whole=is_whole):
+        size = math.prod(shape) if case is None else 0
+        own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
+        if _cases_follow(z, own, cases, keep, size):
             return _in_blocks(z, own, cases)
-        return _of_groups("cases", z, case >> halvings, valid)
-    if spatial and case is None and (row := _row_of_table(z, shape, valid)) is not None:
-        halvings = max(0, math.ceil(math.log2((row[-1] + 1) / MOST_GROUPS)))
-        return _of_groups("cases", z, row >> halvings, valid)
+        return _of_cases(z, own, cases)
+    if spatial and case is None and (row := _row_of_table(z, shape, keep)) is not None:
+        return _of_cases(z, row, math.prod(shape[:-1]))
     if spatial and case is not None:
         return Dependence("few maps", None, float(cases), True)
     if spatial:
-        return _of_maps(z, (cases, shape[-2], shape[-1]), valid)
+        return _of_maps(z, (cases, shape[-2], shape[-1]), keep)
     return _of_series(z, also)
 
 
@@ -248,40 +243,39 @@ def correlation_reach(maps: FloatArray) -> int:
     return most
 
 
-def _of_groups(
-    kind: Kind, z: FloatArray, label: IntArray, valid: FloatArray | None, reach: int | None = None
-) -> Dependence:
-    group = dense(label if valid is None else label[valid.reshape(-1)])[1]
+def _of_cases(z: FloatArray, case: IntArray, cases: int) -> Dependence:
+    """Put consecutive cases together, so that there are not too many."""
+    return _of_groups("cases", z, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
+
+
+def _of_groups(kind: Kind, z: FloatArray, label: IntArray, reach: int | None = None) -> Dependence:
+    group = dense(label)[1]
     worth, p = worth_of((z, clipped(z)), group)
     return Dependence(kind, group, worth, p < SAID, reach)
 
 
-def _row_of_table(z: FloatArray, shape: tuple[int, ...], valid: FloatArray | None) -> IntArray | None:
+def _row_of_table(z: FloatArray, shape: tuple[int, ...], keep: Any) -> IntArray | None:
     """Return the row of each sample of a table, whose rows are alike in themselves but unlike their neighbors."""
     rows = math.prod(shape[:-1])
-    row = np.repeat(np.arange(rows), shape[-1])
-    own = row if valid is None else row[valid.reshape(-1)]
+    row: IntArray = np.repeat(np.arange(rows), shape[-1])[keep]
     scores = (z, clipped(z))
-    if rows < FEWEST_ROWS or worth_of(scores, own)[1] >= SWITCH:
+    if rows < FEWEST_ROWS or worth_of(scores, row)[1] >= SWITCH:
         return None
-    size = np.bincount(own)
-    means = [np.bincount(own, score)[size > 0] / size[size > 0] for score in scores]
+    size = np.bincount(row)
+    means = [np.bincount(row, score)[size > 0] / size[size > 0] for score in scores]
     return None if max(map(_lag_one, means)) >= 2 / math.sqrt(rows) else row
 
 
-def _of_maps(z: FloatArray, shape: tuple[int, int, int], valid: FloatArray | None) -> Dependence:
+def _of_maps(z: FloatArray, shape: tuple[int, int, int], keep: Any) -> Dependence:
     cases, height, width = shape
-    if valid is None:
-        maps = z.reshape(shape)
-    else:
-        maps = np.full(shape, np.nan)
-        maps[valid.reshape(shape)] = z
+    maps = np.full(shape, np.nan)
+    maps.reshape(-1)[keep] = z
     reach = correlation_reach(maps)
     same = cases if cases > 1 and _tiles_follow(maps, reach) else 1
     label = _tiles(cases // same, height, width, reach)
     if label is None:
         return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)) / same, True, reach)
-    return _of_groups("tiles", z, np.tile(label, same), valid, reach)
+    return _of_groups("tiles", z, np.tile(label, same)[keep], reach)
 
 
 def _tiles(cases: int, height: int, width: int, reach: int) -> IntArray | None:
@@ -326,7 +320,7 @@ def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
     scores, at = (z, clipped(z)), np.arange(n)
     period, persists = _period(scores)
     if persists and period >= FEWEST_CASES:
-        return _of_groups("cases", z, at % period, None)
+        return _of_groups("cases", z, at % period)
     if period:
         found = _in_blocks(z, at // period, -(-n // period))
         if found.worth < n:
@@ -360,16 +354,14 @@ def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
     return Dependence("blocks", block, worth, p < SAID, p=p)
 
 
-def _cases_follow(
-    z: FloatArray, case: IntArray, cases: int, valid: FloatArray | None, *, is_whole: bool
-) -> bool:
-    """Return whether each case is like the one before: by its mean, or, of whole arrays, sample by sample."""
+def _cases_follow(z: FloatArray, case: IntArray, cases: int, keep: Any, size: int) -> bool:
+    """Return whether each case is like the one before: by its mean, or, of a whole array, sample by sample."""
     for score in (z, clipped(z)):
         rest = _without_trend(score, case)
         parts: list[FloatArray] = [np.asarray(np.bincount(case, rest, cases)[:, None])]
-        if is_whole:
-            whole = np.zeros(len(rest) if valid is None else valid.size)
-            whole[... if valid is None else valid.reshape(-1)] = rest
+        if size:
+            whole = np.zeros(size)
+            whole[keep] = rest
             places = whole.reshape(cases, -1)
             parts.append(places - places.mean(axis=0))  # what all have in common at a place does not pass on
         if any(_are_positive(np.einsum("ij,ij->i", part[1:], part[:-1])) for part in parts):
@@ -453,14 +445,12 @@ def child(node: IntArray, level: int) -> IntArray:
     return np.asarray(state >> np.uint64(63)).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """The samples that count, in the order in which they were given; copies, so that the caller may reuse its arrays.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InOrder:
+    """Samples that count, in the order in which they were given; copies, so that the caller may reuse its arrays.
 
     Attributes
     ----------
-    rows : dict of array, shape (n,)
-        ``target``, ``mean``, ``std`` and what else the statistics are made of.
     group : array of int, shape (n,), or None
         Number of each sample's group, where groups were given.
     independent : bool
@@ -471,25 +461,42 @@ class Samples:
         Which of its samples count.
     spatial : bool
         Whether the last two axes of the shape are those of a map.
-    members : int or None
-        Number of members, if the standard deviation is the spread of their means alone.
     """
 
-    rows: Mapping[str, Any]
     group: IntArray | None
     independent: bool
     shape: tuple[int, ...]
     valid: Any
     spatial: bool
-    members: int | None = None
     by: tuple[tuple[str, ...], IntArray] | None = None
     """Names of the labels of ``by=``, and the place of each sample's label among them."""
     case: IntArray | None = None
     """Number of each sample's case, where the shape of the input is not known."""
     total: int | None = None
     """Number of all samples, if these are only some of them, evenly spread."""
+
+    def units(self, dependence: Dependence | None) -> IntArray | None:
+        """Return the number of each sample's group, given or found."""
+        return self.group if dependence is None else dependence.group
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(InOrder):
+    """Samples of a regression.
+
+    Attributes
+    ----------
+    rows : dict of array, shape (n,)
+        ``target``, ``mean``, ``std`` and what else the statistics are made of.
+    members : int or None
+        Number of members, if the standard deviation is the spread of their means alone.
+    ordered : bool
+        Whether the groups given are blocks of a series, in the order of their numbers.
+    """
+
+    rows: Mapping[str, Any]
+    members: int | None = None
     ordered: bool = False
-    """Whether the groups given are blocks of a series, in the order of their numbers."""
 
     @classmethod
     def of(cls, data: Any, statistics: Any, kept: Mapping[str, Any] | None = None) -> Samples | None:
@@ -499,19 +506,15 @@ class Samples:
             return None
         return cls(
             {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
-            None if data.groups is None else data.select(data.label_codes("groups")[1]),
-            data.independent,
-            data.shape,
-            data.valid,
-            looks_spatial(data.shape),
             members_of(data),
-            None if data.by is None else labels_of(data),
-            ordered=data.ordered,
+            data.ordered,
+            group=None if data.groups is None else data.select(data.label_codes("groups")[1]),
+            independent=data.independent,
+            shape=data.shape,
+            valid=data.valid,
+            spatial=looks_spatial(data.shape),
+            by=labels_of(data, data.select),
         )
-
-    def units(self, dependence: Dependence | None) -> IntArray | None:
-        """Return the number of each sample's group, given or found."""
-        return self.group if dependence is None else dependence.group
 
     def dependence(self, *, within: IntArray | None = None) -> Dependence | None:
         """Find out which samples belong together; None where groups were given, or independence was decided.
@@ -540,10 +543,12 @@ class Samples:
         return replace(statistics, groups=groups_of_rows(layout, self.rows, facts, group))
 
 
-def labels_of(data: Any) -> tuple[tuple[str, ...], IntArray]:
-    """Return the names of the labels of ``by=`` that samples have, and the place of each sample's among them."""
+def labels_of(data: Any, select: Callable[[Any], Any]) -> tuple[tuple[str, ...], IntArray] | None:
+    """Return the names of the labels of ``by=`` of the samples selected, and each one's place among them; or None."""
+    if data.by is None:
+        return None
     labels, codes = data.label_codes("by")
-    used, place = np.unique(data.select(codes), return_inverse=True)
+    used, place = np.unique(select(codes), return_inverse=True)
     return tuple(str(label) for label in plain_labels(labels[used])), place
 
 

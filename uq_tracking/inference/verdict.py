@@ -33,14 +33,7 @@ from uq_tracking.inference import words
 from uq_tracking.inference.classes import OffClass
 from uq_tracking.inference.doctor import Cure, Suspicion
 from uq_tracking.inference.events import Event
-from uq_tracking.inference.limits import (
-    DOMINATED,
-    FEWEST_CARRYING,
-    Estimated,
-    Influence,
-    p_of_gamma,
-    too_few,
-)
+from uq_tracking.inference.limits import DOMINATED, FEWEST_CARRYING, Estimated, Influence, p_of_gamma, too_few
 from uq_tracking.inference.noise import TRUSTED_GROUPS, NoiseFloor
 from uq_tracking.inference.places import Grade, Places
 from uq_tracking.inference.samples import Dependence
@@ -290,7 +283,7 @@ class Tests(ABC):
         self,
         calibration: Calibration,
         said: str,
-        ranking: Ranking,
+        ranked: Ranked,
         rest: Sequence[str],
         *,
         suspicions: tuple[Suspicion, ...] = (),
@@ -309,7 +302,8 @@ class Tests(ABC):
             parts.append(words.IF_INDEPENDENT)
         return Verdict(
             calibration=calibration,
-            ranking=ranking,
+            ranking=ranked.word,
+            recovered=ranked.recovered,
             enough_data=calibration != "not enough data",
             text=mistakes or " ".join(part for part in parts if part),
             caveats=(

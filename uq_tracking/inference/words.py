@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.formatting import format_factors, format_number
-from uq_tracking.inference.places import Part, Pattern, Places, Stratum
+from uq_tracking.inference.places import Part, Pattern, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,6 +82,11 @@ def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) ->
         settle = f'Settle this first: at face value, the verdict is "{calibration}".'
         said = "" if any(each.name == "classes" for each in suspicions) else settle
     return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
+
+
+def of_crossed(share: float) -> str:
+    """Say in how many rows quantiles cross."""
+    return f"Quantiles cross in {percent(share)} of the rows; they were sorted before scoring."
 
 
 def is_little(recovered: float | None) -> bool:
@@ -163,7 +168,7 @@ def _of_places(
 ) -> list[str]:
     """Say what is wrong where: of quantiles and intervals, by what those of a ``level`` contain."""
     parts: list[str] = []
-    places = found.places or Places()
+    places = found.in_places
     for each in places.found():
         first = leads and not parts
         if each.on == "label":
@@ -247,7 +252,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             f"{word}: stated standard deviations are about {about} times too large (a few large errors make the "
             f"factor uncertain); the 50 % intervals contain {percent(half.value)} of the true values."
         )
-    bulk, tail, places = f"{found.bulk:.2f}", found.tail, found.places or Places()
+    bulk, tail, places = f"{found.bulk:.2f}", found.tail, found.in_places
     if calibration == "overconfident in the tails" and tail is not None:
         return (
             f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
@@ -313,7 +318,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
         text = f"In stratum '{part.name}' predictions are {_bias_of(part)}"
     elif level is not None and part.inside is not None:
         text = f"In stratum '{part.name}' {_contain(level, part.inside)}"
-    elif part.factor_low <= 1 <= part.factor_high:
+    elif not part.is_off("scale"):
         size = _times_stated(*part.factors)
         text = f"Stratum '{part.name}' is the exception: its errors are {size}"
     else:
@@ -367,7 +372,7 @@ def _of_pattern(
 ) -> str:
     """Say how scale or bias depends on a covariate; what ``leads`` follows the word for it."""
     named = pattern.named or (0, len(parts) - 1)
-    certain = tuple(place for place in named if _is_certain(pattern, parts[place]))
+    certain = tuple(place for place in named if parts[place].is_off(pattern.quantity))
     of_spread = pattern.quantity == "scale" and pattern.on == "std" and pattern.slope != 0
     places = certain if certain or of_spread else named
     slightly = "slightly " if pattern.grade == "slight" else ""
@@ -389,13 +394,6 @@ def _of_pattern(
     return f"{': '.join(filter(None, [what, said]))}."
 
 
-def _is_certain(pattern: Pattern, part: Part) -> bool:
-    """Return whether the limits of a part alone show that it is wrong."""
-    if pattern.quantity == "bias":
-        return not part.bias_low <= 0 <= part.bias_high
-    return not part.factor_low <= 1 <= part.factor_high
-
-
 def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, level: float | None) -> str:
     """Describe one part: ``the smallest 20 % (up to 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
     part, share = parts[place], f"{round(100 * parts[place].share, 9):.0f} %"
@@ -413,7 +411,7 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
     where = f"where {COVARIATES[pattern.on]} are {which}"
     if level is not None and part.inside is not None:
         return f"{where}, {_contain(level, part.inside)}"
-    if part.factor_low <= 1 <= part.factor_high:
+    if not part.is_off("scale"):
         return f"{where}, errors are {_times_stated(*part.factors)}"
     return (
         f"{which if pattern.on == 'std' else f'{where}, standard deviations'} are {_times_too(*part.factors)}"
@@ -461,9 +459,7 @@ def of_interval(
     held = _contain(inside.stated, inside.share)
     of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.stated)
     if calibration == IN_PLACES:
-        differ = any(
-            each.quantity == "scale" and each.on in COVARIATES for each in (found.places or Places()).found()
-        )
+        differ = any(each.quantity == "scale" and each.on in COVARIATES for each in found.in_places.found())
         cure = "Widen those that contain too few, and narrow the others." * differ
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     median = found.below_median
