@@ -9,14 +9,13 @@ import numpy as np
 
 from uq_tracking.families import family_of
 from uq_tracking.inputs.forms import form_of
-from uq_tracking.inputs.forms.form import PERCENT
 from uq_tracking.metrics.gaps import COVERAGE, ERROR, PROPORTION, QUANTILE, VARIANCE, Reduction, coverage_at
 from uq_tracking.metrics.other_forms import form_score, largest_pit_gap
 from uq_tracking.metrics.proper_scores import require_density, require_variance
 from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block
-from uq_tracking.statistics.regression import is_distribution
+from uq_tracking.statistics.regression import PERCENT, is_distribution
 from uq_tracking.statistics.statistics import Statistics
 
 

@@ -17,7 +17,7 @@ from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.classification import class_sums
-from uq_tracking.statistics.groups import GroupTables, GroupTally, Pooling, plain_labels
+from uq_tracking.statistics.groups import POOLS, GroupTables, GroupTally, Pooling, plain_labels
 from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Rows, joined_rows, row_count
 from uq_tracking.statistics.statistics import Builder, Statistics
 
@@ -116,7 +116,7 @@ def build_groups(layout: Layout, data: Predictions, wanted: bool | None = None) 
         place[used] = pooling.place
     tally = GroupTally(layout, data.facts)
     for rows in data.row_blocks(codes=codes):
-        tally.add(pooling.pools, {**rows, "codes": place[rows["codes"]]})
+        tally.add(POOLS, {**rows, "codes": place[rows["codes"]]})
     return tally.pooled(pooling)
 
 
@@ -126,7 +126,7 @@ def groups_of_rows(
     """Make coarse statistics of groups of validated rows, whose numbers start at 0."""
     pooling = Pooling.of(range(int(codes.max()) + 1))
     tally = GroupTally(layout, facts)
-    tally.add(pooling.pools, {**rows, "codes": pooling.place[codes]})
+    tally.add(POOLS, {**rows, "codes": pooling.place[codes]})
     return tally.pooled(pooling)
 
 

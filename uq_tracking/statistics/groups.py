@@ -30,6 +30,7 @@ Label: TypeAlias = str | int | float | bool
 
 MOST_GROUPS = 1000
 """More groups than this are pooled at random into this many pools of nearly equal numbers of groups."""
+POOLS = np.arange(MOST_GROUPS)
 GROUP_BITS, GROUP_TABLE_BITS = 5, 3
 """Mantissa bits in the sketch of a group (an image, say), of which there may be thousands."""
 STRATUM_BITS, STRATUM_TABLE_BITS = 8, 4
@@ -195,11 +196,6 @@ class Pooling:
     labels: tuple[Label, ...]
     place: IntArray
     members: str
-
-    @property
-    def pools(self) -> IntArray:
-        """Numbers of the pools."""
-        return np.arange(int(self.place.max()) + 1)
 
     @classmethod
     def of(cls, names: Sequence[Label], members: str | None = None) -> Pooling:

@@ -29,7 +29,8 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import Standard, family_of
-from uq_tracking.inputs.forms.form import JOINT, LEVELS, PERCENT, SCORES
+from uq_tracking.inputs.forms.form import JOINT, LEVELS, SCORES
+from uq_tracking.inputs.forms.form import PERCENT as PERCENT
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import (

@@ -158,7 +158,11 @@ def overview(names: Iterable[str]) -> Overview:
 
 def _cards(headline: Collection[Metric], found: Mapping[str, str], curves: Iterable[_Name]) -> Iterable[Card]:
     """Bars of the headline scores, then the curve of each."""
-    yield from (Card("bar", (found[m.key],), _bar_title(m)) for m in headline)
+    for metric in headline:  # titles are short: trackers cut them at the width of a small chart
+        wanted = f"want {metric.direction:g}" if isinstance(metric.direction, float) else ""
+        glance = metric.glance or wanted
+        told = f": {glance}" if glance else _ARROWS.get(str(metric.direction), "")
+        yield Card("bar", (found[metric.key],), f"{metric.key}{told}")
     lines: dict[str, list[str]] = {}
     for name in curves:
         lines.setdefault(name.key.partition("-")[0], []).append(name.whole)
@@ -181,15 +185,6 @@ def _metrics() -> Iterable[Metric]:
             if metric.headline:
                 found.setdefault(metric.key, metric)
     return sorted(found.values(), key=lambda metric: metric.place)
-
-
-def _bar_title(metric: Metric) -> str:
-    """The key and how to read it, kept short: trackers cut titles at the width of a small chart."""
-    if metric.glance:
-        return f"{metric.key}: {metric.glance}"
-    if isinstance(metric.direction, float):
-        return f"{metric.key}: want {metric.direction:g}"
-    return f"{metric.key}{_ARROWS.get(metric.direction or '', '')}"
 
 
 COLUMNS = ("value", "unit", "better", "interval", "by chance")
