@@ -34,8 +34,6 @@ LEVEL = 0.02
 LEVEL_OF_LABELS = 0.01
 """The same of the tests of labels and of an order, together; then half of the level is left to the others."""
 PARTS = 5
-LARGEST_LOG = 600.0
-"""Limits on the log beyond this are 0, or infinite, in float64."""
 SMALLEST, LARGEST = 1e-300, 1e300
 """Factors and limits beyond these are 0, or unknown; infinite ones have no place in a file."""
 PER_PART = 20
@@ -663,5 +661,4 @@ def mean_limits(
         return (mean, low, high) if math.isfinite(low + high) else (mean, -LARGEST, LARGEST)
     if mean <= 0 or influence.units < 2 or not math.isfinite(influence.square):
         return mean, 0.0, LARGEST
-    low, high = influence.scaled(1 / mean).limits(0.0, level)
-    return mean, mean * math.exp(max(low, -LARGEST_LOG)), mean * math.exp(min(high, LARGEST_LOG))
+    return mean, *influence.log_limits(mean, level)
