@@ -214,9 +214,8 @@ class RegressionTests(Tests):
             return "Correct the predictions by as much."
         how = " (fit y_true to y_pred)" * ("mean" in biased)
         off = (biased and "order" not in biased) or found.bias_grade == "off"
-        return (
-            f"Correct the predictions first{how}, then score again." if off and calibration in CURABLE else ""
-        )
+        mends = off and calibration in CURABLE
+        return f"Correct the predictions first{how}, then score again." if mends else ""
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -499,9 +498,7 @@ class RegressionTests(Tests):
         if CROSSED < crossed <= EXCHANGED:
             caveats.append(words.of_crossed(crossed))
         if self.samples is None:
-            alike = (
-                "" if groups.count(self.statistics) else ", and whether neighboring errors are correlated,"
-            )
+            alike = ", and whether neighboring errors are correlated," * (not groups.count(self.statistics))
             caveats.append(
                 f"Where standard deviations are wrong{alike} is not tested: these statistics do not keep samples in "
                 "their order."

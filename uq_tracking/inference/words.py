@@ -150,11 +150,9 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
         parts.append(f"Overall, errors are {overall}.")
     if calibration == "miscalibrated in shape" and found.shape is not None:
-        family = (
-            "stated"
-            if settings.family == "gaussian"
-            else f"stated {settings.family.replace('student_t', 'Student t')}"
-        )
+        family = "stated"
+        if settings.family != "gaussian":
+            family += f" {settings.family.replace('student_t', 'Student t')}"
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
         parts.insert(
             0,
@@ -409,9 +407,8 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
         return f"{where}, {_contain(level, part.inside)}"
     if not part.is_off("scale"):
         return f"{where}, errors are {_times_stated(*part.factors)}"
-    return (
-        f"{which if pattern.on == 'std' else f'{where}, standard deviations'} are {_times_too(*part.factors)}"
-    )
+    what = which if pattern.on == "std" else f"{where}, standard deviations"
+    return f"{what} are {_times_too(*part.factors)}"
 
 
 def _contain(level: float, share: float) -> str:
@@ -646,9 +643,8 @@ def of_classes(
             "frequent as stated, within 0.01."
         )
     if calibration == "consistent with calibrated":
-        any_class = (
-            "" if found.sharpness is None and not found.classes else f" or in any of {found.classes} classes"
-        )
+        are_tested = found.sharpness is not None or found.classes
+        any_class = f" or in any of {found.classes} classes" if are_tested else ""
         best = ""
         if scale is not None:
             factors = format_factors(scale.value, scale.low, scale.high)
