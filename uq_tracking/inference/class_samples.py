@@ -17,14 +17,7 @@ from uq_tracking.inference.doctor import halves_of
 from uq_tracking.inference.events import SLIGHT_GAP, Event
 from uq_tracking.inference.limits import TINY, contrast_parts
 from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, trend_of
-from uq_tracking.inference.samples import (
-    MOST_NUMBERS,
-    Dependence,
-    InOrder,
-    chosen,
-    find_dependence,
-    labels_of,
-)
+from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
@@ -148,14 +141,13 @@ class ClassSamples(InOrder):
 
     @cached_property
     def event(self) -> tuple[FloatArray, FloatArray]:
-        """How often the event is stated and occurs; of more than two classes, that the top label is right."""
+        """How often the event is stated and occurs; of more than two classes, that the top label is wrong."""
         rows = self.rows
-        stated, occurs = 1 - rows["one_minus_confidence"], np.asarray(rows["correct"], dtype=np.float64)
+        stated, occurs = rows["one_minus_confidence"], 1 - np.asarray(rows["correct"], dtype=np.float64)
         if "predicted" not in rows:
             return stated, occurs
-        return np.where(rows["predicted"], stated, 1 - stated), np.where(
-            rows["predicted"], occurs, 1 - occurs
-        )
+        stated, occurs = (np.where(rows["predicted"], 1 - each, each) for each in (stated, occurs))
+        return stated, occurs
 
     def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
         """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.
@@ -169,7 +161,7 @@ class ClassSamples(InOrder):
         if self.by is None or (group is not None and int(group.max()) + 1 < FEWEST_GROUPS):
             return None
         names, joint = self.by
-        stated, occurs = self._stated()
+        stated, occurs = self.event
         weight, sets = self.data.weights, [(own, place[joint]) for own, place in sets_of(names)]
         tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
         if tested < 2:
@@ -223,7 +215,7 @@ class ClassSamples(InOrder):
         if dependence is None or dependence.kind != "blocks" or dependence.group is None:
             return None
         block, weight = np.unique(dependence.group, return_inverse=True)[1], self.data.weights
-        stated, occurs = self._stated()
+        stated, occurs = self.event
         mass = np.bincount(block, weight).astype(float)
         if len(mass) < FEWEST_GROUPS:
             return None
@@ -240,10 +232,6 @@ class ClassSamples(InOrder):
         )
         return tuple(map(float, rates))
 
-    def _stated(self) -> tuple[FloatArray, FloatArray]:
-        """Return how often the event is stated and occurs; of more than two classes, that the top label is wrong."""
-        return self.event if "predicted" in self.rows else (1 - self.event[0], 1 - self.event[1])
-
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together, by errors of the event, or of more classes.
 
@@ -257,20 +245,11 @@ class ClassSamples(InOrder):
             return Dependence("sorted", None, float(len(stated)))  # class by class, or a single one
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
-            probs = np.concatenate(
-                [self.data.form.probabilities(at) for at in self.data.form.places(self.data.shape)]
-            )
-            contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (self.data.form.n_classes, CONTRASTS))
+            form = self.data.form
+            probs = np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
+            contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (form.n_classes, CONTRASTS))
             errors += list((contrasts[self.data.truth] - probs @ contrasts).T)
-        found = min(
-            (
-                find_dependence(
-                    error, self.shape, self.valid, (stated,), spatial=self.spatial, case=self.case
-                )
-                for error in errors
-            ),
-            key=lambda each: each.worth,
-        )
+        found = min((self.alike(error, (stated,)) for error in errors), key=lambda each: each.worth)
         return found if found.reach is None else replace(found, reach=self.step * found.reach)
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:

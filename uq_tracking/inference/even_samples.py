@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any
 
@@ -88,10 +88,13 @@ class EvenSamples:
         columns |= {PLACE: place + first, **located}
         for name, (labels, code) in codes.items():
             used, number = np.unique(data.select(code)[place], return_inverse=True)
-            known = self._names[name]
-            numbers = [known.setdefault(label, len(known)) for label in plain_labels(labels[used])]
-            columns[name] = np.asarray(numbers, dtype=np.int64)[number]
+            columns[name] = self._numbers(name, plain_labels(labels[used]))[number]
         self._add(columns)
+
+    def _numbers(self, name: str, labels: Iterable[Label]) -> IntArray:
+        """Return the numbers of labels; new ones are numbered."""
+        known = self._names[name]
+        return np.asarray([known.setdefault(label, len(known)) for label in labels], dtype=np.int64)
 
     def _add(self, columns: Mapping[str, Any]) -> None:
         self._parts.append(columns)
@@ -137,9 +140,7 @@ class EvenSamples:
             moved = {**columns, PLACE: columns[PLACE] + shift}
             moved |= {CASE: columns[CASE] + self._cases, CELL: columns[CELL] + self._cells}
             for name in moved.keys() & set(LABELS):
-                known, labels = self._names[name], list(added._names[name])
-                numbers = [known.setdefault(label, len(known)) for label in labels]
-                moved[name] = np.asarray(numbers, dtype=np.int64)[columns[name]]
+                moved[name] = self._numbers(name, added._names[name])[columns[name]]
             self._add(moved)
         self._end = max(self._end, shift + added._end)
         self._cases += added._cases

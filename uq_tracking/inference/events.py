@@ -197,9 +197,8 @@ def level_p(events: float, expected: float, variance: float, n: float) -> float:
         return 1.0 if events <= 0 else 0.0
     share = min(max((expected - variance) / expected, 1e-12), 1 - 1e-12)
     trials = expected / share
-    if (
-        events > trials - 1 and events >= expected + 1
-    ):  # hardly possible: Hoeffding's (1956) bound, of equal ones
+    if events > trials - 1 and events >= expected + 1:
+        # Hardly possible: Hoeffding's (1956) bound, of equal ones.
         trials, share = n, expected / n
     low = special.betainc(max(trials - events, 1e-9), events + 1, 1 - share) if events < trials else 1.0
     high = special.betainc(events, max(trials - events + 1, 1e-9), share) if events > 0 else 1.0
@@ -385,9 +384,8 @@ class EventTests:
         """Fitted probability of each cell, weight p (1 - p) of its samples, and variance of its events."""
         q, mean = special.expit(fit[0] + fit[1] * self.cells.logit), self.cells.probability / self.cells.count
         weight, alike = self.cells.count * q * (1 - q), self.cells.count * mean * (1 - mean)
-        ratio = self.square / np.maximum(
-            alike, 1e-300
-        )  # less than 1 where probabilities differ within a cell
+        # Less than 1 where probabilities differ within a cell.
+        ratio = self.square / np.maximum(alike, 1e-300)
         return q, weight, weight * np.where(self.cells.variance > 0, ratio, 1.0)
 
     def slope(self, fit: tuple[float, float]) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from uq_tracking.inference.places import (
     Places,
     grade,
     grade_of_factor,
+    worst_of,
 )
 from uq_tracking.inference.verdict import Calibration, Estimate
 
@@ -229,10 +230,8 @@ class Findings:
 
     def is_fine(self) -> bool:
         """Whether everything is proven to matter little."""
-        of_places = [each.grade for each in self.in_places.patterns]
-        return bool(of_places) and {self.scale_grade, self.shape_grade, self.bias_grade, *of_places} == {
-            "fine"
-        }
+        of_places = {each.grade for each in self.in_places.patterns}
+        return of_places == {self.scale_grade} == {self.shape_grade} == {self.bias_grade} == {"fine"}
 
     def grade(self) -> Grade:
         """Return the worst of the grades of what is tested."""
@@ -240,8 +239,7 @@ class Findings:
         found |= {"unclear"} if self.places is None else {each.grade for each in self.places.found()}
         if self.is_fine():
             return "fine"
-        order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
-        return next(each for each in order if each in found)
+        return worst_of(found)
 
     def grade_of_places(self, misses: str | None) -> Grade | None:
         """Return how much intervals are wrong in places; None if they are not, or everywhere as they are overall."""

@@ -212,10 +212,9 @@ def interval_table(
         values[key] = float(found[0]), float(found[1])
         if exact is not None and not found[0] <= exact <= found[1]:
             side = "above" if exact > found[1] else "below"
-            debiased = (
+            notes[key] = (
                 f"the interval is of the debiased value, without what noise adds: the score lies {side} it"
             )
-            notes[key] = f"{notes[key]}; {debiased}" if key in notes else debiased
     return Intervals(values, undefined, notes, left)
 
 

@@ -62,6 +62,8 @@ SETS = 20
 """Maximum number of sets of groups to leave out in turn."""
 SYMMETRIC = 1e-4
 """Below this skewness of a mean, its law is taken for this skewed."""
+LARGEST_LOG = 600.0
+"""Limits on the log beyond this are 0, or infinite, in float64."""
 SMALLEST = 3
 """Up to this many units, skewness and kurtosis have no unbiased estimate."""
 
@@ -112,11 +114,10 @@ class Influence:
         left = (above.sum() - above) / np.maximum(below.sum() - below, ZERO_GAP)
         return cls.left_out(left, most_freedom)
 
-    def scaled(self, factor: float) -> Influence:
-        """Contributions to a multiple of the estimate."""
-        square, cube = self.square * factor * factor, self.cube * factor * factor * factor
-        fourth = self.fourth * factor * factor * factor * factor
-        return Influence(self.units, square, cube, fourth, self.most_freedom)
+    def log_limits(self, mean: float, level: float) -> Range:
+        """Limits of a positive mean on the log scale, where a mean of few squares is less skewed, taken back."""
+        low, high = (end / mean for end in self.limits(0.0, level))
+        return mean * math.exp(max(low, -LARGEST_LOG)), mean * math.exp(min(high, LARGEST_LOG))
 
     @property
     def standard_error(self) -> float:

@@ -162,9 +162,7 @@ def banded(
     with np.errstate(all="ignore"):
         for one in resampled(tables, set_weights(len(tables))):
             for name in wanted:
-                with suppress(
-                    Undefined
-                ):  # of the other groups, which says nothing about the spread of points
+                with suppress(Undefined):  # a curve without points says nothing about their spread
                     points[name].append(specs[name].function(one, settings)[specs[name].y])
     freedom = groups.freedom(groups.OfGroups(tables))
     made = {

@@ -13,7 +13,7 @@ bias must also be found without it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -34,8 +34,6 @@ LEVEL = 0.02
 LEVEL_OF_LABELS = 0.01
 """The same of the tests of labels and of an order, together; then half of the level is left to the others."""
 PARTS = 5
-LARGEST_LOG = 600.0
-"""Limits on the log beyond this are 0, or infinite, in float64."""
 SMALLEST, LARGEST = 1e-300, 1e300
 """Factors and limits beyond these are 0, or unknown; infinite ones have no place in a file."""
 PER_PART = 20
@@ -247,18 +245,16 @@ class _Samples:
 
     def shifted(self) -> FloatArray:
         """Return z without what all errors have in common, which is more stds where these are small."""
-        shift = np.average(self.error / self.std, weights=self.weight) / np.average(
-            1 / self.std, weights=self.weight
-        )
+        z, unit = (np.average(each / self.std, weights=self.weight) for each in (self.error, 1.0))
+        shift = z / unit
         return np.asarray((self.error - shift) / self.std)
 
     def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
         ratio = quantity == "scale"
         units: dict[str, Any] = {"ratio": ratio, "weight": self.weight, "group": self.group}
         trend = contrast_trend(score, self.order.rank, **units)
-        return _Along(
-            quantity, self.on, trend, contrast_parts(score, self.order.starts, **units) if in_parts else None
-        )
+        parts = contrast_parts(score, self.order.starts, **units) if in_parts else None
+        return _Along(quantity, self.on, trend, parts)
 
 
 def find_places(
@@ -415,17 +411,15 @@ def find_strata(
             p = np.maximum(p, contrast_parts(samples.shifted(), order.starts, ratio=False, **options).p)
         if quantity == "scale" and adjusted[0].min() < level:
             p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)
-        adjusted[row] = np.where(
-            few | ((tests.freedom < 2) & (group is not None)), 1.0, np.minimum(1, number * p)
-        )
+        untested = few | ((tests.freedom < 2) & (group is not None))
+        adjusted[row] = np.where(untested, 1.0, np.minimum(1, number * p))
         low, high = tests.limits(1 - level / number)
         ends = zip(tests.estimate.tolist(), low.tolist(), high.tolist(), strict=True)
         grades = [grade(*each, NEGLIGIBLE[quantity], SLIGHT[quantity]) for each in ends]
         claims[row] = (adjusted[row] < level) & [each in ("slight", "off") for each in grades]
         off = claims[row] & [part.is_off(quantity) for part in parts]
-        claims[row] = (
-            off if off.any() else claims[row]
-        )  # one bad label makes the good ones differ from the mean
+        # One bad label makes the good ones differ from the mean.
+        claims[row] = off if off.any() else claims[row]
         named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -_size(parts[k], quantity))
         worst: Grade = "fine" if all(each == "fine" for each in grades) else "unclear"
         if named:
@@ -588,6 +582,12 @@ def grade(value: float, low: float, high: float, negligible: float, slight: floa
     return "slight" if abs(value) < slight else "off"
 
 
+def worst_of(grades: Collection[Grade]) -> Grade:
+    """Return the worst of some grades."""
+    order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
+    return next(each for each in order if each in grades)
+
+
 def grade_of_factor(value: float, low: float, high: float) -> Grade:
     """Return how much a factor on all standard deviations matters."""
     logs = [math.log(max(each, SMALLEST)) for each in (value, low, high)]
@@ -613,8 +613,7 @@ def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], 
     if not grades or (trend < level and not {"slight", "off"} & set(grades) and set(grades) != {"fine"}):
         of_trend = grade(span, low, high, negligible, slight)
         grades.append(of_trend if trend < level or of_trend == "fine" else "unclear")
-    order: tuple[Grade, ...] = ("off", "slight", "unclear", "fine")
-    worst = next(one for one in order if one in grades)
+    worst = worst_of(grades)
     if worst in ("off", "slight") and p >= level:
         worst = "unclear"
     slope = float(along.trend.estimate[0]) if trend < level else 0.0
@@ -704,5 +703,4 @@ def mean_limits(
         return (mean, low, high) if math.isfinite(low + high) else (mean, -LARGEST, LARGEST)
     if mean <= 0 or influence.units < 2 or not math.isfinite(influence.square):
         return mean, 0.0, LARGEST
-    low, high = influence.scaled(1 / mean).limits(0.0, level)
-    return mean, mean * math.exp(max(low, -LARGEST_LOG)), mean * math.exp(min(high, LARGEST_LOG))
+    return mean, *influence.log_limits(mean, level)

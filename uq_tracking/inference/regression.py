@@ -20,7 +20,6 @@ from uq_tracking.inference.intervals import effective_share_limits
 from uq_tracking.inference.limits import Estimated, Influence, Range, heavy_tails, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
 from uq_tracking.inference.places import (
-    LARGEST_LOG,
     LEVEL,
     LEVEL_OF_LABELS,
     NEGLIGIBLE_SHAPE,
@@ -177,8 +176,7 @@ class RegressionTests(Tests):
 
     def findings(self) -> Findings:
         """Test scale, places, shape and bias."""
-        scale, dominated, untested = self._scale()
-        scale = scale and replace(scale, level=self.at(SCALE_LEVEL))
+        scale, dominated, untested = self._scale(self.at(SCALE_LEVEL))
         in_std = self._bias_in_std()
         tiles = groups.count(self.statistics) or 0
         is_cut = self.dependence is not None and self.dependence.kind == "tiles"
@@ -216,9 +214,8 @@ class RegressionTests(Tests):
             return "Correct the predictions by as much."
         how = " (fit y_true to y_pred)" * ("mean" in biased)
         off = (biased and "order" not in biased) or found.bias_grade == "off"
-        return (
-            f"Correct the predictions first{how}, then score again." if off and calibration in CURABLE else ""
-        )
+        mends = off and calibration in CURABLE
+        return f"Correct the predictions first{how}, then score again." if mends else ""
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -261,17 +258,17 @@ class RegressionTests(Tests):
 
     def _bias_in_std(self) -> Estimate | None:
         """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
-        level, errors = self.bias_level, self._errors()
+        level, errors, size = self.bias_level, self._errors(), 1.0
+        std = None if self.samples is None else self.samples.rows["std"]
+        z = errors / std if errors is not None and std is not None and np.all(std > 0) else None
         try:
             if is_distribution(self.statistics):
                 found, size = self.bias(), sharpness(self.statistics, self.settings)
-                return Estimate(found.value / size, found.low / size, found.high / size, level)
-            std = None if self.samples is None else self.samples.rows["std"]
-            z = errors / std if errors is not None and std is not None and np.all(std > 0) else None
-            found = mean_bias(self.statistics, level, "z", z)
+            else:
+                found = mean_bias(self.statistics, level, "z", z)
         except Undefined:
             return None
-        return Estimate(found.value, found.low, found.high, level)
+        return Estimate(found.value / size, found.low / size, found.high / size, level)
 
     def _errors(self) -> FloatArray | None:
         """Return truth minus prediction of all samples, unless so many that the law of their mean is normal."""
@@ -506,9 +503,7 @@ class RegressionTests(Tests):
         if CROSSED < crossed <= EXCHANGED:
             caveats.append(words.of_crossed(crossed))
         if self.samples is None:
-            alike = (
-                "" if groups.count(self.statistics) else ", and whether neighboring errors are correlated,"
-            )
+            alike = ", and whether neighboring errors are correlated," * (not groups.count(self.statistics))
             caveats.append(
                 f"Where standard deviations are wrong{alike} is not tested: these statistics do not keep samples in "
                 "their order."
@@ -555,8 +550,7 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
         mean, influence = _independent_square(statistics, family)
     else:
         return _scale_of_family(statistics, family, level)
-    if mean <= 0 or not math.isfinite(influence.fourth):
-        raise Undefined("every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers")
+    _require_size(mean, influence)
     return _root(mean, influence, level)
 
 
@@ -689,14 +683,15 @@ def mean_square_scores(low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def _root(mean: float, influence: Influence, level: float) -> Estimated:
-    """Root of a mean square, with limits on the log scale, where a mean of few squares is less skewed."""
-    low, high = influence.scaled(1 / mean).limits(0.0, level)
-    return Estimated(
-        math.sqrt(mean),
-        math.sqrt(mean * math.exp(max(low, -LARGEST_LOG))),
-        math.sqrt(mean * math.exp(min(high, LARGEST_LOG))),
-        influence.dominance,
-    )
+    """Root of a mean square, with its limits."""
+    low, high = influence.log_limits(mean, level)
+    return Estimated(math.sqrt(mean), math.sqrt(low), math.sqrt(high), influence.dominance)
+
+
+def _require_size(mean: float, influence: Influence) -> None:
+    """Raise Undefined if a mean square, or what is known of its spread, is no number to work with."""
+    if mean <= 0 or not math.isfinite(influence.fourth):
+        raise Undefined("every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers")
 
 
 def normal_scores(family: Standard, z: FloatArray) -> FloatArray:
@@ -764,10 +759,7 @@ def _scale_of_family(statistics: Any, family: Standard, level: float) -> Estimat
     log, step, slope, before = 0.0, 0.0, 1.0, 0.0
     for turn in range(SECANTS):
         mean, influence = _independent_square(statistics, family, math.exp(log))
-        if mean <= 0 or not math.isfinite(influence.fourth):
-            raise Undefined(
-                "every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers"
-            )
+        _require_size(mean, influence)
         now = math.log(mean) / 2
         if turn and abs(step) > CLOSE:
             slope = max((before - now) / step, FLATTEST)

@@ -479,6 +479,10 @@ class InOrder:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
 
+    def alike(self, z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
+        """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
+        return find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case)
+
 
 @dataclass(frozen=True, eq=False)
 class Samples(InOrder):
@@ -530,8 +534,7 @@ class Samples(InOrder):
             count = np.bincount(within)
             z = z - (np.bincount(within, z) / count)[within]
             z = z / np.sqrt(np.maximum(np.bincount(within, np.square(z)) / count, 1e-300))[within]
-        also = (target, mean, std, np.abs(error))
-        found = find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case)
+        found = self.alike(z, (target, mean, std, np.abs(error)))
         is_alone = found.kind in ("independent", "sorted")
         return (is_alone and find_copies(std, target, mean)) or found
 

@@ -335,7 +335,7 @@ class Tests(ABC):
             return [f"With {n_groups} groups, this is only a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
 
-    def _scale(self) -> tuple[Estimate | None, bool, str]:
+    def _scale(self, level: float = TEST_LEVEL) -> tuple[Estimate | None, bool, str]:
         """Scale, whether a few units dominate it, and why there is none."""
         try:
             found = self.scale()
@@ -348,7 +348,7 @@ class Tests(ABC):
                 f"A few {units} dominate the errors (heavy tails): the ranges above may be too narrow, and rare "
                 "large errors may be missing from these data."
             )
-        return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
+        return Estimate(found.value, found.low, found.high, level), dominated, ""
 
     def _ranking(self) -> Ranked:
         """Test whether uncertainty sorts errors, and find what that gains."""
@@ -424,9 +424,10 @@ def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influenc
                 f"few groups hold most of the errors, worth {worth:.1f} equal ones; at least {FEWEST_CARRYING} are "
                 "needed"
             )
-        contributions = _contributions(count, error, mean, kept, step)
-        return Influence.of(contributions, None, groups.freedom(statistics))
-    parts, count = _of_bounded(statistics, order, mean, remaining_counts(statistics.n), step)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(mean > 0, (error - count * mean) / (kept * mean), 0.0)
+        return Influence.of((part[:, :1] - part) @ step, None, groups.freedom(statistics))
+    parts, count = _of_bounded(statistics, order, mean, step)
     share = groups.effective(statistics)[1]
     return Influence.of(parts / share, count * share)
 
@@ -475,30 +476,6 @@ def _standardized(values: FloatArray, count: FloatArray) -> tuple[FloatArray, fl
     return made, float(count @ made**3) / count.sum()
 
 
-def _contributions(
-    count: FloatArray, error: FloatArray, mean: FloatArray, kept: FloatArray, step: FloatArray
-) -> FloatArray:
-    """Contributions of units from their remaining samples and errors, each of shape (units, fractions)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.where(mean > 0, (error - count * mean) / (kept * mean), 0.0)
-    return np.asarray((part[:, :1] - part) @ step)
-
-
-def _of_places(
-    low: FloatArray,
-    high: FloatArray,
-    error: FloatArray,
-    mean: FloatArray,
-    kept: FloatArray,
-    step: FloatArray,
-) -> FloatArray:
-    """Contributions of single samples that lie anywhere between two positions of the order."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.where(mean > 0, step / (kept * mean), 0.0)
-    start, end = _remaining(low, high, kept, weight), _remaining(low, high, kept, weight * mean)
-    return np.asarray(end - error * start + step.sum() * (error - mean[0]) / (kept[0] * mean[0]))
-
-
 def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: FloatArray) -> FloatArray:
     """Sum over the fractions of weight times the remaining share of the samples between two positions."""
     knots, first = np.unique(np.concatenate([[0.0], kept]), return_inverse=True)
@@ -510,12 +487,13 @@ def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: Floa
 
 
 def _of_bounded(
-    statistics: Any, order: Order, mean: FloatArray, kept: FloatArray, step: FloatArray
+    statistics: Any, order: Order, mean: FloatArray, step: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Contributions of samples with bounded errors; where uncertainties are equal, with the largest possible spread.
+    """Contributions of samples with bounded errors, and how many have them.
 
-    Brier scores lie between 0 and 2: for samples with the same entropy and mean b, spread is largest if a share b / 2
-    of them scores 2 and the others 0.
+    Where uncertainties are equal, samples lie anywhere between two positions of the order, with the largest possible
+    spread. Brier scores lie between 0 and 2: for samples with the same entropy and mean b, spread is largest if a
+    share b / 2 of them scores 2 and the others 0.
     """
     parts: list[FloatArray] = []
     for block in statistics.orders[order.by].blocks((order.payload,)):
@@ -527,4 +505,8 @@ def _of_bounded(
         for value, count in ((order.most, worst), (0.0, block.count[several] - worst)):
             parts.append(np.stack([low[several], block.ends[several], np.full(len(count), value), count]))
     low, high, error, count = np.concatenate(parts, axis=1)
-    return _of_places(low, high, error, mean, kept, step), count
+    kept = remaining_counts(statistics.n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(mean > 0, step / (kept * mean), 0.0)
+    start, end = _remaining(low, high, kept, weight), _remaining(low, high, kept, weight * mean)
+    return end - error * start + step.sum() * (error - mean[0]) / (kept[0] * mean[0]), count

@@ -150,11 +150,9 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
         parts.append(f"Overall, errors are {overall}.")
     if calibration == "miscalibrated in shape" and found.shape is not None:
-        family = (
-            "stated"
-            if settings.family == "gaussian"
-            else f"stated {settings.family.replace('student_t', 'Student t')}"
-        )
+        family = "stated"
+        if settings.family != "gaussian":
+            family += f" {settings.family.replace('student_t', 'Student t')}"
         word = "Slightly wrong" if found.shape_grade == "slight" else "Miscalibrated"
         parts.insert(
             0,
@@ -238,9 +236,7 @@ def of_bias(found: Findings, settings: Settings) -> str:
 def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Settings) -> str:
     factors = (scale.value, scale.low, scale.high)
     value, low, high = format_factors(*factors)
-    word = calibration.capitalize()
-    if found.scale_grade == "slight":
-        word = f"Slightly {calibration}"
+    word = _graded(calibration.capitalize(), found.scale_grade == "slight")
     if calibration == "overconfident":
         return f"{word}: stated standard deviations are {_times_too(*factors, 'small')}."
     if calibration == "underconfident":
@@ -294,7 +290,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         no_error = "" if of_the_bias else "no miscalibration is found, but "
         return f"Not enough data to tell: {no_error}errors could be {low} to {high} times the stated size."
     if calibration == "biased":
-        word = "Slightly biased" if found.bias_grade == "slight" else "Biased"
+        word = _graded("Biased", found.bias_grade == "slight")
         return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
     return f"Overall, {best}."
 
@@ -303,7 +299,11 @@ def of_places(said: str, *, slight: bool = False) -> str:
     """Begin a sentence on the places that are wrong; a drift speaks for itself."""
     if "rift along the order" in said:
         return said
-    return f"{'Slightly miscalibrated' if slight else 'Miscalibrated'} in places: {lowered(said)}"
+    return f"{_graded('Miscalibrated', slight)} in places: {lowered(said)}"
+
+
+def _graded(word: str, is_slight: bool) -> str:
+    return f"Slightly {lowered(word)}" if is_slight else word
 
 
 def lowered(sentence: str) -> str:
@@ -413,9 +413,8 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
         return f"{where}, {_contain(level, part.inside)}"
     if not part.is_off("scale"):
         return f"{where}, errors are {_times_stated(*part.factors)}"
-    return (
-        f"{which if pattern.on == 'std' else f'{where}, standard deviations'} are {_times_too(*part.factors)}"
-    )
+    what = which if pattern.on == "std" else f"{where}, standard deviations"
+    return f"{what} are {_times_too(*part.factors)}"
 
 
 def _contain(level: float, share: float) -> str:
@@ -473,8 +472,7 @@ def of_interval(
             which = "the median is wrong"
         return f"Miscalibrated in shape: {held}, but {which}."
     word = calibration.capitalize() if calibration != UNTOLD else "Not enough data to tell"
-    if inside.misses and inside.grade == "slight":
-        word = f"Slightly {calibration}"
+    word = _graded(word, inside.misses is not None and inside.grade == "slight")
     if is_biased and not inside.misses:
         word += " in width"
     cure = {"overconfident": "Widen them.", "underconfident": "Narrow them."}.get(calibration, "")
@@ -537,15 +535,14 @@ def _level(event: Event, name: str) -> str:
 def of_level(event: Event) -> str:
     """Say that the event is stated too often or too rarely."""
     word = "Probabilities too high" if event.stated > event.observed else "Probabilities too low"
-    word = f"Slightly {word.lower()}" if event.is_level_slight else word
-    return f"{word}: {_level(event, 'the event')}."
+    return f"{_graded(word, event.is_level_slight)}: {_level(event, 'the event')}."
 
 
 def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     """Say that probabilities are too extreme or not extreme enough, or unrelated to the event."""
     slope, low, high = event.slope, event.slope_low, event.slope_high
     word, what, end = ("Overconfident" if extreme else "Underconfident"), _how(extreme), "."
-    word = f"Slightly {word.lower()}" if event.is_slope_slight else word
+    word = _graded(word, event.is_slope_slight)
     if slope is not None and low is not None and high is not None:
         limits = f", {low:.2f} to {high:.2f}; 1 is ideal"
         if event.sorts is not None:
@@ -652,9 +649,8 @@ def of_classes(
             "frequent as stated, within 0.01."
         )
     if calibration == "consistent with calibrated":
-        any_class = (
-            "" if found.sharpness is None and not found.classes else f" or in any of {found.classes} classes"
-        )
+        are_tested = found.sharpness is not None or found.classes
+        any_class = f" or in any of {found.classes} classes" if are_tested else ""
         best = ""
         if scale is not None:
             factors = format_factors(scale.value, scale.low, scale.high)
@@ -670,7 +666,7 @@ def of_classes(
         lead = _of_whole(calibration, found, scale, losses, slight=slight)
     else:
         off = found.level if found.lead == "level" else found.slope
-        word = "Slightly miscalibrated" if slight else "Miscalibrated"
+        word = _graded("Miscalibrated", slight)
         named = "" if off is None else f"{word} in classes: class {_of_class(off)}"
         extreme = found.is_extreme
         if extreme is None:
@@ -685,7 +681,7 @@ def _of_whole(
 ) -> str:
     """Say that probabilities are too extreme, or not extreme enough, over all classes."""
     is_extreme = calibration == "overconfident"
-    word = f"Slightly {calibration}" if slight else calibration.capitalize()
+    word = _graded(calibration.capitalize(), slight)
     if scale is not None and (scale.low > 1 if is_extreme else scale.high < 1):
         errors = _of_errors(1 - found.top_event.stated, 1 - found.top_event.observed)
         return f"{word}: {errors}, {_times_as_many(scale.value, scale.low, scale.high)}."
