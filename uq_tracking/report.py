@@ -262,9 +262,12 @@ class Report:
             among=self.among,
         )
 
-    def labelled(self, **labels: str | None) -> Report:
+    def labelled(
+        self, *, method: str | None = None, split: str | None = None, not_stored: str | None = None
+    ) -> Report:
         """The same report, labelled with method and split, as its figures are, and with what its run lacks."""
-        known = {name: label for name, label in labels.items() if label is not None}
+        given = {"method": method, "split": split, "not_stored": not_stored}
+        known = {name: label for name, label in given.items() if label is not None}
         if not known:
             return self
         # Not `replace`, which would trigger deferred computations, and forget what was computed.

@@ -45,6 +45,8 @@ COVARIATES: dict[Covariate, tuple[str, str, str]] = {
     "order": ("Place in the order", "%", "at {} % of the order"),
 }
 """Label of an axis, its unit, and where that is."""
+SCORES: dict[Quantity, str] = {"scale": "RMS score of F(y)", "bias": "Mean score of F(y)"}
+"""Axes of intervals and quantiles, whose places are told by normal scores of F(y)."""
 ROOM = 40
 """Letters of labels that stand beside one another; more are turned."""
 LONG = 1e6
@@ -78,7 +80,9 @@ def _columns(places: Places, unit: str | None) -> list[_Column]:
     made = []
     for on, parts in places.parts.items():
         ticks = ["\n".join(texts) for texts in _ranges(parts)]
-        made.append(_Column(on, axis_label(*COVARIATES[on][:2], unit), parts, ticks, list(range(len(parts)))))
+        quantity, own_unit, _ = COVARIATES[on]
+        label = axis_label("Width" if on == "std" and _is_interval(parts) else quantity, own_unit, unit)
+        made.append(_Column(on, label, parts, ticks, list(range(len(parts)))))
     strata = places.strata
     for of in dict.fromkeys(part.of for part in strata):
         known = [k for k, part in enumerate(strata) if part.of == of and part.word != "too few"]
@@ -108,7 +112,8 @@ def where(report: Report) -> Figure:
         limits = _limits(quantity, [part for column in columns for part in column.parts])
         for ax, column in zip(row, columns, strict=True):
             below, first = ax in grid[-1], ax is row[0]
-            style_axes(ax, column.label if below else "", AXES[quantity] if first else "")
+            axes = SCORES if _is_interval(column.parts) else AXES
+            style_axes(ax, column.label if below else "", axes[quantity] if first else "")
             _draw(ax, quantity, column, column.named(places, quantity), limits)
             ax.tick_params(labelbottom=below, labelleft=first)
     legend_below(figure, max(grid.flat, key=lambda ax: len(ax.get_legend_handles_labels()[0])))
@@ -130,10 +135,19 @@ def _fact(quantity: Quantity, column: _Column, place: int, unit: str | None) -> 
     what = (above if value > PERFECT[quantity] else under).format(
         readable(size, 3 if quantity == "scale" else 2, padded=True)
     )
+    inside = column.parts[place].inside
+    if inside is not None and quantity == "scale":
+        what = f"widest intervals contain {100 * inside:.3g} %"
     if column.on == "label":
         return f"{what} in {column.label}: {column.ticks[place]}"
     between = _ranges(column.parts)[place][0].replace("\n", " ")
-    return f"{what} {COVARIATES[column.on][2].format(between, f' {unit}' if unit else '')}"
+    at = COVARIATES[column.on][2] if inside is None else COVARIATES[column.on][2].replace("std", "width")
+    return f"{what} {at.format(between, f' {unit}' if unit else '')}"
+
+
+def _is_interval(parts: tuple[Part, ...]) -> bool:
+    """Whether parts are those of intervals or quantiles."""
+    return any(part.inside is not None for part in parts)
 
 
 def _values(quantity: Quantity, parts: list[Part] | tuple[Part, ...]) -> FloatArray:
@@ -177,6 +191,8 @@ def _draw(
             look: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white"}
             line(ax, at, values[at], **look, linestyle="", color=color, label=label, zorder=3.5)
     above, under = SIDES[quantity]
+    if quantity == "scale" and _is_interval(parts):
+        above, under = "too narrow", "too wide"
     name_side(ax, 0.02, 0.97, above, over=True, va="top")
     name_side(ax, 0.02, 0.03, under, over=False, va="bottom")
     ax.set_xticks(range(len(parts)), column.ticks)

@@ -252,7 +252,7 @@ class Findings:
         is_everywhere = misses and all(sides) and all(each.quantity == "scale" for each in found)
         if not found or is_everywhere:
             return None
-        return "off" if any(each.grade == "off" for each in found) else "slight"
+        return worst_of([each.grade for each in found])
 
     def bias_of_one_label(self) -> bool:
         """Whether a single label is biased, which makes the mean of all so."""

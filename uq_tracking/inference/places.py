@@ -78,8 +78,6 @@ class Part:
         Root of the mean squared standardized error, with its limits.
     bias, bias_low, bias_high : float
         Mean of truth minus prediction in standard deviations, with its limits.
-    error : float
-        Mean of prediction minus truth, in the unit of the target.
     inside : float or None
         Of quantiles and intervals, the share of the targets that the widest interval contains.
     """
@@ -93,7 +91,6 @@ class Part:
     bias: float
     bias_low: float
     bias_high: float
-    error: float
     inside: float | None = field(default=None, kw_only=True)
 
     @property
@@ -486,13 +483,13 @@ def find_drift(
     factor, own = np.sqrt(in_part @ square), in_part @ bias
     factors = (factor, factor * np.exp(-half_size), factor * np.exp(half_size))
     columns = (share, 100 * (end - share), 100 * end, *factors, own, own - half_bias, own + half_bias)
-    parts = tuple(Part(*row.tolist()) for row in np.stack([*columns, in_part @ -mean_of(error)], axis=1))
+    parts = tuple(Part(*row.tolist()) for row in np.stack(columns, axis=1))
     patterns = []
-    tests: tuple[tuple[Quantity, Trend, Trend], ...] = (
-        ("bias", of_bias, of_bias),
-        ("scale", of_size, of_spread),
+    tests: tuple[tuple[Quantity, Trend, Trend, tuple[FloatArray, ...]], ...] = (
+        ("bias", of_bias, of_bias, (bias,)),
+        ("scale", of_size, of_spread, (size, spread)),
     )
-    for quantity, trend, also in tests:
+    for quantity, trend, also, values in tests:
         p = min(1.0, 2 / TREND * max(trend.p, also.p))
         value, low, high = (OUTER * (trend.slope + sign * reach * trend.error) for sign in (0, -1, 1))
         found = grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
@@ -500,11 +497,9 @@ def find_drift(
         outer = tuple(place for place in (0, PARTS - 1) if parts[place].is_off(quantity))
         pattern = Pattern(quantity, "order", p, trend.slope, outer, sure)
         if not pattern.found and blocks > 2 * PARTS:
-            apart = _apart(
-                inside, bias if quantity == "bias" else size, bias if quantity == "bias" else spread
-            )
+            apart = _apart(inside, values)
             place = int(apart.argmin())
-            how_much = grade_of_part(parts[place], quantity)
+            how_much = _grade_of_part(parts[place], quantity)
             if apart[place] < level and how_much in ("slight", "off"):
                 pattern = Pattern(quantity, "order", float(apart[place]), 0.0, (place,), how_much)
         patterns.append(pattern)
@@ -515,7 +510,7 @@ def find_drift(
     )
 
 
-def _apart(inside: Any, *values: FloatArray) -> FloatArray:
+def _apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
     """Return how surely what blocks find differs in each part from the others: the larger p, for all parts."""
     own, found = inside.sum(axis=1), []
     for each in values:
@@ -527,7 +522,7 @@ def _apart(inside: Any, *values: FloatArray) -> FloatArray:
     return np.asarray(np.max(found, axis=0) * 2 * PARTS / (1 - TREND))
 
 
-def grade_of_part(part: Part, quantity: Quantity) -> Grade:
+def _grade_of_part(part: Part, quantity: Quantity) -> Grade:
     """Return how much the factor or the bias of a part matters."""
     value, low, high = part.bias, part.bias_low, part.bias_high
     if quantity == "scale":
@@ -663,14 +658,13 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
         if samples.square is not None and samples.variance is not None:
             size = samples.square[here] / np.average(samples.variance[here], weights=weight)
         square, *of_square = mean_limits(size, weight, group, level, log=True)
-        mean_error = float(np.average(error, weights=weight))
         made.append(
             Part(
                 float(end - start if weight is None else weight.sum()) / total,
                 float(covariate[0]),
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
-                *(_finite(each) for each in (*mean_limits(z, weight, group, level), -mean_error)),
+                *(_finite(each) for each in mean_limits(z, weight, group, level)),
                 inside=None if inside is None else float(np.average(inside, weights=weight)),
             )
         )

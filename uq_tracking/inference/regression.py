@@ -292,17 +292,17 @@ class RegressionTests(Tests):
         in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
         more = in_order + (samples.by is not None)
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
-        inside = samples.rows.get("inside_widest")
         units = {"weight": samples.rows.get("weight"), "group": samples.units(self.dependence)}
         # past errors move a slow forecast, so that its own errors seem to depend on it
         known_mean = None if in_order and is_slow(mean, units["group"]) else mean
-        sizes: dict[str, Any] = {}
+        of_parts: dict[str, Any] = {"inside": samples.rows.get("inside_widest")}
         if is_distribution(self.statistics) and not form_of(self.statistics.facts).is_interval:
-            target, *stated = (samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
-            sizes["sizes"] = np.square(target - stated[0]), np.square(stated[1])
-        found = find_places(
-            error, std, known_mean, **units, **sizes, inside=inside, level=level - more * each
-        )
+            truth, known, stated = (samples.rows[name] for name in ("target", "mean", "std"))
+            of_parts["sizes"] = (
+                np.square(truth - known, dtype=np.float64),
+                np.square(stated, dtype=np.float64),
+            )
+        found = find_places(error, std, known_mean, **units, **of_parts, level=level - more * each)
         if in_order:
             found = found.joined(find_drift(error, std, **units, level=each))
         if samples.by is not None:
@@ -310,11 +310,11 @@ class RegressionTests(Tests):
             if in_order and not samples.ordered:
                 units["group"] = samples.units(samples.dependence(within=joint))
             sets = [(own, place[joint]) for own, place in sets_of(names)]
-            of_labels: dict[str, Any] = {**units, "inside": inside, "level": each}
+            of_labels: dict[str, Any] = {**units, **of_parts, "level": each}
             of_labels["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
                 of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
-                found = found.joined(find_strata(error, std, label, own, **of_labels, **sizes, of=of))
+                found = found.joined(find_strata(error, std, label, own, **of_labels, of=of))
         return found
 
     def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -518,18 +518,21 @@ def _level(event: Event, name: str) -> str:
     rates = percent(event.stated), percent(event.observed)
     if event.observed <= 0:
         return f"{name} never occurs, but is stated in {rates[0]} of cases"
-    is_too_high = event.stated > event.observed
-    often = (
-        "is stated {} times as often as it occurs" if is_too_high else "occurs {} times as often as stated"
-    )
-    ends = event.observed, *((event.high, event.low) if is_too_high else (event.low, event.high))
-    value, low, high = (
-        math.inf if not min(pair) else pair[0] / pair[1]
-        for pair in ((event.stated, end) if is_too_high else (end, event.stated) for end in ends)
-    )
-    within = f" ({_times(low)} to {_times(high)})" if low > 1 else ""
-    rates = rates if is_too_high else rates[::-1]
-    return f"{name} {often.format(_times(value))}{within}, in {rates[0]} of cases rather than {rates[1]}"
+    if event.stated <= 0:
+        return f"{name} is stated in no case, but occurs in {rates[1]} of them"
+    if event.stated > event.observed:
+        often, one, other = (
+            "is stated {} times as often as it occurs{}, in {} of cases rather than {}",
+            *rates,
+        )
+        value, low, high = (
+            event.stated / max(end, 1e-300) for end in (event.observed, event.high, event.low)
+        )
+    else:
+        often, other, one = "occurs {} times as often as stated{}, in {} of cases rather than {}", *rates
+        value, low, high = (end / event.stated for end in (event.observed, event.low, event.high))
+    within = f" ({_times(low)} to {_times(high)})" if low > 1 and event.low > 0 else ""
+    return f"{name} {often.format(_times(value), within, one, other)}"
 
 
 def of_level(event: Event) -> str:
