@@ -16,7 +16,7 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference.doctor import halves_of
 from uq_tracking.inference.events import SLIGHT_GAP, Event
 from uq_tracking.inference.limits import TINY, contrast_parts
-from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, trend_of
+from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, some_of, trend_of
 from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
@@ -310,7 +310,7 @@ class CrossFit:
     def of(cls, samples: ClassSamples, group: IntArray | None) -> CrossFit | None:
         """Take some of the samples, evenly spread; None if they are too few."""
         form, labels = samples.data.form, samples.data.truth
-        every = slice(None, None, math.ceil(form.n_classes * len(labels) / MOST_CURED))
+        every = some_of(len(labels), MOST_CURED // form.n_classes)
         labels, logs = labels[every], form.finite_logarithms((every,))
         group = None if group is None else np.unique(group[every], return_inverse=True)[1]
         side = halves_of(len(labels), group)

@@ -27,6 +27,7 @@ from uq_tracking.inference.places import (
     find_strata,
     grade_of_factor,
     mean_limits,
+    some_of,
 )
 from uq_tracking.inputs.validation import log_size, root_mean_square, slope_of
 from uq_tracking.metrics.gaps import ERROR, Reduction
@@ -114,10 +115,8 @@ def examine(
     """
     error = target - mean
     corrupt = _corrupt_target(error)
-    if len(error) > MOST:
-        chosen = np.sort(np.random.default_rng(0).choice(len(error), MOST, replace=False, shuffle=False))
-        target, mean, std, error = (values[chosen] for values in (target, mean, std, error))
-    target, mean, std, error = (values.astype(np.float64) for values in (target, mean, std, error))
+    some = some_of(len(error), MOST)
+    target, mean, std, error = (values[some].astype(np.float64) for values in (target, mean, std, error))
     if (classes := _classes(target, mean, std)) is not None:
         return (classes,)
     found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error)]
@@ -507,7 +506,7 @@ def find_cure(
     group : array of int, shape (n,), or None
     settings : Settings
     """
-    every = slice(None, None, math.ceil(len(rows["std"]) / MOST))
+    every = some_of(len(rows["std"]), MOST)
     needed = [name for name in ("target", "mean", "std", "weight") if name in rows]
     kept = {name: np.asarray(rows[name], np.float64)[every] for name in needed}
     unit = None if group is None else np.unique(group[every], return_inverse=True)[1]

@@ -41,11 +41,12 @@ PER_PART = 20
 FEWEST_GROUPS = 8
 FEWEST_GROUPS_OF_PARTS = 20
 """With fewer groups only the trends are tested."""
+MOST = 1 << 18
+"""Samples looked at along std and prediction; more would narrow limits that are far below what matters."""
 
 Grade = Literal["fine", "unclear", "slight", "off"]
 Covariate = Literal["std", "mean", "order", "label"]
 Quantity = Literal["scale", "bias"]
-Sizes = tuple[FloatArray, FloatArray] | tuple[None, None]
 NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
 """Size, log factor or standard deviations, that does not matter in a part of the samples."""
 SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
@@ -254,6 +255,14 @@ class _Samples:
         return _Along(quantity, self.on, trend, parts)
 
 
+def some_of(n: int, most: int) -> slice | IntArray:
+    """Choose at most ``most`` of n samples: one of each stretch of equal length, at random, but always the same."""
+    if n <= most:
+        return slice(None)
+    ends = np.arange(most + 1) * n // most
+    return np.random.default_rng(0).integers(ends[:-1], ends[1:])
+
+
 def find_places(
     error: FloatArray,
     std: FloatArray,
@@ -263,7 +272,7 @@ def find_places(
     group: IntArray | None = None,
     inside: FloatArray | None = None,
     level: float = LEVEL,
-    sizes: Sizes = (None, None),
+    sizes: Sequence[FloatArray | None] = (None, None),
 ) -> Places:
     """Test where scale and bias depend on the standard deviation and on the prediction.
 
@@ -283,6 +292,12 @@ def find_places(
     sizes : pair of array, shape (n,), or of None
         Squared errors and variances, if the factors of parts are roots of their ratios.
     """
+    if len(error) > MOST:
+        some = some_of(len(error), MOST)
+        columns = (error, std, mean, weight, group, inside, *sizes)
+        chosen: list[Any] = [None if each is None else each[some] for each in columns]
+        error, std, mean, weight, group, inside, *sizes = chosen
+        group = None if group is None else dense(group)[1]
     n = len(error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
     count = min(PARTS, int(n // PER_PART))
     groups = None if group is None else int(group.max()) + 1
@@ -365,7 +380,7 @@ def find_strata(
     level: float = LEVEL_OF_LABELS,
     of: str = "",
     tests_of_all: int = 0,
-    sizes: Sizes = (None, None),
+    sizes: Sequence[FloatArray | None] = (None, None),
 ) -> Places:
     """Test whether scale and bias of the samples with one label differ from those of all.
 
