@@ -124,15 +124,18 @@ def test_where_none_helps_that_is_said():
     wrong = np.where(mean > 0, 1.6, 1 / 1.6)  # by the prediction, which none of them knows
     verdict = uq.evaluate(mean + error * wrong, mean, std).verdict
     assert verdict.cure is None
-    assert "fixes it on held-out halves: let standard deviations depend on the prediction." in verdict.text
-    assert "Correct the predictions" not in verdict.text
+    assert (
+        "fixes it on held-out halves: model standard deviations as a function of the prediction."
+        in verdict.text
+    )
+    assert "orrect the predictions" not in verdict.text
 
 
 def test_predictions_come_before_standard_deviations():
     std, mean, error = samples(0)
     verdict = uq.evaluate(mean + error + 0.5 * std, mean, std / 1.5).verdict
     assert verdict.cure is None
-    assert "Correct the predictions first" in verdict.text
+    assert "First correct the predictions" in verdict.text
 
 
 def test_groups_are_fitted_and_judged_apart():
@@ -202,7 +205,7 @@ def test_none_is_named_for_probabilities_that_no_recalibration_mends():
         assert uq.evaluate(labels, probs=given).verdict.cure is None
     certain = (np.arange(1000) % 2 == 0).astype(float)
     excluded = uq.evaluate((np.arange(1000) < 10).astype(int), probs=np.where(certain > 0, 0.02, 0.0))
-    assert "it states 0 for 5 samples" in excluded.verdict.text
+    assert "the model states 0 for 5 samples" in excluded.verdict.text
     assert excluded.verdict.cure is None
 
 

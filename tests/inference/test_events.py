@@ -173,7 +173,7 @@ def test_events_that_were_excluded_are_counted():
     p[2], y[2] = 1.0, 0
     text = uq.evaluate(y, probs=p).verdict.text
     assert text.startswith(
-        "Overconfident: it states 0 for 2 samples in which the event occurred and states 1 for 1 sample in which"
+        "Overconfident: the model states 0 for 2 samples in which the event occurred and states 1 for 1 sample in "
     )
 
 
@@ -181,7 +181,7 @@ def test_near_certain_errors_are_told_before_tests_are_refused():
     y = np.arange(300) % 10 == 0
     verdict = uq.evaluate(y.astype(int), probs=np.full(300, 0.001)).verdict
     assert verdict.text.startswith(
-        "Overconfident: it expects 0.1 % errors and makes 10 %, 100 times as many."
+        "Overconfident: the model expects 0.1 % errors and makes 10 %, 100 times as many."
     )
     assert (
         "Slope and shape are not tested: samples are too few, or probabilities too close to 0 and 1"
@@ -191,7 +191,7 @@ def test_near_certain_errors_are_told_before_tests_are_refused():
 
 def test_probabilities_that_run_backwards_are_reversed():
     verdict = uq.evaluate(drawn_first(2000, lambda p: 1 - p)).verdict
-    assert verdict.text.startswith("Overconfident: probabilities are reversed (calibration slope -")
+    assert verdict.text.startswith("Probabilities are reversed (calibration slope -")
 
 
 def test_statistics_of_an_older_version_know_the_top_label_only():

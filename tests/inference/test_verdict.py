@@ -391,7 +391,8 @@ def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
     assert fine.scores["n_merci"] < 1 < exaggerated.scores["n_merci"]
     assert [report.verdict.ranking for report in (fine, exaggerated)] == ["useful", "useful"]
     told = [
-        "one constant would give intervals as short" in report.verdict.text for report in (fine, exaggerated)
+        "a constant one would give intervals no longer" in report.verdict.text
+        for report in (fine, exaggerated)
     ]
     assert told == [False, True]
 
@@ -409,7 +410,7 @@ def test_what_a_ranking_gains_is_what_the_sparsification_curve_shows():
             100 * (1 - np.interp(0.2, columns["fraction"], columns[each])) for each in ("model", "oracle")
         ]
         gain = f"without the most uncertain 20 %, {score} is {left[0]:.0f} % lower"
-        assert f"{gain} (at best {left[1]:.0f} %)." in found.verdict.text
+        assert f"{gain} ({left[1]:.0f} % with a perfect ranking)." in found.verdict.text
 
 
 @pytest.mark.parametrize(("share", "word"), [(0.19, ", but weakly"), (0.21, "")])
@@ -508,7 +509,7 @@ def test_a_classifier_that_is_certain_and_wrong_is_overconfident(groups):
     report = sure(200, groups, doubt=0.0)
     assert report.verdict.calibration == "overconfident"
     assert report.verdict.text.startswith(
-        "Overconfident: it states certainty for every sample, but misclassifies 20 %"
+        "Overconfident: the model states certainty for every sample, but misclassifies 20 %"
     )
     assert report.verdict.short.startswith("overconfident")
     assert sure(0, groups, doubt=0.0).verdict.calibration != "overconfident"

@@ -237,7 +237,7 @@ def event_wave(rng):
     return events(rng, p, np.clip(p + 0.1 * np.sin(4 * np.pi * p), 0, 1))
 
 
-@scenario("0 stated for events that occur", OVER, bias=None, says=("it states 0 for 3 samples",))
+@scenario("0 stated for events that occur", OVER, bias=None, says=("the model states 0 for 3 samples",))
 def event_excluded(rng):
     p = stated(rng, 1000)
     (happened,), options = events(rng, p, p)
@@ -577,7 +577,7 @@ def event_rises_as_stated(rng):
 
 @scenario(
     "5 classes, rows in the order of time: logits become too large", (*PLACES, *OVER, *CLASSES), bias=None,
-    says=("along the order of the samples: in the first 20 %, it expects", "no fixed correction will hold"),
+    says=("along the order of the samples: in the first 20 %, the model expects", "no fixed correction will hold"),
     never=("Recalibrate",),
 )  # fmt: skip
 def five_classes_drift(rng):
@@ -605,7 +605,7 @@ def five_classes_of_sites(rng):
 
 @scenario(
     "logits 1.8 times too large at one of four sites", (*PLACES, *OVER, *CLASSES), bias=None,
-    says=("stratum 'coast' it expects", "times as many"), never=("Recalibrate",),
+    says=("stratum 'coast' the model expects", "times as many"), never=("Recalibrate",),
 )  # fmt: skip
 def five_classes_at_one_site(rng):
     by, logits = sites(rng, 2000), 1.5 * rng.normal(size=(2000, 5))

@@ -287,7 +287,7 @@ def varies_too_much(rng):
     return mu + np.sqrt(s) * rng.normal(size=2000) * 1.05, mu, s
 
 
-@scenario("std too large where small, too small where large", PLACES, USEFUL, says=("differ too little",))
+@scenario("std too large where small, too small where large", PLACES, USEFUL, says=("vary too little",))
 def varies_too_little(rng):
     s, mu = spread_stds(rng, 2000, 0.4), rng.normal(size=2000)
     error = s**2 * rng.normal(size=2000)
@@ -365,7 +365,7 @@ def calibrated_sites(rng):
 
 @scenario(
     "one site of twelve 1.8 times too small", PLACES, USEFUL,
-    says=("stratum '3' standard", "times too small", "the other 11 differ by no more than chance"),
+    says=("stratum '3' standard", "times too small", "none of the other 11 stands out"),
 )  # fmt: skip
 def one_site_too_small(rng):
     z, s, mu, site = sites(rng)
@@ -392,7 +392,7 @@ def one_site_calibrated(rng):
 
 @scenario(
     "two sets of labels: one organ of four 1.6 times too small, at all of six sites", PLACES, USEFUL,
-    says=("stratum 'organ: 2' standard", "times too small", "the other 3 differ by no more than chance"),
+    says=("stratum 'organ: 2' standard", "times too small", "none of the other 3 stands out"),
     never=("'site",),
 )  # fmt: skip
 def one_organ_too_small(rng):
@@ -428,7 +428,7 @@ def in_rows(rng: np.random.Generator, sites: int, each: int) -> tuple[np.ndarray
 
 @scenario(
     "rows site by site, so that neighbors are alike; one of eight 1.8 times too small", PLACES,
-    says=("tratum '4' ", "the other 7 differ by no more than chance"),
+    says=("tratum '4' ", "none of the other 7 stands out"),
 )  # fmt: skip
 def one_site_in_rows(rng):
     z, s, mu, site = in_rows(rng, 8, 250)
@@ -693,7 +693,7 @@ def stream_drifts(rng):
 
 @scenario(
     "a series whose errors are three times the stated size in the middle", (*OVER, *PLACES), bias=None,
-    says=("between 40 % and 60 %", "Look at these samples"), never=("Recalibrate",),
+    says=("etween 40 % and 60 % of the way", "Find out what is special there"), never=("Recalibrate",),
 )  # fmt: skip
 def burst_of_scale(rng):
     y, mu, s = calibrated(rng, 1500)
@@ -920,7 +920,7 @@ def nearly_constant(rng):
     "500 calibrated rows, each four times, shuffled",
     FINE,
     USEFUL,
-    says=("judged are the 500 different ones",),
+    says=("the 500 different ones of 2,000 were judged",),
     slow=True,
 )
 def copies(rng):
@@ -1264,7 +1264,7 @@ def equal_draws(rng):
 
 @scenario(
     "10 draws, 1.5 times too near to each other", OVER, FLAT, bias=None,
-    never=("Correct the predictions", "differ too little"),
+    never=("orrect the predictions", "vary too little"),
 )  # fmt: skip
 def equal_draws_too_small(rng):
     y, *draws = rng.normal(size=(11, 3000))

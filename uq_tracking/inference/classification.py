@@ -153,8 +153,9 @@ class ClassTests(Tests):
     def _cure(self, calibration: Calibration, score: str) -> Cure | None:
         """Return the simplest recalibration that removes what is wrong, or the one that removes most of it.
 
-        Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. None if
-        that is unclear: no error is found after one, but the score hardly falls.
+        Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. Where no
+        error is found after one, but that score, which is not 0 without one, hardly falls, the log loss must fall.
+        None if neither does.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -162,8 +163,11 @@ class ClassTests(Tests):
         fit = CrossFit.of(samples, samples.units(self.dependence))
         if fit is None:
             return None
-        (metric,) = select("classification", [score])
-        before, best, unclear = fit.score(fit.data, metric, statistics.layout, self.settings), Cure(), False
+        metric, loss = (select("classification", [each])[0] for each in (score, "nll"))
+        before, loss_before = (
+            fit.score(fit.data, each, statistics.layout, self.settings) for each in (metric, loss)
+        )
+        best, unclear = Cure(), None
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -174,13 +178,17 @@ class ClassTests(Tests):
                 continue
             clears = found in words.NO_CLAIM
             if after > GAIN * before:
-                unclear |= clears
+                if clears and unclear is None:
+                    loss_after = fit.score(data, loss, statistics.layout, self.settings)
+                    unclear = Cure(method.method, loss_before, loss_after, loss.key)
                 continue
             if clears:
                 return Cure(method.method, before, after, score)
             if best.method is None or after < GAIN * best.after:
                 best = Cure(method.method, before, after, score, removes=False)
-        return None if unclear and best.method is None else best
+        if unclear is None or best.method is not None:
+            return best
+        return unclear if unclear.after < unclear.before else None
 
     def losses(self) -> tuple[float, float]:
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""

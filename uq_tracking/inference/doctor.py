@@ -268,7 +268,7 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "tiny std",
         f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, with "
         f"errors {format_number(here, 2, compact=True)} times the stated size; elsewhere {rest:.2f} times.",
-        "Are these samples predicted at all? If not, mask them; else set std_floor= to the least plausible std.",
+        "Did the model predict these samples? If not, mask them; else set std_floor= to the smallest plausible std.",
     )
 
 
@@ -284,7 +284,7 @@ def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
         return None
     return Suspicion(
         "std from errors",
-        f"Half of the errors are {format_number(low, 2)} to {format_number(high, 2)} times their std, a range too "
+        f"Half of the errors are {format_number(low, 3)} to {format_number(high, 3)} times their std, a range too "
         "narrow for chance: the stds seem to be computed from the errors themselves.",
         "Pass stds that were predicted without the true values.",
     )
@@ -445,11 +445,12 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
     )
     if members > 3:
         chance = math.sqrt((members + 1) / (members - 3))
-        text += f" A factor of {chance:.2f} comes from having only {members} members."
+        text += f" Of this factor, {chance:.2f} is due to having only {members} members."
     return Suspicion(
         "spread of means",
         text,
-        "Pass the members' stds too (from_ensemble(y_true, means, stds)) or add noise; for draws use from_samples.",
+        "Pass the members' stds too, from_ensemble(y_true, means, stds), or add the variance of the noise to std^2. "
+        "If members are draws that include it, use from_samples.",
     )
 
 
@@ -534,6 +535,9 @@ def find_cure(
                     return of_shape
             if removes and after <= GAIN * before:
                 return Cure(method.method, before, after, removes=has_shape)
+            if removes and best.method is None and "weight" not in kept:  # without an error, ENCE is not 0
+                was, falls = (_nll(each["target"] - each["mean"], each["std"]) for each in (kept, cured))
+                return Cure(method.method, was, falls, "nll", has_shape) if falls < was else None
             if removes:
                 return best if best.method else None
             if after <= GAIN * before and (best.method is None or after < best.after):

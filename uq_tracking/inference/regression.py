@@ -211,11 +211,17 @@ class RegressionTests(Tests):
         """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
         biased = [each.on for each in found.in_places.found() if each.quantity == "bias"]
         if calibration == "biased":
-            return "Correct the predictions by as much."
-        how = " (fit y_true to y_pred)" * ("mean" in biased)
-        off = (biased and "order" not in biased) or found.bias_grade == "off"
-        mends = off and calibration in CURABLE
-        return f"Correct the predictions first{how}, then score again." if mends else ""
+            return f"{words.of_shift(found, self.settings)}."
+        off = biased or found.bias_grade == "off"
+        if not off or "order" in biased or calibration not in CURABLE:
+            return ""
+        ways = {
+            "mean": ": regress y_true on y_pred, and predict the fitted values",
+            "label": " in that stratum",
+        }
+        shift = " there" if biased else f": {words.lowered(words.of_shift(found, self.settings))}"
+        how = next((way for on, way in ways.items() if on in biased), shift)
+        return f"First correct the predictions{how}. Then score again."
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -231,7 +237,7 @@ class RegressionTests(Tests):
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
         if cure is None or (cure.removes and cure.method) or not elsewhere:
             return cure
-        return Cure(instead="let standard deviations depend on the prediction")
+        return Cure(instead="model standard deviations as a function of the prediction")
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -477,7 +483,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but as they are, one constant would give intervals as short."
+            but = ", but as they are, a constant one would give intervals no longer at the same coverage."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

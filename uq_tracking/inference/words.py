@@ -27,12 +27,13 @@ SLIGHT = 1.05
 """Factors below this are called slight."""
 RARE = 0.2
 """Rates below this are compared by their ratio."""
+MORE = "Pass more samples."
 NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
-NO_CURE = f"{NO_SIGN[:-1]}; no recalibration changes that."
+NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
-UNRANKED = "Nor can it be told whether its uncertainty ranks errors."
+UNRANKED = "Whether its uncertainty ranks errors cannot be told either."
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
@@ -193,7 +194,8 @@ def _of_shape(found: Findings, shape: Shape) -> str:
         return (
             f"their tails are heavier. The 50 % intervals contain {percent(half.value)} of the true values, yet "
             f"{percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected). "
-            f"State heavier tails: pass family='student_t', dof={_dof(half.value)}"
+            "A Student t with the same standard deviations fits better: forecast it, and pass family='student_t', "
+            f"dof={_dof(half.value)}"
         )
     return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
 
@@ -231,6 +233,18 @@ def of_bias(found: Findings, settings: Settings) -> str:
     if in_std is None or not found.certain_bias():
         return ""
     return f"Predictions are {_one_sided(in_std.value, in_std.low, in_std.high, ' on average')}."
+
+
+def of_shift(found: Findings, settings: Settings) -> str:
+    """Say how to correct all predictions: by a constant, or by a share of each standard deviation."""
+    bias, in_std = found.bias, found.bias_in_std
+    if bias is not None and found.is_biased():
+        size = format_number(abs(bias.value), compact=True) + (f" {settings.unit}" if settings.unit else "")
+        return f"Subtract {size} from each prediction" if bias.value > 0 else f"Add {size} to each prediction"
+    if in_std is None:
+        return "Correct the predictions by as much"
+    share = f"{format_number(abs(in_std.value), 2)} times its standard deviation"
+    return f"Subtract {share} from each prediction" if in_std.value > 0 else f"Add {share} to each prediction"
 
 
 def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Settings) -> str:
@@ -271,7 +285,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     best = f"errors are {_times_stated(*factors)}"
     if calibration == "calibrated":
         fifths = " and of the ".join(tested)
-        everywhere = f" That holds within 5 % in every fifth of the {fifths}." if tested else ""
+        everywhere = f" In every fifth of the {fifths} they are within 5 % of it." if tested else ""
         return f"Calibrated within 2 %: {best}.{everywhere}"
     of_the_bias = of_bias(found, settings)
     if calibration == "consistent with calibrated":
@@ -288,7 +302,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         return f"Consistent with calibrated: {error}{' overall' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
         no_error = "" if of_the_bias else "no miscalibration is found, but "
-        return f"Not enough data to tell: {no_error}errors could be {low} to {high} times the stated size."
+        return f"Not enough data to tell: {no_error}errors could be {low} to {high} times the stated size. {MORE}"
     if calibration == "biased":
         word = _graded("Biased", found.bias_grade == "slight")
         return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
@@ -332,7 +346,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
 
 def _of_others(alike: int) -> str:
     """Say how many labels are like all samples."""
-    return f"; the other {alike} differ by no more than chance" if alike > 1 else ""
+    return f"; none of the other {alike} stands out" if alike > 1 else ""
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
@@ -341,8 +355,8 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
         part = parts[pattern.named[0]]
         size = f"errors are {_times_stated(*part.factors)}"
         what = f"predictions are {_bias_of(part)}" if pattern.quantity == "bias" else size
-        where = f"between {part.low:.0f} % and {part.high:.0f} % of it"
-        return f"Along the order of the samples, {what} {where}. Look at these samples."
+        where = f"Between {part.low:.0f} % and {part.high:.0f} % of the way through the samples"
+        return f"{where}, {what}. Find out what is special there before changing the others."
     first, last = parts[0], parts[-1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
@@ -378,7 +392,7 @@ def _of_pattern(
     slightly = "slightly " if pattern.grade == "slight" else ""
     if of_spread:
         stated = "Stated standard deviations" if level is None else "Widths"
-        what = f"{stated} {'vary' if pattern.slope < 0 else 'differ'} {slightly}too "
+        what = f"{stated} vary {slightly}too "
         what += "much" if pattern.slope < 0 else "little"
     elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(named) > 1:
         what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
@@ -459,7 +473,10 @@ def of_interval(
     of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.stated)
     if calibration == IN_PLACES:
         differ = any(each.quantity == "scale" and each.on in COVARIATES for each in found.in_places.found())
-        cure = "Widen those that contain too few, and narrow the others." * differ
+        fewer = f"fewer than {percent(inside.stated)}"
+        cure = (
+            f"Widen intervals where they contain {fewer}, and narrow them where they contain more." * differ
+        )
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     median = found.below_median
     is_biased = median is not None and not median.low <= 0.5 <= median.high
@@ -475,14 +492,15 @@ def of_interval(
     word = _graded(word, inside.misses is not None and inside.grade == "slight")
     if is_biased and not inside.misses:
         word += " in width"
-    cure = {"overconfident": "Widen them.", "underconfident": "Narrow them."}.get(calibration, "")
-    said = f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."
-    return " ".join([said, *filter(None, [cure]), *of_places])
+    said = [f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."]
+    if calibration in (adjust := {"overconfident": "Widen", "underconfident": "Narrow"}):
+        said.append(f"{adjust[calibration]} them until they contain {percent(inside.stated)}.")
+    return " ".join([*said, *of_places])
 
 
 def of_certain(errors: float) -> str:
     """Say that a classifier excludes errors, although this share of its predictions is wrong."""
-    return f"Overconfident: it states certainty for every sample, but misclassifies {percent(errors)}."
+    return f"Overconfident: the model states certainty for every sample, but misclassifies {percent(errors)}."
 
 
 def of_impossible(none: float, certain: float) -> str:
@@ -492,7 +510,8 @@ def of_impossible(none: float, certain: float) -> str:
         for stated, count, happened in ((0, none, "occurred"), (1, certain, "did not occur"))
         if count > 0
     ]
-    return f"Overconfident: it {' and '.join(said)}. Check those labels, or clip probabilities away from 0 and 1."
+    cure = "Check those labels, or clip probabilities away from 0 and 1."
+    return f"Overconfident: the model {' and '.join(said)}. {cure}"
 
 
 def of_too_many_errors(expected: float, made: float) -> str:
@@ -501,7 +520,7 @@ def of_too_many_errors(expected: float, made: float) -> str:
 
 
 def _of_errors(expected: float, made: float) -> str:
-    return f"it expects {percent(expected)} errors and makes {percent(made)}"
+    return f"the model expects {percent(expected)} errors and makes {percent(made)}"
 
 
 def _rates(event: Event) -> str:
@@ -547,7 +566,7 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     word, what, end = ("Overconfident" if extreme else "Underconfident"), _how(extreme), "."
     word = _graded(word, event.is_slope_slight)
     if slope is not None and low is not None and high is not None:
-        limits = f", {low:.2f} to {high:.2f}; 1 is ideal"
+        limits = f", limits {low:.2f} to {high:.2f}; 1 is ideal"
         if event.sorts is not None:
             word, what = "Overconfident", event.sorts
         else:
@@ -558,7 +577,13 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
         asked = "; are labels and probabilities in the same order?" if "related" in what else "."
         end = "; are they those of the other class?" if event.sorts == "reversed" else asked
         what += f" (calibration slope {slope:.2f}{limits})"
-    return f"Its probabilities are also {what}{end}" if second else f"{word}: probabilities are {what}{end}"
+    if second:
+        return f"Its probabilities are also {what}{end}"
+    return (
+        f"Probabilities are {what}{end}"
+        if event.sorts == "reversed"
+        else f"{word}: probabilities are {what}{end}"
+    )
 
 
 def of_event(calibration: str, event: Event, found: Tested) -> str:
@@ -578,7 +603,7 @@ def of_event(calibration: str, event: Event, found: Tested) -> str:
         )
     within = f" ({percent(event.low)} to {percent(event.high)})"
     if calibration == UNTOLD:
-        return f"Not enough data to tell: event rate {_rates(event)}{within}."
+        return f"Not enough data to tell: event rate {_rates(event)}{within}. {MORE}"
     if event.slope is not None:
         within = f"; calibration slope {event.slope:.2f} ({event.slope_low:.2f} to {event.slope_high:.2f})"
     return f"{calibration.capitalize()}: event rate {_rates(event)}{within}."
@@ -629,8 +654,8 @@ def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
 
     def part(stated: str, seen: str) -> str:
         if of_errors:
-            return f"it expects {stated} errors and makes {seen}"
-        return f"it forecasts the event in {stated} of cases, and it occurs in {seen}"
+            return f"the model expects {stated} errors and makes {seen}"
+        return f"the model forecasts the event in {stated} of cases, and it occurs in {seen}"
 
     first, last = part(was, occurs), part(becomes, now)
     drift = f"in the first 20 %, {first}; in the last 20 %, {last}"
@@ -645,7 +670,7 @@ def of_classes(
         event = found.top_event
         within = f"({percent(1 - event.high)} to {percent(1 - event.low)})"
         rates = f"{percent(1 - event.stated)} errors expected, {percent(1 - event.observed)} observed"
-        return f"Not enough data to tell: {rates} {within}."
+        return f"Not enough data to tell: {rates} {within}. {MORE}"
     if calibration == "calibrated":
         return (
             f"Calibrated: errors are as frequent as implied, within 5 %, and each of {found.classes} classes is as "
@@ -744,7 +769,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     """
     gains = (100 * (1 - left) for left in found.left)
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
-    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower (at best {best} %)"
+    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({best} % with a perfect ranking)"
     words = {
         "useful": (
             f"Its uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
@@ -763,12 +788,21 @@ def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves: {cure.instead}."
-    before, after = (
-        "less than 0.001" if each < 0.001 else format_number(each, 2) for each in (cure.before, cure.after)
-    )
     left = "and no miscalibration is found" if cure.removes else "though some miscalibration is left"
-    score = cure.score if "_" in cure.score else cure.score.upper()
-    found = f"on held-out halves, the calibration error {score} falls from {before} to {after}, {left}"
+    if cure.score == "nll":
+        digits = max(2, 1 - math.floor(math.log10(max(cure.before - cure.after, 1e-6))))
+        score, before, after = (
+            "negative log likelihood",
+            f"{cure.before:.{digits}f}",
+            f"{cure.after:.{digits}f}",
+        )
+    else:
+        score = f"calibration error {cure.score if '_' in cure.score else cure.score.upper()}"
+        before, after = (
+            "less than 0.001" if each < 0.001 else format_number(each, 2)
+            for each in (cure.before, cure.after)
+        )
+    found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
     return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}."
 
 
@@ -776,9 +810,9 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
         return (
-            f"Rows are exact copies of others: judged are the {int(found.worth):,} different ones of {n:,}."
+            f"Rows are exact copies of others: the {int(found.worth):,} different ones of {n:,} were judged."
         )
-    seen = f"{n:,} samples" if total is None else f"{n:,} of {total:,} samples, evenly spread,"
+    seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
     worth = f"carry the information of about {_about(found.worth)} independent ones"
     return f"Neighboring errors are correlated: {seen} {worth}."
 
@@ -795,12 +829,12 @@ def of_too_alike(found: Dependence, size: float) -> str:
     if found.kind == "few maps":
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
-            "correlated neighboring errors are, if passed in batches. Pass at least 12 maps, or groups=, a label for "
-            "each region whose errors are correlated."
+            "correlated neighboring errors are when they come in batches. Pass all in one call, or at least 12, or "
+            "groups=, a label for each region whose errors are correlated."
         )
     reason = (
         f"errors are correlated along the rows, which are worth about {worth} independent samples. Pass more rows; "
-        "if they are several series, pass groups=, a label for each"
+        "if they belong to several series, pass groups=, a label for each series"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
