@@ -98,6 +98,7 @@ def test_before_and_after(report):
     assert f"after: ECE {after['ece']:#.3g}, NLL {after['nll']:#.3g}" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWINGS)
 @pytest.mark.parametrize(
     ("labels", "probs"),
@@ -159,6 +160,7 @@ class TestMaps:
         assert "and 21 more" in text
         assert len(np.unique(class_colors(49), axis=0)) == 49
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shape", [(1, 1), (3, 200), (200, 3), (1200, 40)])
     def test_any_shape_is_drawn(self, shape):
         labels = np.zeros(shape, int)

@@ -690,6 +690,7 @@ def test_equal_methods_are_rarely_told_apart(law, pinned):
     assert round(40 * share(LAWS[law], 1000, 2, 40, 1)) == pinned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "pinned"), [("independent", 2), ("autoregressive", 1), ("images", 1)])
 def test_equal_classifiers_are_rarely_told_apart(law, pinned):
     assert round(40 * share(LAWS[law], 1000, 2, 40, 1, of=classes_of)) == pinned

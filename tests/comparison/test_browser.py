@@ -222,6 +222,7 @@ def test_curves_are_within_their_frames(page):
     assert not [value for value in values if "NaN" in value or "Infinity" in value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 800, 1600])
 def test_the_page_never_scrolls_sideways(page, width):
     page.set_viewport_size({"width": width, "height": 800})
@@ -250,6 +251,7 @@ def test_the_policy_stops_requests_of_injected_elements(browser, address):
     opened.close()
 
 
+@pytest.mark.slow
 def test_many_methods_open_with_the_first_twelve(browser, reports, tmp_path):
     many = {f"method {k:02}": reports["informed"] for k in range(30)}
     uq.compare(many).to_html(tmp_path / "many.html")
@@ -329,6 +331,7 @@ class TestFiles:
         assert {row["method"] for row in rows} == set(names(opened))
         assert all(0 <= float(row["Predicted quantile level"]) <= 1 for row in rows)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("place", ['[data-curve="calibration"]', '[data-difference="nll"]', "#scatter"])
     def test_a_picture_stands_alone(self, opened, browser, place, tmp_path):
         content = self.saved(opened, place, "SVG").decode()
@@ -361,6 +364,7 @@ class TestFiles:
 VALUES = [12345.678, 1.5e-7, 0.99996, 99999.5, 1e-4, 123456789.0, 0.5, 1000.0, 9.9996, 3e-5, 2.0]
 
 
+@pytest.mark.slow
 def test_the_script_formats_numbers_as_the_package_does(browser, tmp_path):
     """Tips of differences to zero, each of which has a row of its own."""
     scores = {"zero": 0.0, **{f"m{k}": value for k, value in enumerate(VALUES)}}
@@ -379,6 +383,7 @@ def test_the_script_formats_numbers_as_the_package_does(browser, tmp_path):
     opened.close()
 
 
+@pytest.mark.slow
 def test_bands_of_runs_with_groups_are_drawn(browser, tmp_path):
     truth, mean, std = samples()
     grouped = uq.evaluate(truth, mean, std, groups=np.arange(N) // 20, intervals=True)
@@ -389,6 +394,7 @@ def test_bands_of_runs_with_groups_are_drawn(browser, tmp_path):
     opened.close()
 
 
+@pytest.mark.slow
 def test_where_calibrated_runs_lie_is_a_band_of_each_set_of_positions(browser, reports, tmp_path):
     uq.compare(reports).to_html(tmp_path / "page.html")
     opened = browser.new_page()
@@ -431,6 +437,7 @@ class TestVerdict:
         assert set(stars) <= {"informed", "overconfident"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1300])
 def test_no_text_leaves_its_picture_and_no_name_covers_another(page, width):
     page.set_viewport_size({"width": width, "height": 900})
@@ -500,6 +507,7 @@ class TestLongNames:
         assert max(bottom for _, bottom in ends) > edge
         assert not [top for top, bottom in ends if top < edge - 1 and bottom > edge + 1]
 
+    @pytest.mark.slow
     def test_every_column_of_the_runs_shows(self, opened):
         section = opened.locator("#runs .scroll")
         assert section.evaluate("(box) => box.scrollWidth <= box.clientWidth")

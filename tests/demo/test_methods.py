@@ -53,6 +53,7 @@ def test_maps_of_finite_heights_and_positive_stds(terrain, estimate):
     assert (estimate.std > 0).all()
 
 
+@pytest.mark.slow
 def test_far_better_than_the_mean_of_the_measurements(terrain, estimate):
     constant = rmse(terrain.heights.mean() - terrain.elevation[~terrain.measured])
     assert rmse(errors(terrain, estimate)) < 0.25 * constant

@@ -198,6 +198,7 @@ def test_wandb_runs_are_offline_and_all_in_the_folder(tmp_path, monkeypatch):
     assert "WANDB_DATA_DIR" not in os.environ
 
 
+@pytest.mark.slow
 def test_same_seed_same_scores_other_seed_other_scores(tmp_path, logged, in_folders):
     first, second = (reports["multi-epochs"].scores for _, reports, _ in (logged, in_folders))
     other = demo(tmp_path, seed=6, backend="dir", methods=["multi-epochs"])[0]["multi-epochs"].scores

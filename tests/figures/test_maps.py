@@ -83,6 +83,7 @@ def test_nothing_finite_at_all_is_drawn():
     assert seen.thumbnail(uncertainty_map(nothing, nothing, nothing, scale=1.0)).std() > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", [(1, 1), (3, 4), (1, 400), (400, 1), (60, 400), (400, 60), (2, 3000), (40, 40), (30, 40)]
 )

@@ -83,6 +83,7 @@ def colored(ax, color):
     return np.concatenate(paths) if paths else np.empty((0, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "shown", "absent"),
     [
@@ -240,6 +241,7 @@ def test_rows_that_are_not_finite_are_left_out():
     assert seen.holds_line(ax, np.asarray([0.1, 0.9]), np.asarray([0.2, 0.8]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_one_point_is_visible(name):
     full = made.scored("calibrated", n=500)

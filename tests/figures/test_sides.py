@@ -45,6 +45,7 @@ def test_the_axes_hold_the_intervals(drawn):
     assert max(bins["high"]) <= high
 
 
+@pytest.mark.slow
 def test_the_legend_names_the_intervals_and_lies_beside_the_axes(drawn):
     figure = drawn[1]
     (ax,), (legend,) = figure.axes, figure.legends

@@ -48,6 +48,7 @@ def test_it_can_be_read(kind):
     assert problems(report(kind).plot("where")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_points_and_bars_are_those_of_the_verdict(kind):
     made = report(kind)

@@ -51,6 +51,7 @@ def assert_same(found, expected, rtol=1e-9):
 
 @pytest.mark.parametrize("form", FORMS)
 class TestEveryForm:
+    @pytest.mark.slow
     def test_dask_chunk_by_chunk(self, form):
         options = {"groups": np.arange(60) // 10, "mask": Y > 2, "weights": 1 + np.arange(60) % 3}
         whole, lazy = uq.evaluate(make(form, **options)), uq.evaluate(make(form, chunked, **options))

@@ -105,6 +105,7 @@ def share_inside(low, high, level):
     return float(np.mean(inside / (high - low)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [2, 5, 20, 200])
 @pytest.mark.parametrize("law", ["normal", "gamma", "cauchy", "poisson", "two modes"])
 def test_perfect_draws_are_calibrated_whatever_their_number_and_law(members, law):

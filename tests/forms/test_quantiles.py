@@ -62,6 +62,7 @@ def test_the_approximate_crps_grows_towards_the_crps():
         assert_allclose(found.mean() / exact.mean(), share, atol=3e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("size", GRIDS)
 def test_true_quantiles_are_calibrated(law, size):

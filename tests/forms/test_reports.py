@@ -48,6 +48,7 @@ def literal_below(low, high, p):
 
 @pytest.mark.parametrize("form", FORMS)
 class TestEveryForm:
+    @pytest.mark.slow
     def test_scores_are_means_of_the_columns(self, form):
         data = make(form)
         report, columns = uq.evaluate(data), data.form.columns
@@ -64,6 +65,7 @@ class TestEveryForm:
         assert report.settings["distribution"] == data.form.name
         assert report.counts["n_crossed"] == 0
 
+    @pytest.mark.slow
     def test_the_pit_is_spread_as_written_out(self, form):
         data = make(form, n=150)
         low, high = (data.form.columns[name] for name in ("pit_low", "pit_high"))
@@ -99,6 +101,7 @@ class TestEveryForm:
         for key in ("auce", "calibration_error", "mace", "pit_ks"):
             assert_allclose(sketch.scores[key], exact.scores[key], atol=1e-3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", ["exact", "sketch"])
     def test_parts_merged_equal_the_whole(self, form, how):
         data = make(form)
@@ -153,12 +156,14 @@ class TestEveryForm:
         again = uq.Accumulator.load(tmp_path / "a.npz")
         assert_same(again.compute(intervals=False), stream.compute(intervals=False))
 
+    @pytest.mark.slow
     def test_masked_samples_do_not_count(self, form):
         rng = np.random.default_rng(0)
         mask = rng.uniform(size=600) < 0.3
         masked, cut = uq.evaluate(make(form, mask=mask)), uq.evaluate(make(form).part(~mask))
         assert_same(masked, cut)
 
+    @pytest.mark.slow
     def test_after_a_recalibration_only_mean_and_std_are_scored(self, form):
         report = uq.evaluate(make(form), calibration=True, recalibration=["std_scaling", "cdf_isotonic"])
         after = report.recalibration["methods"]["std_scaling"]
@@ -191,6 +196,7 @@ def test_a_normal_distribution_as_an_object_scores_as_mean_and_std():
     assert {"nll_gaussian", "crps_gaussian"} <= set(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["gamma", "t", "two modes"])
 @pytest.mark.parametrize("how", ["exact", "sketch"])
 def test_true_distributions_are_calibrated_and_unbiased(law, how):
@@ -210,6 +216,7 @@ def test_true_distributions_are_calibrated_and_unbiased(law, how):
     assert scores["pit_ks"] < 1.95 / math.sqrt(n) + 5e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [2, 5, 20, 200])
 def test_perfect_draws_of_skewed_forecasts_are_calibrated(members):
     rng, n = np.random.default_rng(members), 20_000

@@ -172,6 +172,7 @@ def test_intervals_beyond_the_largest_number(tmp_path):
     assert uq.Report.from_json(report.to_json()) == report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tiny", [1e-160, 1e-300, 1e-320])
 @pytest.mark.parametrize(
     "options", [{}, {"statistics": "sketch"}, {"calibration": True}, {"intervals": True}]

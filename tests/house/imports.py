@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
+from functools import cache
 from pathlib import Path
 
 import uq_tracking
@@ -22,11 +23,15 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return what a file says."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def graph(known: dict[str, Path]) -> dict[str, set[str]]:
     """What each module imports of the package itself; the package imports what its public names live in."""
-    edges = {
-        name: imported(ast.parse(path.read_text(encoding="utf-8")), known) for name, path in known.items()
-    }
+    edges = {name: imported(tree(path), known) for name, path in known.items()}
     edges["uq_tracking"] |= {f"uq_tracking.{home}" for home in uq_tracking._HOME.values()}
     return {name: found - {name} for name, found in edges.items()}
 

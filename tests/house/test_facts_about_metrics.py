@@ -8,6 +8,8 @@ from pathlib import Path
 import uq_tracking
 from uq_tracking.metrics.registry import every_metric
 
+from . import imports
+
 ROOT = Path(uq_tracking.__file__).parent
 KEYS = {metric.key for metric in every_metric()}
 MOST = 2
@@ -39,7 +41,7 @@ def test_no_other_module_holds_a_table_of_metric_keys():
         f"{path.relative_to(ROOT)}:{line} holds {keys}; make it a field of Metric"
         for path in ROOT.rglob("*.py")
         if path.relative_to(ROOT).parts[0] not in {*ALLOWED, "reproduction"}
-        for line, keys in collections_of_keys(ast.parse(path.read_text(encoding="utf-8")))
+        for line, keys in collections_of_keys(imports.tree(path))
     }
     assert found == set()
 

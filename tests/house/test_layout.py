@@ -76,7 +76,7 @@ def test_only_figures_import_matplotlib():
     importers = {
         room_of(module)
         for module, path in MODULES.items()
-        for node in imports.executed(ast.parse(path.read_text(encoding="utf-8")))
+        for node in imports.executed(imports.tree(path))
         if isinstance(node, ast.Import | ast.ImportFrom)
         and "matplotlib" in ((getattr(node, "module", "") or "") + " ".join(a.name for a in node.names))
     }

@@ -90,7 +90,8 @@ def test_what_halves_an_error_is_named_with_what_is_left():
         std, mean, error = samples(seed, 1000)
         said.append(uq.evaluate(mean + error, mean, std**1.6).verdict.text)
     assert all(
-        "Recalibrate with std_isotonic (a factor for each size): on held-out halves," in text for text in said
+        "Recalibrate with std_isotonic (a factor for each size of std): on held-out halves," in text
+        for text in said
     )
     assert any("though some miscalibration is left." in text for text in said)
 
@@ -125,7 +126,7 @@ def test_where_none_helps_that_is_said():
     verdict = uq.evaluate(mean + error * wrong, mean, std).verdict
     assert verdict.cure is None
     assert (
-        "fixes it on held-out halves: model standard deviations as a function of the prediction."
+        "fixes it on held-out halves. Instead, make the standard deviation depend on the prediction."
         in verdict.text
     )
     assert "orrect the predictions" not in verdict.text
@@ -182,6 +183,7 @@ CLASSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", CLASSES)
 def test_what_removes_an_error_of_probabilities_removes_it_on_fresh_samples(method):
     make, score = CLASSES[method]

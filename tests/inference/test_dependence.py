@@ -79,6 +79,7 @@ def test_stations_whose_errors_change_slowly_are_cut_into_blocks_of_whole_turns(
     assert not any(np.unique(np.diff(found.group.reshape(300, 20), axis=1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", ["normal", "heavy", "slow", "drift"])
 def test_periods_are_rarely_seen_where_there_are_none(draw):
     rng = np.random.default_rng(12)

@@ -38,6 +38,7 @@ def test_columns_of_an_image_are_kept_alike():
     assert np.bincount(column // 64, minlength=8).min() > 750
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["varies_too_much", "autocorrelated", "variances", "images", "one_map"])
 def test_a_small_stream_has_the_verdict_of_the_whole(name):
     arrays, options = SCENARIOS[name].make(np.random.default_rng(1))

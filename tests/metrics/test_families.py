@@ -166,6 +166,7 @@ def test_without_a_variance_only_the_scale_is_recalibrated():
             uq.recalibrate((y, 0 * y, np.abs(y)), method, family="student_t", dof=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_each_family_is_recalibrated_and_swept_as_itself(name):
     rng = np.random.default_rng(7)

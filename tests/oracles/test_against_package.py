@@ -144,6 +144,7 @@ def column_scale(column, d):
     return float(np.mean(np.abs(d.y - d.mu)) + np.mean(d.s)) if in_units else 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", datasets.REGRESSION)
 def test_float32_input_agrees_with_its_own_float64_copy(name):
     d = datasets.REGRESSION[name]()
@@ -165,6 +166,7 @@ def test_float32_input_agrees_with_the_literal_formulas(name):
     assert discrepancies(uq.evaluate(*small), expected, copy, 1e-6) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", datasets.REGRESSION)
 def test_the_order_of_the_rows_changes_nothing(name):
     d, report = datasets.REGRESSION[name](), report_of(name)

@@ -33,6 +33,7 @@ def test_pit_histogram(name):
     assert_allclose(curve["center"], (edges[1:] + edges[:-1]) / 2, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_curves_and_the_scores_that_summarize_them(name):
     d = datasets.REGRESSION[name]()

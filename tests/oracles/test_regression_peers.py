@@ -94,6 +94,7 @@ def test_crps(name):
     assert_allclose(literal("crps_uniform", d), uniform, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_TIES)
 def test_interval_and_pinball(name):
     d = datasets.REGRESSION[name]()

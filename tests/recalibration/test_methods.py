@@ -91,6 +91,7 @@ def test_scaling_leaves_ranking_scores_alone():
 # cdf_isotonic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 4000, 60_000])
 @pytest.mark.parametrize("kind", ["exact", "sketch"])
 def test_corrected_quantiles_hold_their_share_of_the_fit_set(n, kind):

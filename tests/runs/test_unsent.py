@@ -184,6 +184,7 @@ def test_the_command_tells_what_was_sent(job):
     assert "4 done, 0 skipped, 0 failed" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_is_deleted_on_the_server_gets_a_substitute(sqlite_uri, tmp_path, monkeypatch):
     """MLflow still shows such a run, though it takes nothing; the calls name it by its id alone."""
     import mlflow

@@ -71,7 +71,11 @@ def too_often(scenario: Scenario, stages: tuple[int, ...]) -> str:
     return f"{scenario.truth}: {dict(wrong)} of {known}"
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+@pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(each, marks=[pytest.mark.slow] * each.slow) for each in SCENARIOS.values()],
+    ids=SCENARIOS,
+)
 def test_the_sentence_is_right(scenario):
     wrong = count(scenario, range(1))
     if wrong:

@@ -23,6 +23,7 @@ def counted(rows, bits=11):
     return builder.finish().tables["joint"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [4, 5, 11, 14])
 @pytest.mark.parametrize("largest", [0, 1 << 16, 1 << 21])
 def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):

@@ -20,6 +20,7 @@ def everything(report):
     return {**report.to_dict(), "scores": None, "undefined": None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])

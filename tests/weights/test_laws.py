@@ -91,6 +91,7 @@ def test_a_whole_weight_is_the_sample_so_many_times(task, how, data):
     assert_same(repeated, evaluate(*arrays, weights=k, statistics=how), counts=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["exact", "sketch"])
 @pytest.mark.parametrize("task", TASKS)
 @given(data=st.data(), factor=st.sampled_from([1e-9, 0.1, 1 / 3, 7.0, 1e12]))
@@ -126,6 +127,7 @@ def test_equal_weights_are_none(task, data):
         assert_allclose(equal.noise[key].high, floor.high, rtol=1e-9, err_msg=key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["exact", "sketch"])
 @pytest.mark.parametrize("task", TASKS)
 @given(data=st.data(), cut=st.integers(1, 11), random=st.randoms())

@@ -206,8 +206,8 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
         if strict or plain:
             return Suspicion(
                 name,
-                f"The stds look like {kind}: with {made} the factor is {fits:.2f} and nll falls from "
-                f"{format_number(nll)} to {format_number(fitted)}.",
+                f"The stds look like {kind}: with {made}, errors are {fits:.2f} times the stated size and nll falls "
+                f"from {format_number(nll)} to {format_number(fitted)}.",
                 f"If they are, {cure}.",
             )
     if _gap(error, std * factor) > 0.025 + 1 / math.sqrt(len(error)):
@@ -250,7 +250,7 @@ def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
     return Suspicion(
         "unit of some",
         f"{format_number(100 * share, 2)} % of the stds are {format_number(math.exp(abs(wrong)), 2)} times too "
-        f"{side}; the others fit (factor {math.exp(right):.2f}).",
+        f"{side}; the others fit.",
         f"If the former are in another unit, {cure} them by {format_number(unit)}.",
     )
 
@@ -282,10 +282,11 @@ def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
     sizes = np.log(np.quantile(std, [0.25, 0.75]))
     if len(error) < FEWEST or not 0 < high < OF_LEAKED * low or sizes[1] - sizes[0] < math.log(OF_LEAKED):
         return None
+    within = " to ".join(dict.fromkeys(format_number(each, 3) for each in (low, high)))
     return Suspicion(
         "std from errors",
-        f"Half of the errors are {format_number(low, 3)} to {format_number(high, 3)} times their std, a range too "
-        "narrow for chance: the stds seem to be computed from the errors themselves.",
+        f"Half of the errors are {within} times their std, too narrow a range for chance: the stds seem to be "
+        "computed from the errors themselves.",
         "Pass stds that were predicted without the true values.",
     )
 
@@ -445,12 +446,13 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
     )
     if members > 3:
         chance = math.sqrt((members + 1) / (members - 3))
-        text += f" Of this factor, {chance:.2f} is due to having only {members} members."
+        of = f"A factor of {chance:.2f} of these {format_number(factor)}"
+        text += f" {of} comes from having only {members} members."
     return Suspicion(
         "spread of means",
         text,
-        "Pass the members' stds too, from_ensemble(y_true, means, stds), or add the variance of the noise to std^2. "
-        "If members are draws that include it, use from_samples.",
+        "Pass the members' stds too: from_ensemble(y_true, means, stds). Without them, add the variance of the noise "
+        "to std^2. If the members are draws that include the noise, use from_samples.",
     )
 
 
@@ -477,7 +479,7 @@ class Cure:
     score: str = "ence"
     removes: bool = True
     """Whether no error is left that is more than chance; else there is less of it."""
-    instead: str = "change the model"
+    instead: str = "retrain or change the model"
     """What to do if no recalibration helps."""
 
 

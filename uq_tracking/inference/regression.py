@@ -216,7 +216,7 @@ class RegressionTests(Tests):
         if not off or "order" in biased or calibration not in CURABLE:
             return ""
         ways = {
-            "mean": ": regress y_true on y_pred, and predict the fitted values",
+            "mean": ": fit y_true as a function of y_pred, and predict the fit",
             "label": " in that stratum",
         }
         shift = " there" if biased else f": {words.lowered(words.of_shift(found, self.settings))}"
@@ -237,7 +237,7 @@ class RegressionTests(Tests):
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
         if cure is None or (cure.removes and cure.method) or not elsewhere:
             return cure
-        return Cure(instead="model standard deviations as a function of the prediction")
+        return Cure(instead="make the standard deviation depend on the prediction")
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -483,7 +483,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but as they are, a constant one would give intervals no longer at the same coverage."
+            but = ", but at their present sizes, a constant one would give intervals just as short."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

@@ -51,7 +51,7 @@ UNORDERED = (
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _DOES = {
     "std_scaling": "one factor for all",
-    "std_isotonic": "a factor for each size",
+    "std_isotonic": "a factor for each size of std",
     "cdf_isotonic": "a new shape of the distribution",
     "logistic": "a shift and a factor of the logits",
     "isotonic": "an increasing curve of probabilities",
@@ -217,7 +217,7 @@ def of_bias(found: Findings, settings: Settings) -> str:
         low, high = percent(share.low), percent(share.high)
         return (
             f"Predictions are too {side}: {percent(share.value)} of the true values ({low} to {high}) lie below the "
-            f"predicted median, not half. Shift the quantiles {'down' if side == 'high' else 'up'}."
+            f"predicted median, not half. Shift the quantiles {'down' if side == 'high' else 'up'}, then score again."
         )
     bias, in_std = found.bias, found.bias_in_std
     if found.bias_grade == "fine":
@@ -328,11 +328,12 @@ def lowered(sentence: str) -> str:
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
     """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
     part = strata[pattern.named[0]]
+    is_right = level is None and not part.is_off(pattern.quantity)
     if pattern.quantity == "bias":
         text = f"In stratum '{part.name}' predictions are {_bias_of(part)}"
     elif level is not None and part.inside is not None:
         text = f"In stratum '{part.name}' {_contain(level, part.inside)}"
-    elif not part.is_off("scale"):
+    elif is_right:
         size = _times_stated(*part.factors)
         text = f"Stratum '{part.name}' is the exception: its errors are {size}"
     else:
@@ -341,11 +342,13 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
     also = f"; {others} other strata differ too" if others else ""
     also = f"; '{strata[pattern.named[1]].name}' differs too" if others == 1 else also
-    return text + also + _of_others(alike) + "."
+    return text + also + _of_others(alike, all_wrong=is_right) + "."
 
 
-def _of_others(alike: int) -> str:
+def _of_others(alike: int, *, all_wrong: bool = False) -> str:
     """Say how many labels are like all samples."""
+    if alike > 1 and all_wrong:
+        return f"; the other {alike} are about as wrong as the whole"
     return f"; none of the other {alike} stands out" if alike > 1 else ""
 
 
@@ -356,7 +359,7 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
         size = f"errors are {_times_stated(*part.factors)}"
         what = f"predictions are {_bias_of(part)}" if pattern.quantity == "bias" else size
         where = f"Between {part.low:.0f} % and {part.high:.0f} % of the way through the samples"
-        return f"{where}, {what}. Find out what is special there before changing the others."
+        return f"{where}, {what}. Find out what is special there before changing anything elsewhere."
     first, last = parts[0], parts[-1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
@@ -778,7 +781,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
         "no better than constant": NO_SIGN,
         "worse than constant": (
             "The uncertainty ranks errors worse than chance: "
-            f"{'' if of_classes else 'check whether it is inverted; '}a constant would do better."
+            f"{'' if of_classes else 'check whether larger values mean more certain; '}a constant would do better."
         ),
     }
     return words.get(found.word, "")
@@ -787,7 +790,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if cure.method is None:
-        return f"No recalibration that was tried fixes it on held-out halves: {cure.instead}."
+        return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = "and no miscalibration is found" if cure.removes else "though some miscalibration is left"
     if cure.score == "nll":
         digits = max(2, 1 - math.floor(math.log10(max(cure.before - cure.after, 1e-6))))
@@ -813,7 +816,7 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
             f"Rows are exact copies of others: the {int(found.worth):,} different ones of {n:,} were judged."
         )
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    worth = f"carry the information of about {_about(found.worth)} independent ones"
+    worth = f"carry the information of about {_about(found.worth)} independent ones, which the limits above allow for"
     return f"Neighboring errors are correlated: {seen} {worth}."
 
 
@@ -829,8 +832,8 @@ def of_too_alike(found: Dependence, size: float) -> str:
     if found.kind == "few maps":
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
-            "correlated neighboring errors are when they come in batches. Pass all in one call, or at least 12, or "
-            "groups=, a label for each region whose errors are correlated."
+            "correlated neighboring errors are, as they came in batches. Pass all maps in one call, or at least 12 "
+            "maps in total, or groups=, a label for each region whose errors are correlated."
         )
     reason = (
         f"errors are correlated along the rows, which are worth about {worth} independent samples. Pass more rows; "

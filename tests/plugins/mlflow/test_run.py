@@ -195,6 +195,7 @@ def test_the_run_of_the_environment_is_used_without_starting_it(client, monkeypa
     assert mlflow.active_run() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["entity", "active", "id", "uri"])
 def test_a_run_is_given_in_any_form(client, experiment, kind):
     with mlflow.start_run() as active:
@@ -405,6 +406,7 @@ def test_a_failed_batch_leaves_the_run_usable(client, experiment):
     assert client.get_run(run.run_id).data.metrics == {"uq/b": 2.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("points", "requests"), [(10, 1), (AT_ONCE, 2)])
 def test_tags_arrive_with_the_last_points_or_after_them(client, monkeypatch, points, requests):
     sent, log_batch = [], mlflow.MlflowClient.log_batch

@@ -63,6 +63,7 @@ class TestRun:
         (found,) = client.get_run(run.info.run_id).inputs.dataset_inputs
         assert found.dataset.name == "mine"
 
+    @pytest.mark.slow
     def test_the_figures_that_it_holds_are_shown(self, client):
         with mlflow.start_run() as run:
             uq.log(TRUTH, MEAN, STD, maps=False, strict=True, deadline=120)

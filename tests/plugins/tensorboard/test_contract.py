@@ -15,7 +15,7 @@ from uq_tracking_tensorboard.store import TensorBoardStore
 
 
 class TensorBoard:
-    capabilities = Capabilities(where=None)
+    capabilities = Capabilities(where=None, listing=100)
 
     @pytest.fixture
     def store(self, tmp_path):

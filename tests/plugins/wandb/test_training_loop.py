@@ -101,6 +101,7 @@ def test_scores_are_in_the_summary_before_the_loop_goes_on(wandb_online: WandbSe
         assert stored.summary["uq/nll"] == 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("final", [False, True], ids=["every step", "once"])
 def test_a_summary_that_the_user_has_defined_is_left_to_wandb(wandb_online: WandbServer, final: bool) -> None:
     values = [2.0] if final else [3.0, 1.0, 2.0]
