@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 883, 99, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 886, 99, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -38,7 +38,7 @@ Raised by ten functions: maps that follow each other as frames of a video do are
 no covariate, and tails are named.
 Raised by four functions: bars and bands of figures have one look, sums and pictures' names one place, and rows of
 a table are told from maps.
-Raised by eight functions: places of draws, fifths of an order, and samples that stand for a million.
+Raised by eleven functions: places of draws, fifths of an order, samples that stand for a million, how to shift.
 """
 
 

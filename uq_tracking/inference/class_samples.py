@@ -18,7 +18,8 @@ from uq_tracking.inference.events import SLIGHT_GAP, Event
 from uq_tracking.inference.limits import TINY, contrast_parts
 from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, some_of, trend_of
 from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
-from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.forms.probabilities import Probabilities, log_softmax
+from uq_tracking.inputs.forms.probabilities import chosen as chosen_of
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.registry import Metric, compute
@@ -333,6 +334,10 @@ class CrossFit:
             fitted = method.fit(data.truth[rest], logs[rest], weights=weights)
             made[half] = fitted.new_logarithms(logs[half])
         return data.with_form(replace(data.form, values=made[None]))
+
+    def losses(self, data: Any) -> FloatArray:
+        """Return the log loss of each sample."""
+        return -chosen_of(log_softmax(data.form.values[0]), data.truth)
 
     def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
         """Return a score of all samples; with groups, which differ, the mean of the scores of both halves."""

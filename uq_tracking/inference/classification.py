@@ -13,7 +13,7 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.doctor import GAIN, Cure, Suspicion
+from uq_tracking.inference.doctor import GAIN, Cure, Suspicion, surely_fall
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events
 from uq_tracking.inference.limits import (
     Estimated,
@@ -108,7 +108,9 @@ class ClassTests(Tests):
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
             rates = self.samples.drift(self.dependence, level)
-            clauses += [] if off is None else [words.of_off_stratum(off, of_errors=of_errors)]
+            if off is not None:
+                all_wrong = calibration not in words.NO_CLAIM
+                clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
             clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
         grade: Grade = "slight" if slight else "off"
         if calibration in words.NO_CLAIM:
@@ -163,10 +165,8 @@ class ClassTests(Tests):
         fit = CrossFit.of(samples, samples.units(self.dependence))
         if fit is None:
             return None
-        metric, loss = (select("classification", [each])[0] for each in (score, "nll"))
-        before, loss_before = (
-            fit.score(fit.data, each, statistics.layout, self.settings) for each in (metric, loss)
-        )
+        (metric,) = select("classification", [score])
+        before, losses = fit.score(fit.data, metric, statistics.layout, self.settings), fit.losses(fit.data)
         best, unclear = Cure(), None
         for method in CURES[two_classes(statistics)]:
             try:
@@ -179,8 +179,9 @@ class ClassTests(Tests):
             clears = found in words.NO_CLAIM
             if after > GAIN * before:
                 if clears and unclear is None:
-                    loss_after = fit.score(data, loss, statistics.layout, self.settings)
-                    unclear = Cure(method.method, loss_before, loss_after, loss.key)
+                    left = fit.losses(data)
+                    falls = method.method if surely_fall(losses, left) else None
+                    unclear = Cure(falls, float(losses.mean()), float(left.mean()), "nll")
                 continue
             if clears:
                 return Cure(method.method, before, after, score)
@@ -188,7 +189,7 @@ class ClassTests(Tests):
                 best = Cure(method.method, before, after, score, removes=False)
         if unclear is None or best.method is not None:
             return best
-        return unclear if unclear.after < unclear.before else None
+        return unclear if unclear.method else None
 
     def losses(self) -> tuple[float, float]:
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""

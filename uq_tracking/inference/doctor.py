@@ -150,8 +150,18 @@ def _gap(error: FloatArray, std: FloatArray) -> float:
     return float(np.abs(share - LEVELS).max())
 
 
+def _losses(error: FloatArray, std: FloatArray) -> FloatArray:
+    return np.asarray(np.log(std) + np.square(error / std) / 2 + math.log(2 * math.pi) / 2)
+
+
 def _nll(error: FloatArray, std: FloatArray) -> float:
-    return float(np.mean(np.log(std) + np.square(error / std) / 2)) + math.log(2 * math.pi) / 2
+    return float(np.mean(_losses(error, std)))
+
+
+def surely_fall(before: FloatArray, after: FloatArray) -> bool:
+    """Return whether losses fall by more than two standard errors of their mean difference."""
+    falls = before - after
+    return bool(falls.mean() > 2 * falls.std() / math.sqrt(len(falls)))
 
 
 def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion | None:
@@ -185,6 +195,9 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
         other = np.exp(log_std)
         fits, fitted = root_mean_square(error / other), _nll(error, other)
         if not fits or abs(math.log(fits)) > 0.1:
+            continue
+        power = np.exp(slope.value * (log - log.mean()))
+        if name.startswith("log-") and _nll(error, power * root_mean_square(error / power)) < fitted:
             continue
         clear = of_best - fitted >= 0.2  # one factor for all stds does clearly worse
         strict = (
@@ -492,7 +505,12 @@ def halves_of(n: int, group: IntArray | None) -> IntArray | None:
 
 
 def find_cure(
-    rows: Mapping[str, Any], group: IntArray | None, settings: Settings, *, shape: bool = False
+    rows: Mapping[str, Any],
+    group: IntArray | None,
+    settings: Settings,
+    *,
+    shape: bool = False,
+    label: IntArray | None = None,
 ) -> Cure | None:
     """Return the simplest recalibration after which neither size, places nor shape are wrong.
 
@@ -508,6 +526,8 @@ def find_cure(
         ``target``, ``mean``, ``std``, and ``weight`` if there are weights.
     group : array of int, shape (n,), or None
     settings : Settings
+    label : array of int, shape (n,), optional
+        Of ``by=``: no label may be wrong either.
     """
     every = some_of(len(rows["std"]), MOST)
     needed = [name for name in ("target", "mean", "std", "weight") if name in rows]
@@ -529,17 +549,21 @@ def find_cure(
             continue
         cured = {**kept, "std": made}
         if np.all(made > 0):
-            after, removes = _ence(cured, settings), _is_right(cured, unit)
+            after, removes = (
+                _ence(cured, settings),
+                _is_right(cured, unit, label if label is None else label[every]),
+            )
+            was, falls = (_losses(each["target"] - each["mean"], each["std"]) for each in (kept, cured))
             has_shape = _has_shape(cured, unit)
             if removes and not has_shape and method is StdScaling and "weight" not in kept:
                 of_shape = _cure_of_shape(kept, side, settings)
                 if of_shape is not None and of_shape.method and of_shape.removes:
                     return of_shape
-            if removes and after <= GAIN * before:
+            if removes and after <= GAIN * before and falls.mean() < was.mean():
                 return Cure(method.method, before, after, removes=has_shape)
             if removes and best.method is None and "weight" not in kept:  # without an error, ENCE is not 0
-                was, falls = (_nll(each["target"] - each["mean"], each["std"]) for each in (kept, cured))
-                return Cure(method.method, was, falls, "nll", has_shape) if falls < was else None
+                nll = Cure(method.method, float(was.mean()), float(falls.mean()), "nll", has_shape)
+                return nll if surely_fall(was, falls) else None
             if removes:
                 return best if best.method else None
             if after <= GAIN * before and (best.method is None or after < best.after):
@@ -566,15 +590,18 @@ def _largest_gap(pit: FloatArray) -> float:
     return float(np.abs(np.sort(pit) - (np.arange(len(pit)) + 0.5) / len(pit)).max())
 
 
-def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None) -> bool:
-    """Check that neither the size nor places of standard deviations are wrong, nor their combinations of halves."""
+def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None, label: IntArray | None) -> bool:
+    """Check that neither the size nor places of standard deviations are wrong, combinations of halves, nor labels."""
     error, std, weight = rows["target"] - rows["mean"], rows["std"], rows.get("weight")
     square = mean_limits(np.square(error / std), weight, group, SIZE_LEVEL, log=True)
     places = find_places(error, std, rows["mean"], weight=weight, group=group)
     halves = [(column > np.median(column)).astype(np.int64) for column in (std, rows["mean"])]
-    names, cell = np.unique(halves[0] + 2 * halves[1], return_inverse=True)
-    cells = find_strata(error, std, cell, [str(name) for name in names], weight=weight, group=group)
-    found = (*places.found(), *cells.found())
+    found = places.found()
+    for each in (halves[0] + 2 * halves[1], label):
+        if each is not None:
+            names, cell = np.unique(each, return_inverse=True)
+            strata = find_strata(error, std, cell, [str(name) for name in names], weight=weight, group=group)
+            found = (*found, *strata.found())
     wrong = any(each.quantity == "scale" or each.on == "label" for each in found)
     return grade_of_factor(*(math.sqrt(each) for each in square)) in ("fine", "unclear") and not wrong
 

@@ -136,6 +136,8 @@ class Findings:
     shape: Shape | None
     bias: Estimate | None
     bias_in_std: Estimate | None
+    shift_in_std: bool
+    """Whether shifts by shares of the standard deviations mend more than one by the bias."""
     below_median: Share | None
     size_is_known: bool = False
     """Whether large factors are excluded otherwise, however wide the limits of the scale."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -132,7 +133,8 @@ class RegressionTests(Tests):
             if (in_places := found.grade_of_places(inside.misses)) is not None:
                 calibration, grade = "miscalibrated in places", in_places
             worst = max(self._off, key=lambda each: abs(each.value - each.level), default=None)
-            sentence = words.of_interval(calibration, shape_p, inside, worst, found)
+            ends = [each for each in self._off if each.level in (self._below[0].level, self._below[-1].level)]
+            sentence = words.of_interval(calibration, shape_p, inside, worst, found, ends)
         else:
             calibration = found.kind()
             by_few = self._is_gaussian and found.scale and found.dominated and found.scale.low > 1
@@ -158,7 +160,7 @@ class RegressionTests(Tests):
             calibration,
             sentence,
             ranked,
-            (of_bias, self._of_predictions(calibration, found), of_ranking),
+            (of_bias, "" if settle_first else self._of_step(calibration, found, cure), of_ranking),
             suspicions=suspicions,
             cure=cure,
             grade=grade,
@@ -190,6 +192,7 @@ class RegressionTests(Tests):
         median = next((each for each in self._below if _is_median(each)), None)
         shares, within, bulk, tail = self._shares(scale)
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
+        bias = self._bias() if one_sided else None
         return Findings(
             scale=scale,
             untested=untested,
@@ -200,19 +203,39 @@ class RegressionTests(Tests):
             tail=tail,
             places=None if few_tiles else self._places(),
             shape=shape,
-            bias=self._bias() if one_sided else None,
+            bias=bias,
+            shift_in_std=bias is not None and self._is_shift_in_std(bias.value),
             bias_in_std=in_std if one_sided else None,
             below_median=median,
             size_is_known=self._scores_are_known(scale),
             shape_level=self.at(SHAPE_LEVEL),
         )
 
-    def _of_predictions(self, calibration: Calibration, found: Findings) -> str:
-        """Say that predictions come first, where they are wrong beside what a recalibration could mend."""
+    def _is_shift_in_std(self, bias: float) -> bool:
+        """Return whether shifts by a share of each standard deviation leave smaller z than one by the bias does."""
+        if self.samples is None or is_distribution(self.statistics):
+            return False
+        rows = self.samples.rows
+        target, mean, std, weight = (rows.get(name) for name in ("target", "mean", "std", "weight"))
+        error = np.asarray(target, np.float64) - mean
+        if not np.all(std > 0):
+            return False
+        z = error / std
+        shares, constants = z - np.average(z, weights=weight), (error + bias) / std
+        left = (np.average(np.square(each), weights=weight) for each in (shares, constants))
+        return bool(next(left) < next(left))
+
+    def _of_step(self, calibration: Calibration, found: Findings, cure: Cure | None) -> str:
+        """Say what to do where no recalibration is named: predictions come first, if they are wrong."""
+        if cure is not None and cure.method:
+            return ""
         biased = [each.on for each in found.in_places.found() if each.quantity == "bias"]
         if calibration == "biased":
             return f"{words.of_shift(found, self.settings)}."
         off = biased or found.bias_grade == "off"
+        if not off and cure is None and not found.in_places.found() and not self._below:
+            is_std = not is_distribution(self.statistics)
+            return words.of_step(calibration, found, is_std=is_std, is_normal=self._is_gaussian)
         if not off or "order" in biased or calibration not in CURABLE:
             return ""
         ways = {
@@ -233,7 +256,9 @@ class RegressionTests(Tests):
         shape = calibration in CURABLE_SHAPES
         if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
             return None
-        cure = find_cure(samples.rows, samples.units(self.dependence), self.settings, shape=shape)
+        label = None if samples.by is None else samples.by[1]
+        unit = samples.units(self.dependence)
+        cure = find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
         if cure is None or (cure.removes and cure.method) or not elsewhere:
             return cure
@@ -336,7 +361,10 @@ class RegressionTests(Tests):
             return target - mean, std, mean
         std = rows.get("width_widest", std)
         low, high = rows["pit_low"], rows["pit_high"]
-        pit = low + (high - low) * np.random.default_rng(0).random(len(low))
+        own = np.random.default_rng(
+            zlib.crc32(target.tobytes())
+        )  # the same for all would share its chance trends
+        pit = low + (high - low) * own.random(len(low))
         score = np.clip(special.ndtri(pit), -DEEPEST, DEEPEST)
         if form_of(self.statistics.facts).noisy_std:
             size, z, factor = rows["size"], (target - mean) / std, 1.0

@@ -41,6 +41,8 @@ from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 from uq_tracking.statistics.statistics import Statistics
 
+OFTEN = 20
+"""Changes of the label for each label, from which labels are not stretches of the samples."""
 MOST_GROUPS = 64
 FEWEST_CASES = 12
 """With fewer cases, maps are cut into tiles."""
@@ -527,6 +529,10 @@ class Samples(InOrder):
         """
         if self.group is not None or self.independent:
             return None
+        if (
+            within is None and self.by is not None and _recur(self.by[1])
+        ):  # sites in turn are alike every so often
+            within = self.by[1]
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         error = target.astype(np.float64) - mean
         z = error / std if np.all(std > 0) else error
@@ -544,6 +550,11 @@ class Samples(InOrder):
         if self.total is not None:  # of others, the group is not known
             statistics = Statistics.exact(layout, self.rows, facts=facts)
         return replace(statistics, groups=groups_of_rows(layout, self.rows, facts, group))
+
+
+def _recur(label: IntArray) -> bool:
+    """Return whether labels come back so often that what they have in common is not that of neighbors."""
+    return int(np.count_nonzero(np.diff(label))) >= OFTEN * (int(label.max()) + 1)
 
 
 def labels_of(data: Any, select: Callable[[Any], Any]) -> tuple[tuple[str, ...], IntArray] | None:

@@ -171,7 +171,7 @@ def _of_places(
     for each in places.found():
         first = leads and not parts
         if each.on == "label":
-            parts.append(_of_strata(each, places.strata, level))
+            parts.append(_of_strata(each, places.strata, level, leads=leads))
         elif each.on == "order":
             parts.append(_of_drift(each, places.parts[each.on]))
         else:
@@ -238,13 +238,31 @@ def of_bias(found: Findings, settings: Settings) -> str:
 def of_shift(found: Findings, settings: Settings) -> str:
     """Say how to correct all predictions: by a constant, or by a share of each standard deviation."""
     bias, in_std = found.bias, found.bias_in_std
-    if bias is not None and found.is_biased():
+    if bias is not None and found.is_biased() and not found.shift_in_std:
         size = format_number(abs(bias.value), compact=True) + (f" {settings.unit}" if settings.unit else "")
         return f"Subtract {size} from each prediction" if bias.value > 0 else f"Add {size} to each prediction"
     if in_std is None:
         return "Correct the predictions by as much"
     share = f"{format_number(abs(in_std.value), 2)} times its standard deviation"
     return f"Subtract {share} from each prediction" if in_std.value > 0 else f"Add {share} to each prediction"
+
+
+def of_step(calibration: str, found: Findings, *, is_std: bool, is_normal: bool) -> str:
+    """Say what to do where no recalibration was tried on held-out halves."""
+    scale = found.scale
+    if (
+        calibration in ("overconfident", "underconfident")
+        and scale is not None
+        and not scale.low <= 1 <= scale.high
+    ):
+        what = "Multiply standard deviations" if is_std else "Multiply the spread of the distributions"
+        return f"{what} by {format_factors(scale.value, scale.low, scale.high)[0]}, then score other samples."
+    if calibration == "overconfident, most in the tails":
+        return "State heavier tails (family='student_t' for means and stds), then score again."
+    if calibration == "miscalibrated in shape":
+        first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
+        return f"{first} another distribution, then score other samples."
+    return ""
 
 
 def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Settings) -> str:
@@ -325,7 +343,7 @@ def lowered(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
-def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
+def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None, *, leads: bool) -> str:
     """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
@@ -342,14 +360,14 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
     also = f"; {others} other strata differ too" if others else ""
     also = f"; '{strata[pattern.named[1]].name}' differs too" if others == 1 else also
-    return text + also + _of_others(alike, all_wrong=is_right) + "."
+    return text + also + _of_others(alike, all_wrong=is_right or not leads) + "."
 
 
 def _of_others(alike: int, *, all_wrong: bool = False) -> str:
     """Say how many labels are like all samples."""
     if alike > 1 and all_wrong:
-        return f"; the other {alike} are about as wrong as the whole"
-    return f"; none of the other {alike} stands out" if alike > 1 else ""
+        return f"; the other {alike} are about like the whole"
+    return f"; no error is proven in the other {alike}" if alike > 1 else ""
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
@@ -469,7 +487,12 @@ def _stds(number: float) -> str:
 
 
 def of_interval(
-    calibration: str, shape_p: float | None, inside: Inside, worst: Share | None, found: Findings
+    calibration: str,
+    shape_p: float | None,
+    inside: Inside,
+    worst: Share | None,
+    found: Findings,
+    ends: Sequence[Share],
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
     held = _contain(inside.stated, inside.share)
@@ -486,8 +509,7 @@ def of_interval(
     if calibration == "miscalibrated in shape":
         which = f"other quantiles are wrong (p {_p(shape_p)} for all together)"
         if worst is not None:
-            side = "high" if worst.value > worst.level else "low"
-            which = f"the {percent(worst.level)} quantile is too {side}: {percent(worst.value)} lie below it"
+            which = _of_quantile(worst)
         elif is_biased:
             which = "the median is wrong"
         return f"Miscalibrated in shape: {held}, but {which}."
@@ -496,9 +518,20 @@ def of_interval(
     if is_biased and not inside.misses:
         word += " in width"
     said = [f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."]
-    if calibration in (adjust := {"overconfident": "Widen", "underconfident": "Narrow"}):
+    adjust = {"overconfident": "Widen", "underconfident": "Narrow"}
+    if calibration in adjust and len(ends) == 1:
+        said.append(f"But t{_of_quantile(ends[0])[1:]}.")
+    elif calibration in adjust:
         said.append(f"{adjust[calibration]} them until they contain {percent(inside.stated)}.")
     return " ".join([*said, *of_places])
+
+
+def _of_quantile(share: Share) -> str:
+    side, step = ("high", "Lower") if share.value > share.level else ("low", "Raise")
+    level = percent(share.level)
+    return (
+        f"the {level} quantile is too {side}: {percent(share.value)} lie below it. {step} it until {level} do"
+    )
 
 
 def of_certain(errors: float) -> str:
@@ -627,7 +660,7 @@ def short_event(calibration: str, event: Event) -> str:
     return said.get(calibration, calibration)
 
 
-def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
+def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``."""
     event = off.event
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
@@ -648,7 +681,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool) -> str:
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
     cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else EACH_ALONE
-    return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike)}. {cure}"
+    return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike, all_wrong=all_wrong)}. {cure}"
 
 
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
