@@ -222,7 +222,6 @@ def test_curves_are_within_their_frames(page):
     assert not [value for value in values if "NaN" in value or "Infinity" in value]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 800, 1600])
 def test_the_page_never_scrolls_sideways(page, width):
     page.set_viewport_size({"width": width, "height": 800})

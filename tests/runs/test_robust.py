@@ -59,7 +59,7 @@ DAMAGES = [
     ("uq/report.json", truncated, "is not JSON"),
     ("uq/report.json", nonsense_json, "is not JSON"),
     ("uq/report.json", empty, "is not JSON"),
-    ("uq/report.json", foreign, "states no schema version"),
+    ("uq/report.json", foreign, "states no version"),
     ("uq/report.json", newer, "upgrade uq-tracking"),
     ("uq/report.json", pickled, "is not JSON"),
     ("uq/statistics.npz", truncated, "cannot be read as an npz"),

@@ -221,9 +221,8 @@ class RegressionTests(Tests):
         if not np.all(std > 0):
             return False
         z = error / std
-        shares, constants = z - np.average(z, weights=weight), (error + bias) / std
-        left = (np.average(np.square(each), weights=weight) for each in (shares, constants))
-        return bool(next(left) < next(left))
+        of_shares = np.average(np.square(z - np.average(z, weights=weight)), weights=weight)
+        return bool(of_shares < np.average(np.square((error + bias) / std), weights=weight))
 
     def _of_step(self, calibration: Calibration, found: Findings, cure: Cure | None) -> str:
         """Say what to do where no recalibration is named: predictions come first, if they are wrong."""
