@@ -196,9 +196,10 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
         fits, fitted = root_mean_square(error / other), _nll(error, other)
         if not fits or abs(math.log(fits)) > 0.1:
             continue
-        power = np.exp(slope.value * (log - log.mean()))
-        if name.startswith("log-") and _nll(error, power * root_mean_square(error / power)) < fitted:
-            continue
+        if name.startswith("log-"):  # a power of the std that fits better is no log
+            power = np.exp(slope.value * (log - log.mean()))
+            if _nll(error, power * root_mean_square(error / power)) < fitted:
+                continue
         clear = of_best - fitted >= 0.2  # one factor for all stds does clearly worse
         strict = (
             (wrong or clear)
@@ -533,6 +534,7 @@ def find_cure(
     needed = [name for name in ("target", "mean", "std", "weight") if name in rows]
     kept = {name: np.asarray(rows[name], np.float64)[every] for name in needed}
     unit = None if group is None else np.unique(group[every], return_inverse=True)[1]
+    label = None if label is None else label[every]
     side = halves_of(len(kept["std"]), unit)
     if side is None:
         return None
@@ -549,17 +551,14 @@ def find_cure(
             continue
         cured = {**kept, "std": made}
         if np.all(made > 0):
-            after, removes = (
-                _ence(cured, settings),
-                _is_right(cured, unit, label if label is None else label[every]),
-            )
+            after, removes = _ence(cured, settings), _is_right(cured, unit, label)
             was, falls = (_losses(each["target"] - each["mean"], each["std"]) for each in (kept, cured))
             has_shape = _has_shape(cured, unit)
             if removes and not has_shape and method is StdScaling and "weight" not in kept:
                 of_shape = _cure_of_shape(kept, side, settings)
                 if of_shape is not None and of_shape.method and of_shape.removes:
                     return of_shape
-            if removes and after <= GAIN * before and falls.mean() < was.mean():
+            if removes and after <= GAIN * before and np.average(falls - was, weights=kept.get("weight")) < 0:
                 return Cure(method.method, before, after, removes=has_shape)
             if removes and best.method is None and "weight" not in kept:  # without an error, ENCE is not 0
                 nll = Cure(method.method, float(was.mean()), float(falls.mean()), "nll", has_shape)

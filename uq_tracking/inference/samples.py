@@ -529,9 +529,8 @@ class Samples(InOrder):
         """
         if self.group is not None or self.independent:
             return None
-        if (
-            within is None and self.by is not None and _recur(self.by[1])
-        ):  # sites in turn are alike every so often
+        # samples of sites in turn are alike every so often
+        if within is None and self.by is not None and _recur(self.by[1]):
             within = self.by[1]
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         error = target.astype(np.float64) - mean
