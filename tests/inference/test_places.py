@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -108,6 +109,20 @@ def test_only_the_label_that_is_wrong_is_named():
         (error, std, _), label = samples(6000, seed), labels(6000, seed, 12)
         found.append(claimed(np.where(label == 4, 1.8, 1) * error, std, label))
     assert found.count([4]) >= 38
+
+
+def test_labels_of_which_none_stands_out_are_found_together_unless_they_share_groups():
+    (error, std, _), label = samples(2000), np.arange(2000) % 50
+    error, names = np.where(label < 25, 1.25, 0.8) * error, [str(k) for k in range(50)]
+    (found,) = [each for each in find_strata(error, std, label, names).patterns if each.spread]
+    assert (found.quantity, found.grade) == ("scale", "off")
+    assert found.spread == pytest.approx(math.log(1.25), rel=0.3)
+    of_one = math.pi / 2 - 1  # squared coefficient of variation of |z|
+    assert found.enough == pytest.approx(of_one / found.spread**2, rel=0.3)
+    low, high = found.named
+    assert low >= 25 > high
+    crossed = find_strata(error, std, label, names, group=np.arange(2000) // 50)
+    assert not any(each.spread for each in crossed.patterns)
 
 
 def test_a_label_of_few_samples_or_few_groups_says_nothing():

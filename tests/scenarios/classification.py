@@ -670,3 +670,22 @@ def stream_of_event_at_one_site(rng):
     by, p = sites(rng, 3000), stated(rng, 3000)
     labels, options = events(rng, np.where(by == "coast", odds(p, 1, 2), p), p, by=by)
     return labels, {**options, "evaluate": partial(streamed, batch=500, metric="brier")}
+
+
+@scenario(
+    "log odds twice too large at four of eight sites", (*PLACES, *OVER), bias=None,
+    never=("no miscalibration is found",),
+)  # fmt: skip
+def half_of_the_sites_extreme(rng):
+    logit, site = 1.5 * rng.normal(size=4000), np.arange(4000) % 8
+    return events(rng, special.expit(logit * np.where(site < 4, 2, 1)), special.expit(logit), by=site)
+
+
+@scenario(
+    "logits twice too large at four of eight sites, 4 classes", (*PLACES, *OVER), bias=None,
+    never=("no miscalibration is found",),
+)  # fmt: skip
+def four_classes_at_half_of_the_sites(rng):
+    logits, site = 1.5 * rng.normal(size=(4000, 4)), np.arange(4000) % 8
+    probs = special.softmax(logits * np.where(site < 4, 2, 1)[:, None], axis=1)
+    return (drawn(rng, special.softmax(logits, axis=1), probs)[0][0],), {"probs": probs, "by": site}

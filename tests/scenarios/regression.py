@@ -356,8 +356,9 @@ def sites(rng: np.random.Generator, n: int = 6000) -> tuple[np.ndarray, ...]:
 
 
 @scenario(
-    "calibrated at each of twelve sites", FINE, USEFUL, says=("in any of 12 strata",), never=("Stratum",)
-)
+    "calibrated at each of twelve sites", FINE, USEFUL, says=("in any of 12 strata",),
+    never=("stratum", "trata differ"),
+)  # fmt: skip
 def calibrated_sites(rng):
     z, s, mu, site = sites(rng)
     return (mu + s * z, mu, s), {"by": site}
@@ -1426,3 +1427,34 @@ def close_draws(rng):
 def roots_of_the_mean(rng):
     mean = rng.gamma(3, 5, 1500) + 2
     return mean + 0.45 * mean * rng.normal(size=1500), mean, np.sqrt(mean)
+
+
+def small_sites(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Errors in stds, stds, predictions, and the site of each sample: fifty sites of 40 samples."""
+    return rng.normal(size=2000), spread_stds(rng, 2000), 2 * rng.normal(size=2000), np.arange(2000) % 50
+
+
+@scenario(
+    "calibrated at fifty sites of 40 samples", (*FINE, *UNKNOWN), USEFUL, never=("stratum", "trata differ")
+)
+def calibrated_small_sites(rng):
+    z, s, mu, site = small_sites(rng)
+    return (mu + s * z, mu, s), {"by": site}
+
+
+@scenario(
+    "1.25 times too small at 25 of fifty sites of 40 samples, 1.25 times too large at the others", PLACES, USEFUL,
+    says=("fit a recalibration to each",), never=("Recalibrate with",),
+)  # fmt: skip
+def small_sites_of_two_sizes(rng):
+    z, s, mu, site = small_sites(rng)
+    return (mu + np.where(site < 25, 1.25, 0.8) * s * z, mu, s), {"by": site}
+
+
+@scenario(
+    "predictions .25 std too high at every other of fifty sites of 40 samples, too low between", PLACES, USEFUL,
+    bias=None, says=("First correct the predictions in",), never=("Recalibrate with", "Multiply"),
+)  # fmt: skip
+def small_sites_of_either_bias(rng):
+    z, s, mu, site = small_sites(rng)
+    return (mu + s * (z + np.where(site % 2, 0.25, -0.25)), mu, s), {"by": site}

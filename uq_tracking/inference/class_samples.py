@@ -6,6 +6,7 @@ As of `samples`, they are copies in the order given; of many, some are kept, eve
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,16 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference.doctor import halves_of
 from uq_tracking.inference.events import SLIGHT_GAP, Event
 from uq_tracking.inference.limits import TINY, contrast_parts
-from uq_tracking.inference.places import FEWEST_GROUPS, PARTS, PER_PART, mean_limits, some_of, trend_of
+from uq_tracking.inference.places import (
+    FEWEST_GROUPS,
+    PARTS,
+    PER_PART,
+    TOGETHER,
+    is_nested,
+    mean_limits,
+    some_of,
+    trend_of,
+)
 from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities, log_softmax
 from uq_tracking.inputs.forms.probabilities import chosen as chosen_of
@@ -55,6 +65,11 @@ class OffStratum:
         Whether a single other one is off to the other side.
     alike : int
         Number of those that show no difference.
+    last : OffStratum or None
+        Where no label stands out, but all together differ by more than chance, the one off furthest to the other
+        side.
+    p, enough : float
+        Of all together, the p-value, and samples with which chance moves a label as much as labels differ.
     """
 
     name: str
@@ -62,6 +77,9 @@ class OffStratum:
     others: list[str]
     alike: int
     opposite: bool = False
+    last: OffStratum | None = None
+    p: float = 1.0
+    enough: float = 0.0
 
     @property
     def distance(self) -> tuple[bool, bool, float]:
@@ -155,58 +173,75 @@ class ClassSamples(InOrder):
 
         A label is off if its gap between what is stated and what occurs, or the slope of that gap, differs from that
         of all samples, at this level for all labels together, if limits of its own exclude no gap, and if it matters.
-        Labels that are drawn from the outcome say nothing: among samples in which the event occurs it is always
-        stated too rarely.
+        Where none stands out, all together may differ by more than chance. Labels that are drawn from the outcome say
+        nothing: among samples in which the event occurs it is always stated too rarely.
         """
         group = self.units(dependence)
         if self.by is None or (group is not None and int(group.max()) + 1 < FEWEST_GROUPS):
             return None
         names, joint = self.by
-        stated, occurs = self.event
-        weight, sets = self.data.weights, [(own, place[joint]) for own, place in sets_of(names)]
+        sets = [(own, place[joint]) for own, place in sets_of(names)]
         tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
         if tested < 2:
             return None
-        gap, level, found = occurs - stated, level / tested / 2, []
-        for own, label in sets:
-            order = np.argsort(label, kind="stable")
-            starts = np.searchsorted(label[order], np.arange(len(own)))
-            outcomes = (self.data.truth[order], occurs[order])
-            if {str(each).rpartition(": ")[2] for each in own} <= DRAWN or any(
-                decides(starts, each) for each in outcomes
-            ):
-                continue
-            held = np.bincount(label, weight)
-            lean = stated - (np.bincount(label, stated if weight is None else weight * stated) / held)[label]
-            off: dict[int, Event] = {}
-            many = np.bincount(label) >= PER_PART
-            judged = np.zeros(len(own), dtype=bool)
-            for score in (gap, lean * gap):
-                tests = contrast_parts(
-                    score[order],
-                    starts,
-                    ratio=False,
-                    weight=None if weight is None else weight[order],
-                    group=None if group is None else group[order],
-                )
-                known = many if group is None else many & (tests.freedom >= 2)
-                judged |= known
-                for place in np.flatnonzero(known & (tests.p < level)).tolist():
-                    here = label == place
-                    mass, units = (None if column is None else column[here] for column in (weight, group))
-                    limits = mean_limits(score[here], mass, units, 1 - level)
-                    rate = float(np.average(stated[here], weights=mass))
-                    spread = float(np.average(np.square(lean[here]), weights=mass))
-                    event = _event(rate, limits) if score is gap else _line(rate, limits, spread)
-                    if event is not None:
-                        off.setdefault(place, event)
-            alike = int(judged.sum()) - len(off)
-            for place, event in off.items():
-                others = {str(own[other]): each for other, each in off.items() if other != place}
-                of_rate, is_high = _side(event)
-                opposite = [_side(each) for each in others.values()] == [(of_rate, not is_high)]
-                found.append(OffStratum(str(own[place]), event, list(others), alike, opposite))
+        found = [each for own, label in sets for each in self._off_of(own, label, group, level / tested / 2)]
         return max(found, key=lambda each: each.distance, default=None)
+
+    def _off_of(
+        self, names: Sequence[str], label: IntArray, group: IntArray | None, level: float
+    ) -> list[OffStratum]:
+        """Return those of one set of labels that are off; ``level`` is that of each of its tests."""
+        (stated, occurs), weight, size = self.event, self.data.weights, np.bincount(label)
+        order = np.argsort(label, kind="stable")
+        starts = np.searchsorted(label[order], np.arange(len(names)))
+        outcomes = (self.data.truth[order], occurs[order])
+        if {name.rpartition(": ")[2] for name in names} <= DRAWN or any(
+            decides(starts, each) for each in outcomes
+        ):
+            return []
+        mean = np.bincount(label, stated if weight is None else weight * stated) / np.bincount(label, weight)
+        gap, lean = occurs - stated, stated - mean[label]
+        each, many, judged = level * (1 - TOGETHER), size >= PER_PART, np.zeros(len(names), dtype=bool)
+        off, of_all = dict[int, Event](), list[OffStratum]()
+
+        def event_at(place: int, *, slope: bool) -> Event:
+            here = label == place
+            mass, units = (None if column is None else column[here] for column in (weight, group))
+            rate, score = float(np.average(stated[here], weights=mass)), gap[here]
+            limits = mean_limits(score * lean[here] if slope else score, mass, units, 1 - each)
+            if slope:
+                return _line(rate, limits, float(np.average(np.square(lean[here]), weights=mass)))
+            return _event(rate, limits)
+
+        for slope in (False, True):
+            score = lean * gap if slope else gap
+            tests = contrast_parts(
+                score[order],
+                starts,
+                ratio=False,
+                weight=None if weight is None else weight[order],
+                group=None if group is None else group[order],
+            )
+            known = many if group is None else many & (tests.freedom >= 2)
+            judged |= known
+            for place in np.flatnonzero(known & (tests.p < each)).tolist():
+                event = event_at(place, slope=slope)
+                if is_off(event):
+                    off.setdefault(place, event)
+            apart = tests.together(size, known) if is_nested(group, label) else None
+            least = SLIGHT_GAP * float(np.average(np.square(lean), weights=weight)) if slope else SLIGHT_GAP
+            if apart and apart.p < level * TOGETHER * known.sum() and apart.spread > least:
+                first, last = (
+                    OffStratum(names[place], event_at(place, slope=slope), [], 0) for place in apart.ends
+                )
+                of_all.append(replace(first, last=last, p=apart.p, enough=apart.enough))
+        alike, found = int(judged.sum()) - len(off), []
+        for place, event in off.items():
+            others = {names[other]: each for other, each in off.items() if other != place}
+            of_rate, is_high = _side(event)
+            opposite = [_side(each) for each in others.values()] == [(of_rate, not is_high)]
+            found.append(OffStratum(names[place], event, list(others), alike, opposite))
+        return found or of_all
 
     def drift(self, dependence: Dependence | None, level: float) -> tuple[float, ...] | None:
         """Return how often the event is stated and occurs in the first and the last fifth, if the gap drifts.
@@ -250,6 +285,8 @@ class ClassSamples(InOrder):
             probs = np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
             contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (form.n_classes, CONTRASTS))
             errors += list((contrasts[self.data.truth] - probs @ contrasts).T)
+        if (label := self.recurring) is not None:
+            errors = [each - (np.bincount(label, each) / np.bincount(label))[label] for each in errors]
         found = min((self.alike(error, (stated,)) for error in errors), key=lambda each: each.worth)
         return found if found.reach is None else replace(found, reach=self.step * found.reach)
 
@@ -263,17 +300,21 @@ def _side(event: Event) -> tuple[bool, bool]:
     return event.slope is None, event.stated > event.observed if event.slope is None else event.slope > 1
 
 
-def _event(stated: float, gap: tuple[float, float, float]) -> Event | None:
-    """Return an event with its limits, if these exclude what is stated and the gap matters."""
-    event = Event(stated, stated + gap[0], max(stated + gap[1], 0.0), min(stated + gap[2], 1.0))
-    return event if event.limits_agree and not event.is_level_slight else None
+def _event(stated: float, gap: tuple[float, float, float]) -> Event:
+    """Return an event with the limits of its rate."""
+    return Event(stated, stated + gap[0], max(stated + gap[1], 0.0), min(stated + gap[2], 1.0))
 
 
-def _line(stated: float, lean: tuple[float, float, float], spread: float) -> Event | None:
-    """Return an event with the slope of its rate over the probability, if limits exclude 1 and the slope matters."""
-    slope, low, high = (1 + each / max(spread, TINY) for each in lean)
-    event = Event(stated, stated, 0.0, 1.0, slope, low, high)
-    return event if not low <= 1 <= high and not event.is_slope_slight else None
+def _line(stated: float, lean: tuple[float, float, float], spread: float) -> Event:
+    """Return an event with the slope of its rate over the probability."""
+    return Event(stated, stated, 0.0, 1.0, *(1 + each / max(spread, TINY) for each in lean))
+
+
+def is_off(event: Event) -> bool:
+    """Return whether limits exclude what is stated, or a slope of 1, and the difference matters."""
+    if event.slope_low is None or event.slope_high is None:
+        return event.limits_agree and not event.is_level_slight
+    return not event.slope_low <= 1 <= event.slope_high and not event.is_slope_slight
 
 
 def decides(starts: IntArray, outcome: Any) -> bool:
@@ -302,10 +343,13 @@ class CrossFit:
         Some of the samples, as logarithms of probabilities.
     side : array of int, shape (n,)
         The half of each; groups stay whole.
+    by : tuple, optional
+        Names and places of the labels of ``by=``.
     """
 
     data: Any
     side: IntArray
+    by: tuple[tuple[str, ...], IntArray] | None
 
     @classmethod
     def of(cls, samples: ClassSamples, group: IntArray | None) -> CrossFit | None:
@@ -320,7 +364,8 @@ class CrossFit:
         plain = Probabilities(values=logs[None], logits=True, classes=form.classes, event=form.event)
         weights = samples.data.weights
         own = {"weights": None if weights is None else weights[every], "counts": {"n": len(labels)}}
-        return cls(changed(samples.data, truth=labels, form=plain, groups=group, **own), side)
+        by = None if samples.by is None else (samples.by[0], samples.by[1][every])
+        return cls(changed(samples.data, truth=labels, form=plain, groups=group, **own), side, by)
 
     def recalibrated(self, method: type[ClassificationRecalibration]) -> Any:
         """Return the samples with the probabilities of a method; RecalibrationError if it cannot be fitted."""
@@ -334,6 +379,10 @@ class CrossFit:
             fitted = method.fit(data.truth[rest], logs[rest], weights=weights)
             made[half] = fitted.new_logarithms(logs[half])
         return data.with_form(replace(data.form, values=made[None]))
+
+    def is_off_in_strata(self, samples: ClassSamples, data: Any, level: float) -> bool:
+        """Return whether labels are wrong, or differ, with other probabilities."""
+        return replace(samples, data=data, by=self.by, group=data.groups).off_stratum(None, level) is not None
 
     def losses(self, data: Any) -> FloatArray:
         """Return the log loss of each sample."""

@@ -176,7 +176,8 @@ class ClassTests(Tests):
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 continue
-            clears = found in words.NO_CLAIM
+            wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
+            clears = found in words.NO_CLAIM and not wrong
             if after > GAIN * before:
                 if clears and unclear is None:
                     left = fit.losses(data)

@@ -273,7 +273,9 @@ class Findings:
             if each.quantity == "scale"
         ]
         certain = [part.factor for part in named if part.is_off("scale")]
-        return any(overall * math.log(max(each, 1e-300)) < -(overall**2) for each in certain)
+        opposite = any(overall * math.log(max(each, 1e-300)) < -(overall**2) for each in certain)
+        spreads = [each.spread for each in self.in_places.found() if each.quantity == "scale"]
+        return opposite or any(spread > abs(overall) for spread in spreads)
 
     def is_explained_by_bias(self) -> bool:
         """Whether errors are too large only because predictions are one-sided."""
@@ -289,6 +291,7 @@ class Findings:
         for each in self.in_places.found():
             if each.on == "label":
                 (named if each.quantity == "scale" else shift).update(each.named)
+                shift.update(range(len(strata)) if each.spread and each.quantity == "bias" else ())
         of = {strata[place].of for place in sorted(named | shift)[:1]}
         rest = [place for place, part in enumerate(strata) if place not in named and part.of in of]
         share = sum(strata[place].share for place in rest)

@@ -350,6 +350,51 @@ class Contrasts:
         reach = special.stdtrit(np.maximum(self.freedom, 1.0), (1 + level) / 2) * self.error
         return self.estimate - reach, self.estimate + reach
 
+    def together(self, size: IntArray, known: Any) -> Together | None:
+        """Test whether parts differ at all, by the sum of squares of their normal deviates; None of two.
+
+        Parameters
+        ----------
+        size : array of int, shape (parts,)
+            Number of samples in each part; parts are independent of each other.
+        known : bool array, shape (parts,)
+            Parts to look at.
+        """
+        place = np.flatnonzero(known)
+        if len(place) < 3:
+            return None
+        mass, square = size[place], np.square(self.error[place])
+        deviate = special.ndtri(np.maximum(self.p[place], TINY) / 2)
+        p = float(special.chdtrc(len(place) - 1, np.square(deviate) @ (1 - mass / size.sum())))
+        excess = float(np.average(np.square(self.estimate[place]) - square, weights=mass))
+        order = place[np.argsort(self.estimate[place])]
+        noise = float(np.average(square * mass, weights=mass))
+        return Together(
+            p, math.sqrt(max(excess, 0.0)), noise / max(excess, TINY), (int(order[0]), int(order[-1]))
+        )
+
+
+@dataclass(frozen=True)
+class Together:
+    """What parts show together.
+
+    Attributes
+    ----------
+    p : float
+        p-value of all being alike.
+    spread : float
+        Standard deviation of their true differences.
+    enough : float
+        Samples with which chance moves a part as much as parts differ.
+    ends : tuple of int
+        The lowest part and the highest.
+    """
+
+    p: float
+    spread: float
+    enough: float
+    ends: tuple[int, int]
+
 
 @dataclass(frozen=True, eq=False)
 class Ordered:

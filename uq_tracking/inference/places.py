@@ -61,6 +61,8 @@ SAME = 0.75
 """Two parts that share more than this are said once."""
 TREND = 0.75
 """Share of a drift's level that its trend takes; the rest is for parts of the order."""
+TOGETHER = 0.25
+"""Share of the level of labels that is left to what all of them show together."""
 OUTER = 0.4
 """Distance of the middle of the outer fifths from that of the whole."""
 
@@ -146,6 +148,11 @@ class Pattern:
         Parts to name, the worst first.
     grade : {"fine", "unclear", "slight", "off"}
         How much it matters; "fine" is proven.
+    spread : float
+        Standard deviation of log factors or biases of labels, of which none stands out, but which together differ by
+        more than chance; the ones named are the lowest and the highest. Else 0.
+    enough : float
+        Samples with which chance moves the mean of a label as much as labels differ.
     """
 
     quantity: Quantity
@@ -154,6 +161,8 @@ class Pattern:
     slope: float
     named: tuple[int, ...]
     grade: Grade
+    spread: float = 0.0
+    enough: float = 0.0
 
     @property
     def found(self) -> bool:
@@ -176,6 +185,11 @@ class Places:
     def found(self) -> tuple[Pattern, ...]:
         """Return at most two patterns that matter, the most significant first."""
         return tuple(pattern for pattern in self.patterns if pattern.found)[:2]
+
+    @property
+    def enough(self) -> float:
+        """Samples that a label needs for a correction of its own, where none stands out; else 0."""
+        return max((each.enough for each in self.found()), default=0.0)
 
     def joined(self, other: Places) -> Places:
         """Add what was found along something else."""
@@ -407,23 +421,26 @@ def find_strata(
     samples = _Samples.of("label", label.astype(float), order, error, std, weight, group, inside, *sizes)
     few = order.sizes < PER_PART
     own = tests_of(label)
-    number = tests_of_all or max(own, 1)
+    number = (tests_of_all or max(own, 1)) / (1 - TOGETHER)
     parts = _parts(samples, 1 - level / number)
     z = samples.error / samples.std
     means = np.repeat([part.bias for part in parts], order.sizes)
     options: dict[str, Any] = {"weight": samples.weight, "group": samples.group}
-    patterns, claims = [], np.zeros((2, len(names)), dtype=bool)
+    are_nested, least = is_nested(group, label), level * TOGETHER * own / number / 2
+    patterns: list[Pattern] = []
+    claims = np.zeros((2, len(names)), dtype=bool)
     adjusted = np.ones((2, len(names)))
     quantities: tuple[Quantity, ...] = ("bias", "scale")
     for row, quantity in enumerate(quantities):
         score = z if quantity == "bias" else np.abs(z)
         tests = contrast_parts(score, order.starts, ratio=quantity == "scale", **options)
-        p = tests.p
-        if quantity == "bias" and number * p.min() < level:
+        untested, p = few | ((tests.freedom < 2) & (group is not None)), tests.p
+        apart = tests.together(order.sizes, ~untested) if are_nested else None
+        differ = number * p.min() < level or (apart is not None and apart.p < least)
+        if quantity == "bias" and differ:
             p = np.maximum(p, contrast_parts(samples.shifted(), order.starts, ratio=False, **options).p)
-        if quantity == "scale" and adjusted[0].min() < level:
+        if quantity == "scale" and (adjusted[0].min() < level or patterns[0].spread):
             p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)
-        untested = few | ((tests.freedom < 2) & (group is not None))
         adjusted[row] = np.where(untested, 1.0, np.minimum(1, number * p))
         low, high = tests.limits(1 - level / number)
         ends = zip(tests.estimate.tolist(), low.tolist(), high.tolist(), strict=True)
@@ -436,13 +453,25 @@ def find_strata(
         worst: Grade = "fine" if all(each == "fine" for each in grades) else "unclear"
         if named:
             worst = "off" if "off" in [grades[k] for k in named] else "slight"
-        patterns.append(Pattern(quantity, "label", float(adjusted[row].min()), 0.0, tuple(named), worst))
+        pattern = Pattern(quantity, "label", float(adjusted[row].min()), 0.0, tuple(named), worst)
+        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_nested and not named else None
+        if apart is not None and apart.p < least and apart.spread >= NEGLIGIBLE[quantity]:
+            how_much: Grade = "slight" if apart.spread < SLIGHT[quantity] else "off"
+            pattern = Pattern(
+                quantity, "label", apart.p, 0.0, apart.ends, how_much, apart.spread, apart.enough
+            )
+        patterns.append(pattern)
     made = []
     for k, part in enumerate(parts):
         word = "too few" if few[k] else _word(part, *claims[:, k].tolist())
         least, n = float(adjusted[:, k].min()), int(order.sizes[k])
         made.append(Stratum(**vars(part), name=names[k], n=n, p=least, word=word, of=of))
     return Places(patterns=tuple(patterns) if own > 2 else (), strata=tuple(made))
+
+
+def is_nested(group: IntArray | None, label: IntArray) -> bool:
+    """Return whether all samples of each group have the same label, so that labels are independent."""
+    return group is None or len(np.unique(label * (group.max() + 1) + group)) == len(np.unique(group))
 
 
 def tests_of(label: IntArray) -> int:

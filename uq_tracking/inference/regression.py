@@ -237,9 +237,10 @@ class RegressionTests(Tests):
             return words.of_step(calibration, found, is_std=is_std, is_normal=self._is_gaussian)
         if not off or "order" in biased or calibration not in CURABLE:
             return ""
+        enough = words.with_enough(found.in_places.enough)
         ways = {
             "mean": ": fit y_true as a function of y_pred, and predict the fit",
-            "label": " in that stratum",
+            "label": f" in each stratum{enough}" if enough else " in that stratum",
         }
         shift = " there" if biased else f": {words.lowered(words.of_shift(found, self.settings))}"
         how = next((way for on, way in ways.items() if on in biased), shift)

@@ -481,6 +481,13 @@ class InOrder:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
 
+    @property
+    def recurring(self) -> IntArray | None:
+        """Labels that come back so often that what they have in common is not that of neighbors; else None."""
+        if self.by is None or np.count_nonzero(np.diff(self.by[1])) < OFTEN * (int(self.by[1].max()) + 1):
+            return None
+        return self.by[1]
+
     def alike(self, z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
         """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
         return find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case)
@@ -529,9 +536,7 @@ class Samples(InOrder):
         """
         if self.group is not None or self.independent:
             return None
-        # samples of sites in turn are alike every so often
-        if within is None and self.by is not None and _recur(self.by[1]):
-            within = self.by[1]
+        within = self.recurring if within is None else within  # sites in turn are alike every so often
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         error = target.astype(np.float64) - mean
         z = error / std if np.all(std > 0) else error
@@ -549,11 +554,6 @@ class Samples(InOrder):
         if self.total is not None:  # of others, the group is not known
             statistics = Statistics.exact(layout, self.rows, facts=facts)
         return replace(statistics, groups=groups_of_rows(layout, self.rows, facts, group))
-
-
-def _recur(label: IntArray) -> bool:
-    """Return whether labels come back so often that what they have in common is not that of neighbors."""
-    return int(np.count_nonzero(np.diff(label))) >= OFTEN * (int(label.max()) + 1)
 
 
 def labels_of(data: Any, select: Callable[[Any], Any]) -> tuple[tuple[str, ...], IntArray] | None:

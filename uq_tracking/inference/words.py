@@ -42,7 +42,6 @@ BEYOND_THREE = 0.0027
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
-EACH_ALONE = "If strata are known when predicting, fit a recalibration to each."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
@@ -181,7 +180,7 @@ def _of_places(
     if any(each.on == "order" and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
     if any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
-        parts.append(EACH_ALONE)
+        parts.append(of_each(places.enough))
     return [
         part if level is None else part.replace("standard deviations are", "widths are") for part in parts
     ]
@@ -345,6 +344,8 @@ def lowered(sentence: str) -> str:
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None, *, leads: bool) -> str:
     """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
+    if pattern.spread:
+        return _of_all_strata(pattern, strata, level)
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
     if pattern.quantity == "bias":
@@ -361,6 +362,30 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     also = f"; {others} other strata differ too" if others else ""
     also = f"; '{strata[pattern.named[1]].name}' differs too" if others == 1 else also
     return text + also + _of_others(alike, all_wrong=is_right or not leads) + "."
+
+
+def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
+    """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
+    what, ends = "errors", []
+    for part in (strata[place] for place in pattern.named):
+        if pattern.quantity == "bias":
+            what, end = "predictions", f"{_stds(part.bias)} too {'low' if part.bias > 0 else 'high'}"
+        elif level is not None and part.inside is not None:
+            what, end = f"shares inside the {percent(level)} intervals", percent(part.inside)
+        else:
+            end = f"{format_number(part.factor, 2)} times the stated size"
+        ends.append(f"{end} in '{part.name}'")
+    return f"Strata differ by more than chance (p {_p(pattern.p)}): {what} are from {ends[0]} to {ends[1]}."
+
+
+def with_enough(enough: float) -> str:
+    """Say how many samples a stratum needs for a correction of its own, where no single one stands out."""
+    return f" that has {format_number(enough, 1)} samples or more" if enough else ""
+
+
+def of_each(enough: float = 0.0) -> str:
+    """Say which strata need a recalibration of their own."""
+    return f"If strata are known when predicting, fit a recalibration to each{with_enough(enough)}."
 
 
 def _of_others(alike: int, *, all_wrong: bool = False) -> str:
@@ -663,6 +688,8 @@ def short_event(calibration: str, event: Event) -> str:
 def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``."""
     event = off.event
+    if off.last is not None:
+        return _of_all_labels(off, off.last, of_errors=of_errors)
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
     if slopes and event.sorts == "reversed":
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
@@ -680,8 +707,26 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else EACH_ALONE
+    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else of_each()
     return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike, all_wrong=all_wrong)}. {cure}"
+
+
+def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> str:
+    """Name the labels that are furthest off to each side, where all differ, but none stands out."""
+    said = []
+    for each in (first, last):
+        event = each.event
+        if event.slope is not None:
+            said.append(f"{format_number(event.slope, 2)} in '{each.name}'")
+        elif of_errors:
+            said.append(f"in '{each.name}' {_of_errors(event.stated, event.observed)}")
+        else:
+            rates = f"stated in {percent(event.stated)} and occurs in {percent(event.observed)} of cases"
+            said.append(f"in '{each.name}' the event is {rates}")
+    text = "calibration slopes are from {} to {} (1 is ideal)" if first.event.slope is not None else "{}; {}"
+    return (
+        f"Strata differ by more than chance (p {_p(first.p)}): {text.format(*said)}. {of_each(first.enough)}"
+    )
 
 
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
