@@ -25,7 +25,7 @@ evaluation             810     880       5     6
 figures               2003    1480      13    12
 files                  641     380       4     3
 frameworks             910     360       7     4
-inference             5627    1650      17    11
+inference             5651    1650      17    11
 inputs                3631    2250      15    18
 metrics               2554    1400      13     9
 recalibration         1379     920       7     8
@@ -36,7 +36,7 @@ tables                 711     430       4     4
 tasks                  394     360       4     2
 testing                615     420       5     5
 tracking              3100    1950      17    17
-total                33506   20540     178   164
+total                33530   20540     178   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -689,3 +689,12 @@ def four_classes_at_half_of_the_sites(rng):
     logits, site = 1.5 * rng.normal(size=(4000, 4)), np.arange(4000) % 8
     probs = special.softmax(logits * np.where(site < 4, 2, 1)[:, None], axis=1)
     return (drawn(rng, special.softmax(logits, axis=1), probs)[0][0],), {"probs": probs, "by": site}
+
+
+@scenario(
+    "an event at .999 or .001, right in 80 %", OVER, bias=None, says=("times as many", "Recalibrate with")
+)
+def certain_of_either(rng):
+    is_stated = rng.random(1000) < 0.4
+    occurs = np.where(rng.random(1000) < 0.8, is_stated, ~is_stated)
+    return (occurs.astype(int),), {"probs": np.where(is_stated, 0.999, 0.001)}

@@ -1458,3 +1458,13 @@ def small_sites_of_two_sizes(rng):
 def small_sites_of_either_bias(rng):
     z, s, mu, site = small_sites(rng)
     return (mu + s * (z + np.where(site % 2, 0.25, -0.25)), mu, s), {"by": site}
+
+
+@scenario(
+    "quantiles, the outer .8 times as far from the median, the inner .6 times", OVER,
+    says=("Widen them until they contain 90 %, and move the 25 % and 75 % quantiles until",),
+)  # fmt: skip
+def quantiles_of_two_widths(rng):
+    y, mu, s = calibrated(rng, 2000)
+    z = stats.norm.ppf([0.05, 0.25, 0.5, 0.75, 0.95]) * [0.8, 0.6, 1, 0.6, 0.8]
+    return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * z, [0.05, 0.25, 0.5, 0.75, 0.95]),)

@@ -217,7 +217,7 @@ class ClassTests(Tests):
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
             said = words.of_event(calibration, event, found)
-        excluded = errors or ((none or certain) and not always)
+        excluded = (none or certain) and not always
         cure = self._cure(calibration, "ece") if event.surely_sorts and not excluded else None
         slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)

@@ -657,8 +657,13 @@ def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], 
         worst = "unclear"
     slope = float(along.trend.estimate[0]) if trend < level else 0.0
     named = _named(along, parts, number, level, slope)
-    if worst in ("off", "slight") and named and _size(parts[named[0]], quantity) < negligible:
-        worst = "unclear"  # it differs from the others, but is right itself
+    may_be_right = not slope and not any(parts[place].is_off(quantity) for place in named)
+    if (
+        worst in ("off", "slight")
+        and named
+        and (may_be_right or _size(parts[named[0]], quantity) < negligible)
+    ):
+        worst = "unclear"  # it differs from the others, but may be right itself
     return Pattern(quantity, along.on, p, slope, named, worst)
 
 

@@ -76,6 +76,8 @@ FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
 FEWEST_BEYOND = 5
 """With fewer samples, nothing is said of errors of any size."""
+OF_QUANTILES = 0.01
+"""Share of right forecasts of which any quantile is named beside the worst one."""
 MOVED = 0.05
 """Mean of Gaussian scores, and distance of their standard deviation from 1, from which targets are moved."""
 DEEPEST = 8.2
@@ -134,7 +136,7 @@ class RegressionTests(Tests):
                 calibration, grade = "miscalibrated in places", in_places
             worst = max(self._off, key=lambda each: abs(each.value - each.level), default=None)
             ends = [each for each in self._off if each.level in (self._below[0].level, self._below[-1].level)]
-            sentence = words.of_interval(calibration, shape_p, inside, worst, found, ends)
+            sentence = words.of_interval(calibration, shape_p, inside, worst, found, ends, self._surely_off)
         else:
             calibration = found.kind()
             by_few = self._is_gaussian and found.scale and found.dominated and found.scale.low > 1
@@ -464,6 +466,17 @@ class RegressionTests(Tests):
         """The shares below quantiles, not the median, that are off by more than chance."""
         others = (each for each in self._below if not _is_median(each))
         return [each for each in others if not each.low <= each.level <= each.high]
+
+    @property
+    def _surely_off(self) -> list[Share]:
+        """Those that are off beyond doubt, though many were looked at, and by enough to matter."""
+        reach = special.ndtri([1 - OF_QUANTILES / 2 / max(len(self._below), 1), (1 + self.bias_level) / 2])
+        off = []
+        for each in self._off:
+            half = each.value - each.low if each.value > each.level else each.high - each.value
+            gap = abs(each.value - each.level)
+            off += [each] if gap > max(NEGLIGIBLE_SHAPE, reach[0] / reach[1] * half) else []
+        return off
 
     def _are_narrow(self) -> bool:
         """Return whether quantiles on both sides are off by more than chance, all too near to the median."""

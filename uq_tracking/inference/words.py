@@ -518,6 +518,7 @@ def of_interval(
     worst: Share | None,
     found: Findings,
     ends: Sequence[Share],
+    off: Sequence[Share],
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
     held = _contain(inside.stated, inside.share)
@@ -534,7 +535,7 @@ def of_interval(
     if calibration == "miscalibrated in shape":
         which = f"other quantiles are wrong (p {_p(shape_p)} for all together)"
         if worst is not None:
-            which = _of_quantile(worst)
+            which = _of_quantile(worst, off, cure=not is_biased)
         elif is_biased:
             which = "the median is wrong"
         return f"Miscalibrated in shape: {held}, but {which}."
@@ -545,18 +546,30 @@ def of_interval(
     said = [f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."]
     adjust = {"overconfident": "Widen", "underconfident": "Narrow"}
     if calibration in adjust and len(ends) == 1:
-        said.append(f"But t{_of_quantile(ends[0])[1:]}.")
+        said.append(f"But t{_of_quantile(ends[0], off)[1:]}.")
     elif calibration in adjust:
-        said.append(f"{adjust[calibration]} them until they contain {percent(inside.stated)}.")
+        inner = _and_move([each for each in off if each not in ends])
+        said.append(f"{adjust[calibration]} them until they contain {percent(inside.stated)}{inner}.")
     return " ".join([*said, *of_places])
 
 
-def _of_quantile(share: Share) -> str:
+def _of_quantile(share: Share, off: Sequence[Share], *, cure: bool = True) -> str:
+    """Say how a quantile is wrong, and how to move it, and others."""
     side, step = ("high", "Lower") if share.value > share.level else ("low", "Raise")
     level = percent(share.level)
-    return (
-        f"the {level} quantile is too {side}: {percent(share.value)} lie below it. {step} it until {level} do"
-    )
+    said = f"the {level} quantile is too {side}: {percent(share.value)} lie below it"
+    others = [each for each in off if each != share]
+    return f"{said}. {step} it until {level} do{_and_move(others)}" if cure else said
+
+
+def _and_move(others: Sequence[Share]) -> str:
+    """Say which other quantiles to move."""
+    if not others:
+        return ""
+    if len(others) > 2:
+        return ", and move each other quantile until its own share lies below it"
+    levels = " and ".join(percent(each.level) for each in others)
+    return f", and move the {levels} quantile{'s' * (len(others) - 1)} until {levels} lie below"
 
 
 def of_certain(errors: float) -> str:
