@@ -117,7 +117,7 @@ def count_dask(
         forecast.check_whole({})
         form, named, own = None, {"y_true": forecast.y_true, **forecast.arrays}, dict(given)
     mask, weights, groups, by = (own.pop(name, None) for name in ("mask", "weights", "groups", "by"))
-    lazy = _arrays(named, mask, weights)
+    lazy = _arrays({**named, "mask": mask, "weights": weights})
     if form is None:
         lazy, own = plan.task.lazy(lazy, own)
     shape, chunks = lazy["y_true"].shape, lazy["y_true"].chunks
@@ -145,12 +145,11 @@ def count_dask(
     return counted
 
 
-def _arrays(named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]:
+def _arrays(named: Mapping[str, Any]) -> dict[str, Any]:
     """All as dask arrays of known shape."""
     da: Any = import_module("dask.array")
 
-    more = {"mask": mask, "weights": weights}
-    given = {**named, **{name: array for name, array in more.items() if array is not None}}
+    given = {name: array for name, array in named.items() if array is not None}
     labelled = {name: value for name, value in given.items() if hasattr(value, "dims")}
     beside = [name for name in labelled if labelled[name].ndim <= named["y_true"].ndim]
     check_alignment([(name, xarray_axes(labelled[name])) for name in beside])
@@ -159,11 +158,11 @@ def _arrays(named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]
     for name, array in lazy.items():
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
-    truth = "y_true"
-    if mask is not None:
-        check_shapes((truth, lazy[truth].shape), ("mask", lazy["mask"].shape))
-    if weights is not None:
-        own, shape = lazy["weights"], lazy[truth].shape
+    shape = lazy["y_true"].shape
+    if "mask" in lazy:
+        check_shapes(("y_true", shape), ("mask", lazy["mask"].shape))
+    if "weights" in lazy:
+        own = lazy["weights"]
         try:  # weights of the truth's first axes, or with axes of length 1, repeat
             lazy["weights"] = da.broadcast_to(own.reshape(*own.shape, *(1,) * (len(shape) - own.ndim)), shape)
         except ValueError as error:

@@ -109,14 +109,12 @@ def array_blocks(
     ShapeError
         Shapes differ.
     """
-    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask}
-    arrays = {name: array for name, array in arrays.items() if array is not None}
-    check_shapes(*((name, tuple(array.shape)) for name, array in arrays.items()))
-    beside = {"weights": weights, "groups": groups, "by": by}
-    given = arrays | {name: array for name, array in beside.items() if array is not None}
-    for name in ("groups", "by"):
-        if name in given:
-            given[name] = label_array(given[name], name, tuple(y_true.shape))
+    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask, "weights": weights}
+    given = {name: array for name, array in arrays.items() if array is not None}
+    check_shapes(*((name, tuple(array.shape)) for name, array in given.items() if name != "weights"))
+    for name, labels in (("groups", groups), ("by", by)):
+        if labels is not None:
+            given[name] = label_array(labels, name, tuple(y_true.shape))
     step, size = rows_per_block(y_true, samples), y_true.shape[0]
     for start in range(0, size, step):
         yield {
