@@ -101,7 +101,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
     raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
 
 
-def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
+def _forecast_of_classes(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """Return class indices of ``y``, shape (n,), and an estimator's probabilities, shape (n, C), by ``classes_``."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -122,7 +122,8 @@ def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
         raise InvalidValueError(
             f"y holds {len(unknown)} labels of classes the estimator was not fitted to (first: {unknown[0]!r})"
         )
-    return labels, np.asarray(estimator.predict_proba(X))
+    probs = np.asarray(estimator.predict_proba(X))
+    return {"y_true": labels, "probs": probs, "classes": list(map(str, classes))}
 
 
 @overload
@@ -320,9 +321,7 @@ def forecast_of(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """The arguments of `evaluate`: truth and what the estimator predicts."""
     _require_estimator(estimator)
     if _classifies(estimator):
-        labels, probs = class_predictions(estimator, X, y)
-        names = list(map(str, estimator.classes_))
-        return {"y_true": labels, "probs": probs, "classes": names}
+        return _forecast_of_classes(estimator, X, y)
     mean, std = predict(estimator, X)
     return {"y_true": y, "y_pred": mean, "y_std": std}
 
