@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cached_property, wraps
 from inspect import Parameter, signature
 from io import TextIOWrapper
 from pathlib import Path
@@ -34,10 +34,6 @@ ELSEWHERE = {"reproduce": "uq-tracking-papers"}
 """Commands of distributions that may not be installed."""
 
 
-BROUGHT = "uq_tracking.commands"
-"""Key of plugins' commands in the context of a call of the program."""
-
-
 class _Commands(TyperGroup):
     """The package's commands, most-used first, and those that plugins bring."""
 
@@ -47,20 +43,19 @@ class _Commands(TyperGroup):
         return super().main(*args, **kwargs)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        names = [*super().list_commands(ctx), *self._brought(ctx)]
+        names = [*super().list_commands(ctx), *self._brought]
         return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        found = super().get_command(ctx, cmd_name) or self._brought(ctx).get(cmd_name)
+        found = super().get_command(ctx, cmd_name) or self._brought.get(cmd_name)
         if found is None and cmd_name in ELSEWHERE:
             ctx.fail(f"{cmd_name} comes with another distribution: pip install {ELSEWHERE[cmd_name]}")
         return found
 
-    def _brought(self, ctx: Any) -> dict[str, Any]:
+    @cached_property
+    def _brought(self) -> dict[str, Any]:
         """Commands of plugins; one that cannot be made is reported and left out."""
-        if BROUGHT in ctx.meta:
-            return dict(ctx.meta[BROUGHT])
-        found = ctx.meta[BROUGHT] = {}
+        found: dict[str, Any] = {}
         with shown_errors(main):
             for name, function in plugins.commands().items():
                 try:
@@ -71,7 +66,7 @@ class _Commands(TyperGroup):
                     found[name] = typer.main.get_command(alone)
                 except Exception as error:  # another package's function may have any signature
                     warn(f"command {name!r} of {function.__module__} was skipped: {error}")
-        return dict(found)
+        return found
 
 
 app = typer.Typer(

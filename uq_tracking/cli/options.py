@@ -82,13 +82,8 @@ def parse_list(text: str) -> list[str] | None:
     return [item.strip() for item in text.split(",") if item.strip()] or None
 
 
-def parse_calibration(text: str) -> str | bool:
-    """``halves`` as True: a cross-fit."""
-    return True if text == "halves" else text
-
-
 PARSERS: Mapping[str, Callable[[str], Any]] = {
-    "calibration": parse_calibration,
+    "calibration": lambda text: True if text == "halves" else text,  # a cross-fit
     "columns": parse_columns,
     "metrics": parse_list,
     "recalibration": parse_list,

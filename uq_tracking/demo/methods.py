@@ -51,7 +51,7 @@ class Schedule:
 
 
 class Network:
-    """ReLU layers and one linear output, fitted with Adam to squared error, unless `_pull` is overridden.
+    """ReLU layers and one linear output, fitted with Adam to squared error.
 
     ``rng`` makes the initial weights (normal with variance 2/inputs: He et al. 2015, eq. 10), the order of the
     minibatches and the dropout masks while training.
@@ -84,13 +84,9 @@ class Network:
 
     def predict(self, x: Array) -> Array:
         """Outputs (n,) for features (n, inputs), without dropout."""
-        return self._output(self.hidden(x))
-
-    def hidden(self, x: Array) -> Array:
-        """Activations (n, units) of the last hidden layer for features (n, inputs), without dropout."""
         for weights, bias in self.layers[:-1]:
             x = np.maximum(x @ weights + bias, 0)
-        return x
+        return self._output(x)
 
     def sample(self, x: Array, passes: int, rng: np.random.Generator) -> Array:
         """Outputs (passes, n) with dropout active: Monte Carlo dropout (Gal and Ghahramani 2016)."""
@@ -114,10 +110,6 @@ class Network:
         kept = rng.random(shape, np.float32) >= self.dropout
         return kept.astype(np.float32) / np.float32(1 - self.dropout)
 
-    def _pull(self, outputs: Array, y: Array) -> Array:
-        """Derivative of each sample's loss, half the squared error, with respect to its output."""
-        return outputs - y
-
     def _gradients(self, x: Array, y: Array) -> Layers:
         """Gradient of the mean loss with respect to every weight and bias, with dropout active."""
         inputs: list[Array] = [x]
@@ -129,7 +121,8 @@ class Network:
                 slope *= self._mask(slope.shape, self.rng)
             slopes.append(slope)
             inputs.append(sums * slope)
-        delta: Array = self._pull(self._output(inputs[-1]), y)[:, None] / np.float32(len(y))
+        # The derivative of half the squared error with respect to each output.
+        delta: Array = (self._output(inputs[-1]) - y)[:, None] / np.float32(len(y))
         found: Layers = [(inputs[-1].T @ delta, delta.sum(0))]
         for layer, slope in zip(range(len(slopes), 0, -1), reversed(slopes), strict=True):
             delta = (delta @ self.layers[layer][0].T) * slope

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -132,7 +131,8 @@ def run_method(
             run=run,
             method=name,
             unit="m",
-            **tracker.log_options,
+            strict=True,  # a person is waiting, and wants to see failures
+            deadline=PATIENCE,
         )
     logged = time.perf_counter()
     times = f"{predicted - start:5.1f} s to predict, {logged - predicted:4.1f} s to log"
@@ -157,11 +157,7 @@ class Directory:
     ----------
     address : str
         Where ``uq.rescore`` and ``uq.compare`` find the runs while the session is open.
-    log_options : mapping
-        Options for ``uq.log``: a person is waiting for the demo, and wants to see failures.
     """
-
-    log_options: Mapping[str, Any] = MappingProxyType({"strict": True, "deadline": PATIENCE})
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -201,21 +197,18 @@ class MLflow(Directory):
             for logger in loggers:
                 logger.setLevel(logging.WARNING)
             mlflow.set_tracking_uri(self.uri)
-            self.experiment_id = self._experiment()
+            found = mlflow.get_experiment_by_name(EXPERIMENT)
+            artifacts = (self.folder / "mlruns").resolve().as_uri()
+            self.experiment_id = str(
+                mlflow.create_experiment(EXPERIMENT, artifact_location=artifacts)
+                if found is None
+                else found.experiment_id
+            )
             yield
         finally:
             mlflow.set_tracking_uri(before)
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
-
-    def _experiment(self) -> str:
-        import mlflow
-
-        found = mlflow.get_experiment_by_name(EXPERIMENT)
-        if found is not None:
-            return str(found.experiment_id)
-        artifacts = (self.folder / "mlruns").resolve().as_uri()
-        return str(mlflow.create_experiment(EXPERIMENT, artifact_location=artifacts))
 
     @contextmanager
     def run(self, name: str) -> Iterator[None]:

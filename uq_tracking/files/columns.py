@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 from itertools import zip_longest
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import EmptyInputError, InputTypeError, SettingsError, closest
+from uq_tracking.files.formats import ColumnFile
 from uq_tracking.formatting import some_of
 
 GUESSES: Mapping[str, tuple[str, ...]] = {
@@ -83,12 +84,7 @@ MOST_LISTED = 40
 Chosen = dict[str, list[str]]
 
 
-def choose(
-    path: Path,
-    names: Sequence[str],
-    columns: Mapping[str, str] | None,
-    holds_numbers: Callable[[str], bool] = lambda name: True,
-) -> Chosen:
+def choose(table: ColumnFile, columns: Mapping[str, str] | None) -> Chosen:
     """Choose the columns of a file by role; only `SEVERAL` may have more than one.
 
     Quantiles are given by level, ``{"0.1": "lower", "0.9": "upper"}``, or by a pattern of columns named after their
@@ -105,31 +101,25 @@ def choose(
             f"columns= has an unknown role {', '.join(unknown)}{closest(unknown[0], ROLES)}; "
             f"the roles are {', '.join(ROLES)}"
         )
-    chosen = {role: _find(path, names, role, name) for role, name in named.items()}
+    chosen = {role: _find(table, role, name) for role, name in named.items()}
     if levels and "quantiles" in chosen:
         raise SettingsError("columns name quantiles by level and by pattern; choose one")
     if levels:
-        chosen["quantiles"] = [_find(path, names, level, name)[0] for level, name in levels.items()]
+        chosen["quantiles"] = [_find(table, level, name)[0] for level, name in levels.items()]
         chosen["levels"] = list(levels)
     elif "quantiles" in chosen:
-        chosen |= _by_level(path, chosen["quantiles"])
-    guesses = CLASS_GUESSES if _are_classes(names, columns) else GUESSES
+        chosen |= _by_level(table.path, chosen["quantiles"])
+    guesses = CLASS_GUESSES if _are_classes(table.names, columns) else GUESSES
     if _spread(chosen) is None:
-        chosen |= _guess_spread(path, names, guesses, "level" in chosen)
+        chosen |= _guess_spread(table, guesses, "level" in chosen)
     spread = _spread(chosen) or (("probs",) if guesses is CLASS_GUESSES else ("std",))
     for role in ("target", *(["mean"] if WAYS[spread] != "refused" else []), "groups", "by"):
         if role not in chosen:
-            chosen |= _guess(path, names, role, guesses)
+            chosen |= _guess(table, role, guesses)
     needed = ("target", *(["mean"] if WAYS[spread] == "needed" else []), *spread)
     missing = [role for role in needed if role not in chosen]
     if missing:
-        taken = {name for several in chosen.values() for name in several}
-        free = [
-            name
-            for name in names
-            if name not in taken and not _PLACES.fullmatch(name) and holds_numbers(name)
-        ]
-        raise SettingsError(_missing_columns(path, names, missing, free, guesses is CLASS_GUESSES))
+        raise SettingsError(_missing_columns(table, chosen, missing, guesses is CLASS_GUESSES))
     _check_companions(chosen)
     return chosen
 
@@ -155,14 +145,16 @@ def _by_class(names: Sequence[str], role: str) -> list[str]:
     return []
 
 
-def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
+def _find(table: ColumnFile, role: str, name: str) -> list[str]:
     """The columns that a name or pattern means; those of classes in the order of their numbers."""
+    names = table.names
     if role == "level" or name in names:  # a level is a number, not a column
         return [name]
     found = [candidate for candidate in names if role in SEVERAL and fnmatchcase(candidate, name)]
     if not found:
+        listed = some_of(names, MOST_LISTED)
         raise SettingsError(
-            f"{path} has no column {name!r} for {role}{closest(name, names)}; it has {some_of(names, MOST_LISTED)}"
+            f"{table.path} has no column {name!r} for {role}{closest(name, names)}; it has {listed}"
         )
     if role in OF_CLASSES:  # prob_2 before prob_10
         found.sort(key=lambda one: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", one)])
@@ -178,12 +170,12 @@ def _spread(chosen: Mapping[str, object]) -> tuple[str, ...] | None:
     return stated[0] if stated else None
 
 
-def _guess(path: Path, names: Sequence[str], role: str, guesses: Mapping[str, tuple[str, ...]]) -> Chosen:
-    found = [name for name in names if name.lower() in guesses[role]]
+def _guess(table: ColumnFile, role: str, guesses: Mapping[str, tuple[str, ...]]) -> Chosen:
+    found = [name for name in table.names if name.lower() in guesses[role]]
     found = [name for name in found if name.lower() not in _WEAK] or found
     if len(found) > 1:
         raise SettingsError(
-            f"{path}: {' and '.join(found)} could each be the {role}; say which, for example "
+            f"{table.path}: {' and '.join(found)} could each be the {role}; say which, for example "
             f"--columns {role}={found[0]} (in Python columns={{{role!r}: {found[0]!r}}})"
         )
     return {role: found} if found else {}
@@ -220,36 +212,34 @@ def _by_level(path: Path, names: Sequence[str]) -> Chosen:
     return {"quantiles": list(found), "levels": [f"{level:g}" for level in levels]} if len(found) > 1 else {}
 
 
-def _guess_spread(
-    path: Path, names: Sequence[str], guesses: Mapping[str, tuple[str, ...]], has_level: bool
-) -> Chosen:
+def _guess_spread(table: ColumnFile, guesses: Mapping[str, tuple[str, ...]], has_level: bool) -> Chosen:
     for roles in WAYS:
         found: Chosen = {}
         if (roles[0] in OF_CLASSES) != (guesses is CLASS_GUESSES):
             continue
         if roles == ("quantiles",):
-            return _by_level(path, names)
+            return _by_level(table.path, table.names)
         if has_level == (roles == ("low", "high")):
             for role in roles:
-                found |= _guess(path, names, role, guesses)
-        if roles[0] in OF_CLASSES and not found and (by_class := _by_class(names, *roles)):
+                found |= _guess(table, role, guesses)
+        if roles[0] in OF_CLASSES and not found and (by_class := _by_class(table.names, *roles)):
             return {roles[0]: by_class}
         if len(found) == len(roles):
             return found
     return {}
 
 
-def _missing_columns(
-    path: Path, names: Sequence[str], missing: Sequence[str], free: Sequence[str], are_classes: bool
-) -> str:
+def _missing_columns(table: ColumnFile, chosen: Chosen, missing: Sequence[str], are_classes: bool) -> str:
     """Say what is missing and how to name it, using numeric columns without a role as the example."""
-    start = f"{path}: no column looks like "
-    middle = (
-        f"; the file has columns {some_of(names, MOST_LISTED)}; say which is which, for example --columns "
-    )
+    start = f"{table.path}: no column looks like "
+    listed = some_of(table.names, MOST_LISTED)
+    middle = f"; the file has columns {listed}; say which is which, for example --columns "
     if are_classes:
         told = " or ".join("labels" if role == "target" else role for role in missing)
         return f"{start}{told}{middle}'labels=NAME,probs=prob_*'"
+    taken = {name for several in chosen.values() for name in several}
+    spare = [name for name in table.names if name not in taken and not _PLACES.fullmatch(name)]
+    free = [name for name in spare if table.holds_numbers(name)]
     found = zip_longest(missing, free[: len(missing)], fillvalue="...")
     example = ",".join(f"{role}={name}" for role, name in found)
     first = next((name for name in free if name.endswith("0") and f"{name[:-1]}1" in free), None)
@@ -275,15 +265,14 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
 def check_numbers(path: Path, chosen: Chosen, arrays: Mapping[str, Any]) -> None:
     """Raise InputTypeError, naming the column, if it holds dates or text; EmptyInputError if a table has no rows."""
     numeric = NUMERIC if OF_CLASSES.keys() & chosen.keys() else NUMERIC | {"target"}
-    for role, name in [
-        (role, name) for role, several in chosen.items() for name in several if role in numeric
-    ]:
-        array = np.asarray(arrays[name])
-        if array.dtype.kind == "O" and not array.size:
-            raise EmptyInputError(f"{path} has column names but no rows; there is nothing to score")
-        found = _other_than_numbers(array)
-        if found:
-            raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {found}, not numbers")
+    for role, several in chosen.items():
+        for name in several if role in numeric else ():
+            array = np.asarray(arrays[name])
+            if array.dtype.kind == "O" and not array.size:
+                raise EmptyInputError(f"{path} has column names but no rows; there is nothing to score")
+            found = _other_than_numbers(array)
+            if found:
+                raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {found}, not numbers")
 
 
 def _other_than_numbers(array: npt.NDArray[Any]) -> str:

@@ -123,10 +123,6 @@ def _open_npz(path: Path) -> ColumnFile:
         return ColumnFile(path, list(archive.files), columns)
 
 
-def _open_npy(path: Path) -> ColumnFile:
-    return _matrix(path, np.load(path, mmap_mode="r", allow_pickle=False))
-
-
 def _matrix(path: Path, array: Any) -> ColumnFile:
     """Name the fields of a structured array, or the columns of a plain one: three are target, mean and std."""
     if array.dtype.names:
@@ -271,7 +267,7 @@ def _refuse_pickle_codec(path: Path) -> None:
 
 _OPENERS: dict[tuple[str, ...], Callable[[Path], ColumnFile]] = {
     (".npz",): _open_npz,
-    (".npy",): _open_npy,
+    (".npy",): lambda path: _matrix(path, np.load(path, mmap_mode="r", allow_pickle=False)),
     (".csv", ".tsv", ".csv.gz", ".tsv.gz"): _open_csv,
     (".parquet", ".pq"): _open_parquet,
     (".json",): _open_json,

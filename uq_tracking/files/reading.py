@@ -154,7 +154,7 @@ def _sliced(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, A
     """Arrays by role that can be read in slices; None if the file must be read whole."""
     if not table.sliceable:
         return None
-    chosen = choose(table.path, table.names, columns, table.holds_numbers)
+    chosen = choose(table, columns)
     if {*SEVERAL, "level"} & chosen.keys():  # not split along the target's first axis
         return None
     with reading(table.path):
@@ -197,7 +197,7 @@ def _saved(path: Path, options: Options) -> Predictions:
 
 def _values(table: ColumnFile, columns: Mapping[str, str] | None) -> Values:
     """The content of a file by role."""
-    chosen = choose(table.path, table.names, columns, table.holds_numbers)
+    chosen = choose(table, columns)
     level, levels = chosen.pop("level", None), chosen.pop("levels", None)
     own = _is_own(table) and "mask" not in chosen
     if own and "weights" in table.names:

@@ -132,9 +132,8 @@ class UncertaintyCallback(TrainingCallback):
         step = round(state.epoch) if self.step == "epoch" else state.global_step
         log(report, run=self._destinations(), split=split, step=step, **self.logging)
 
-    def on_predict(self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **_: Any) -> None:
-        """Log everything about predictions with labels."""
-        self.on_evaluate(args, state, control, metrics)
+    on_predict = on_evaluate
+    """Log everything about predictions with labels."""
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Log everything about the last evaluation."""

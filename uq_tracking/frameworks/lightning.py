@@ -141,63 +141,25 @@ class UncertaintyCallback(TrainingCallback):
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Start counting."""
-        self._begin("validate", _batches(trainer, "validate"))
-
-    def on_validation_batch_end(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
-        """Count a batch: what the step returned, the batch, its number and its data loader's."""
-        self._count("validate", *batch)
-
-    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Score and log the scores; outside training, log everything."""
-        self._end("validate", trainer, pl_module)
-
-    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Start counting."""
-        self._begin("test", _batches(trainer, "test"))
-
-    def on_test_batch_end(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
-        """Count a batch: what the step returned, the batch, its number and its data loader's."""
-        self._count("test", *batch)
-
-    def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Score and log everything."""
-        self._end("test", trainer, pl_module)
-
-    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        """Log everything about the last validation epoch."""
-        self._finish(trainer)
-
-    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Log everything about the last validation epoch when training is interrupted."""
-        self._finish(trainer, strict=False)  # nothing may hide the exception
-
-    def _begin(self, stage: Stage, batches: Sequence[Any]) -> None:
-        self._counting = [self._empty() for _ in batches] if stage in self.splits else []
+        self._counting = [self._empty() for _ in _batches(trainer)] if _stage(trainer) in self.splits else []
         self._counted = 0
 
-    def _count(self, stage: Stage, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
-        if stage in self.splits:
-            found = self._read(outputs, _STEPS[stage]) if self.read is None else self.read(outputs, batch)
+    def on_validation_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Count a batch: what the step returned, the batch, its number and its data loader's."""
+        if self._counting:
+            found = self._read(outputs, trainer) if self.read is None else self.read(outputs, batch)
             self._counting[dataloader_idx].update(**arguments_of(found, "what read returned"))
             self._counted = max(self._counted, dataloader_idx)
 
-    def _read(self, outputs: Any, step: str) -> tuple[Any, ...]:
-        """The entries of a step's dict; InputTypeError if it is none, or lacks one."""
-        if isinstance(outputs, Mapping) and all(key in outputs for key in self.keys):
-            return tuple(outputs[key] for key in self.keys)
-        is_dict = isinstance(outputs, Mapping)
-        found = f"a dict of {sorted(map(str, outputs))}" if is_dict else type(outputs).__name__
-        raise InputTypeError(
-            f"{step} returned {found}, which lacks {', '.join(map(repr, self.keys))}; "
-            "return a dict with them, name its entries with keys=, or pass read="
-        )
-
-    def _end(self, stage: Stage, trainer: Any, pl_module: Any) -> None:
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Score and log the scores; outside training, log everything."""
         counted, self._counting = self._counting, []
-        if not self._counted and all(_batches(trainer, stage)):
+        if not self._counted and all(_batches(trainer)):
             counted = counted[:1]  # a CombinedLoader reads all of its loaders at once
         for place, accumulator in enumerate(counted):
-            split = self.splits[stage] + (f"_{place}" if len(counted) > 1 else "")
+            split = self.splits[_stage(trainer)] + (f"_{place}" if len(counted) > 1 else "")
             if trainer.world_size > 1:
                 accumulator.all_reduce()
             if trainer.sanity_checking:
@@ -214,6 +176,29 @@ class UncertaintyCallback(TrainingCallback):
                 self._log_step(report, split, trainer)
             else:
                 self._log_all(accumulator, split, trainer)
+
+    on_test_epoch_start = on_validation_epoch_start
+    on_test_batch_end = on_validation_batch_end
+    on_test_epoch_end = on_validation_epoch_end
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Log everything about the last validation epoch."""
+        self._finish(trainer)
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Log everything about the last validation epoch when training is interrupted."""
+        self._finish(trainer, strict=False)  # nothing may hide the exception
+
+    def _read(self, outputs: Any, trainer: Any) -> tuple[Any, ...]:
+        """The entries of a step's dict; InputTypeError if it is none, or lacks one."""
+        if isinstance(outputs, Mapping) and all(key in outputs for key in self.keys):
+            return tuple(outputs[key] for key in self.keys)
+        is_dict = isinstance(outputs, Mapping)
+        found = f"a dict of {sorted(map(str, outputs))}" if is_dict else type(outputs).__name__
+        raise InputTypeError(
+            f"{_STEPS[_stage(trainer)]} returned {found}, which lacks {', '.join(map(repr, self.keys))}; "
+            "return a dict with them, name its entries with keys=, or pass read="
+        )
 
     def _log_step(self, report: Report, split: str, trainer: Any) -> None:
         if not _logs(trainer):
@@ -263,9 +248,14 @@ def _check_splits(splits: Any) -> None:
         )
 
 
-def _batches(trainer: Any, stage: Stage) -> Sequence[Any]:
+def _stage(trainer: Any) -> Stage:
+    """Return what is being evaluated; the sanity check is a validation."""
+    return "test" if trainer.testing else "validate"
+
+
+def _batches(trainer: Any) -> Sequence[Any]:
     """Number of batches of each data loader."""
-    found = trainer.num_val_batches if stage == "validate" else trainer.num_test_batches
+    found = trainer.num_test_batches if trainer.testing else trainer.num_val_batches
     return found if isinstance(found, Sequence) else [found]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -88,9 +88,9 @@ def predict(estimator: Any, X: Any) -> Prediction:
     if isinstance(estimator, tuple | list):
         return _of_quantiles(estimator, X)
     inner, X = _unwrapped(estimator, X)
-    if _returns_std(inner):
-        return _of_its_own(inner, X)
     kind = _kind(inner)
+    if kind == "own":
+        return _of_its_own(inner, X)
     if kind == "target":
         return _of_transformed_target(inner, X)
     if kind == "outputs":
@@ -101,7 +101,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
     raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
 
 
-def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
+def _forecast_of_classes(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """Return class indices of ``y``, shape (n,), and an estimator's probabilities, shape (n, C), by ``classes_``."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -122,7 +122,8 @@ def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
         raise InvalidValueError(
             f"y holds {len(unknown)} labels of classes the estimator was not fitted to (first: {unknown[0]!r})"
         )
-    return labels, np.asarray(estimator.predict_proba(X))
+    probs = np.asarray(estimator.predict_proba(X))
+    return {"y_true": labels, "probs": probs, "classes": list(map(str, classes))}
 
 
 @overload
@@ -320,9 +321,7 @@ def forecast_of(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """The arguments of `evaluate`: truth and what the estimator predicts."""
     _require_estimator(estimator)
     if _classifies(estimator):
-        labels, probs = class_predictions(estimator, X, y)
-        names = list(map(str, estimator.classes_))
-        return {"y_true": labels, "probs": probs, "classes": names}
+        return _forecast_of_classes(estimator, X, y)
     mean, std = predict(estimator, X)
     return {"y_true": y, "y_pred": mean, "y_std": std}
 
@@ -373,19 +372,17 @@ def _final(estimator: Any) -> Any:
     return _unwrapped(estimator[0] if isinstance(estimator, tuple | list) else estimator)[0]
 
 
-def _returns_std(estimator: Any) -> bool:
+def _kind(estimator: Any) -> str | None:
+    """What provides the uncertainty of a fitted estimator, if anything does: its own ``predict``, or some parts."""
     predict = getattr(estimator, "predict", None)
-    return callable(predict) and "return_std" in inspect.signature(predict).parameters
-
-
-def _kind(estimator: Any) -> Literal["target", "outputs", "members"] | None:
-    """Parts of a fitted estimator that provide its uncertainty, if any do."""
+    if callable(predict) and "return_std" in inspect.signature(predict).parameters:
+        return "own"
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor, VotingRegressor
     from sklearn.multioutput import MultiOutputRegressor
     from sklearn.utils.validation import check_is_fitted
 
-    kinds: dict[Literal["target", "outputs", "members"], tuple[type, ...]] = {
+    kinds: dict[str, tuple[type, ...]] = {
         "target": (TransformedTargetRegressor,),
         "outputs": (MultiOutputRegressor,),
         "members": (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor, VotingRegressor),
@@ -399,12 +396,10 @@ def _kind(estimator: Any) -> Literal["target", "outputs", "members"] | None:
 
 def _knows_std(estimator: Any) -> bool:
     inner = _final(estimator)
-    if _returns_std(inner):
-        return True
     kind = _kind(inner)
     if kind == "target":
         return _knows_std(inner.regressor_)
-    return kind == "members" or (kind == "outputs" and all(map(_knows_std, inner.estimators_)))
+    return kind in ("own", "members") or (kind == "outputs" and all(map(_knows_std, inner.estimators_)))
 
 
 def _of_its_own(estimator: Any, X: Any) -> Prediction:

@@ -57,16 +57,14 @@ class UncertaintyMetric(Metric):
         self.is_single = isinstance(metric, str)
         known = {each.key: each.direction for each in every_metric()}
         check_known(self.keys, known, "no metric is called", "`uq-tracking metrics` lists them")
-        self.directions = [known[key] for key in self.keys]
+        self.direction = known[self.keys[0]] if self.is_single else None
         self.options = {**options, "metrics": self.keys}
         self.accumulator = Accumulator(**self.options)
 
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]
         """Whether more is better; None for several metrics, and for one with a target value or none."""
-        if not self.is_single or self.directions[0] not in ("higher", "lower"):
-            return None
-        return self.directions[0] == "higher"
+        return self.direction == "higher" if self.direction in ("higher", "lower") else None
 
     @override
     def update(

@@ -134,7 +134,8 @@ class TrainingCallback(ABC):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (getattr(self, "_written_as", type(self)), vars(self))
+        kind = getattr(self, "_written_as", type(self))
+        return kind.__new__, (kind,), vars(self)  # with the frameworks of the process that reads it
 
     @listing(Accumulator)
     def __init__(
@@ -365,10 +366,3 @@ def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
         return cls
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return type(cls.__name__, (cls, *bases), {**names, "_written_as": cls})
-
-
-def _restored(cls: type[TrainingCallback], state: dict[str, Any]) -> TrainingCallback:
-    """Undo pickling, with the frameworks of this process."""
-    made = cls.__new__(cls)
-    vars(made).update(state)
-    return made

@@ -221,8 +221,14 @@ def read_weights(value: Any, truth: Source) -> Source:
         raise InvalidValueError("weights are all 0, so no samples count; pass weights above 0")
     if source.left_out is not None:
         left_out = left_out | source.left_out
-    hidden = _spread(left_out, shape, truth.name) if left_out.any() else None
-    return source._replace(values=_spread(source.values, shape, truth.name), left_out=hidden)
+    own = left_out.shape
+    if not own or not (own == shape[: len(own)] or _has_axes(own, shape)):
+        raise ShapeError(
+            f"weights have shape {own} and {truth.name} {shape}; pass one weight per sample, one per entry of the "
+            "first axes, or axes of length 1 along which weights repeat"
+        )
+    hidden = spread(left_out, shape) if left_out.any() else None
+    return source._replace(values=spread(source.values, shape), left_out=hidden)
 
 
 def zero_where_left_out(weights: Source) -> FloatArray:
@@ -250,26 +256,11 @@ def _along_names(source: Source, truth: Source) -> Source:
     own = [None if axis is None else axis.name for axis in source.axes]
     if not own or len(own) >= len(names) or not all(name is not None and name in names for name in own):
         return source
-    found = [own.index(name) if name in own else None for name in names]
-    order = [k for k in found if k is not None]
-    shape = [1 if k is None else source.values.shape[k] for k in found]
-
-    def moved(array: AnyArray) -> AnyArray:
-        return array.transpose(order).reshape(shape)
-
-    left_out = None if source.left_out is None else moved(source.left_out)
-    axes = tuple(None if k is None else source.axes[k] for k in found)
-    return source._replace(values=moved(source.values), left_out=left_out, axes=axes)
-
-
-def _spread(array: AnyArray, shape: tuple[int, ...], truth: str) -> AnyArray:
-    lead = array.shape == shape[: array.ndim]
-    if not array.ndim or not (lead or _has_axes(array.shape, shape)):
-        raise ShapeError(
-            f"weights have shape {array.shape} and {truth} {shape}; pass one weight per sample, one per entry of the "
-            "first axes, or axes of length 1 along which weights repeat"
-        )
-    return spread(array, shape)
+    order = [own.index(name) for name in names if name in own]
+    spare = tuple(k for k, name in enumerate(names) if name not in own)
+    values = np.expand_dims(source.values.transpose(order), spare)
+    axes = tuple(source.axes[own.index(name)] if name in own else None for name in names)
+    return source._replace(values=values, axes=axes)
 
 
 SERIES = "a series worth"

@@ -285,12 +285,8 @@ class Accumulator:
 
     def _read(self, forecast: Forecast, **options: Any) -> Predictions:
         if not isinstance(forecast.y_true, Predictions):
-            form_options = (
-                "on_invalid",
-                *forecast.kind.options,
-                *(["unit"] if forecast.kind.in_unit else []),
-            )
-            own = {name: self.settings[name] for name in form_options if name in self.settings}
+            wanted = {"on_invalid", *forecast.kind.options} | ({"unit"} if forecast.kind.in_unit else set())
+            own = {name: value for name, value in self.settings.items() if name in wanted}
             data = forecast.predictions(**{**own, **self._axes, **options})
             if isinstance(data.form, Probabilities):  # a later batch may be as long as there are classes
                 self._axes = {"class_axis": data.form.axes[0]}
@@ -503,9 +499,9 @@ class Accumulator:
         """
         if on_invalid is not None:
             check_choice("on_invalid", on_invalid, ("raise", "drop"))
-        task, state = self._counted().kind, self._counted()
+        state = self._counted()
         options = ScoreOptions(
-            **{name: self.settings[name] for name in task.settings if name != "unit"},
+            **{name: self.settings[name] for name in state.kind.settings if name != "unit"},
             unit=state.unit,
             metrics=self.settings["metrics"],
             calibration=calibration,
@@ -514,7 +510,7 @@ class Accumulator:
             level=level,
             seed=seed,
         )
-        return self.report(Plan(task, options), on_invalid)
+        return self.report(Plan(state.kind, options), on_invalid)
 
     def report(self, plan: Plan, on_invalid: Literal["raise", "drop"] | None = None) -> Report:
         """Score everything counted so far, as planned."""

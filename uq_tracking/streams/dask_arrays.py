@@ -35,6 +35,8 @@ from uq_tracking.streams.map_samples import case_image
 
 Make = Callable[..., Predictions]
 """Makes predictions of a block's truth and arrays, with members, draws or levels along the last axis."""
+LabelsAt = Callable[[tuple[int, ...]], Any]
+"""Gives the labels of a chunk, lazy or one for all its samples, by its place among the chunks."""
 
 
 def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Make, dict[str, Any], dict[str, Any]]:
@@ -117,7 +119,7 @@ def count_dask(
         forecast.check_whole({})
         form, named, own = None, {"y_true": forecast.y_true, **forecast.arrays}, dict(given)
     mask, weights, groups, by = (own.pop(name, None) for name in ("mask", "weights", "groups", "by"))
-    lazy = _arrays(named, mask, weights)
+    lazy = _arrays({**named, "mask": mask, "weights": weights})
     if form is None:
         lazy, own = plan.task.lazy(lazy, own)
     shape, chunks = lazy["y_true"].shape, lazy["y_true"].chunks
@@ -145,12 +147,11 @@ def count_dask(
     return counted
 
 
-def _arrays(named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]:
+def _arrays(named: Mapping[str, Any]) -> dict[str, Any]:
     """All as dask arrays of known shape."""
     da: Any = import_module("dask.array")
 
-    more = {"mask": mask, "weights": weights}
-    given = {**named, **{name: array for name, array in more.items() if array is not None}}
+    given = {name: array for name, array in named.items() if array is not None}
     labelled = {name: value for name, value in given.items() if hasattr(value, "dims")}
     beside = [name for name in labelled if labelled[name].ndim <= named["y_true"].ndim]
     check_alignment([(name, xarray_axes(labelled[name])) for name in beside])
@@ -159,11 +160,11 @@ def _arrays(named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]
     for name, array in lazy.items():
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
-    truth = "y_true"
-    if mask is not None:
-        check_shapes((truth, lazy[truth].shape), ("mask", lazy["mask"].shape))
-    if weights is not None:
-        own, shape = lazy["weights"], lazy[truth].shape
+    shape = lazy["y_true"].shape
+    if "mask" in lazy:
+        check_shapes(("y_true", shape), ("mask", lazy["mask"].shape))
+    if "weights" in lazy:
+        own = lazy["weights"]
         try:  # weights of the truth's first axes, or with axes of length 1, repeat
             lazy["weights"] = da.broadcast_to(own.reshape(*own.shape, *(1,) * (len(shape) - own.ndim)), shape)
         except ValueError as error:
@@ -171,15 +172,17 @@ def _arrays(named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]
     return lazy
 
 
-def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
-    """Labels as a dask array chunked like the target; or None, or the word for one label per chunk."""
+def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> LabelsAt | None:
+    """The labels of each of the target's chunks; None if there are none."""
     da: Any = import_module("dask.array")
 
-    if value is None or value is False:
-        return value
+    if value is None:
+        return None
+    if value is False:
+        return lambda place: False
     if isinstance(value, str):
         if value == BY_CHUNK and name == "groups":
-            return BY_CHUNK
+            return lambda place: ".".join(map(str, place))
         raise SettingsError(f"{name} is {value!r}; pass labels{', or chunk' if name == 'groups' else ''}")
     if isinstance(value, Mapping):
         value = label_array(value, name, shape)
@@ -187,53 +190,35 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
     labels = bare if isinstance(bare, da.Array) else da.asarray(np.asarray(bare))
     labels = labels.reshape(label_shape(labels.shape, name, shape))
     cut = zip(labels.shape, shape[: labels.ndim], chunks, strict=False)
-    return labels.rechunk(tuple(sizes if own == whole else (1,) for own, whole, sizes in cut))
+    sizes = tuple(sizes if own == whole else (1,) for own, whole, sizes in cut)
+    blocks = labels.rechunk(sizes).to_delayed(optimize_graph=False)
+    return lambda place: blocks[tuple(min(k, size - 1) for k, size in zip(place, blocks.shape, strict=False))]
 
 
-def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Counting) -> list[Any]:
+def _parts(arrays: Mapping[str, Any], labels: Mapping[str, LabelsAt | None], counting: Counting) -> list[Any]:
     """A lazy count per chunk of the truth."""
     dask: Any = import_module("dask")
 
     truth = arrays["y_true"]
     count = dask.delayed(_count_block, pure=True)
-    # The last axes, which only the predictions have, stay whole.
-    chunks = {
-        name: (*truth.chunks, *((size,) for size in array.shape[truth.ndim :]))
-        for name, array in arrays.items()
-    }
-    cut = {name: array.rechunk(chunks[name]) for name, array in arrays.items()}
-    # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
-    blocks = {name: array.to_delayed(optimize_graph=False) for name, array in cut.items()}
-    strata = {
-        name: label
-        if label is None or isinstance(label, str | bool)
-        else label.to_delayed(optimize_graph=False)
-        for name, label in labels.items()
-    }
+    blocks = {}
+    for name, array in arrays.items():
+        # The last axes, which only the predictions have, stay whole.
+        chunks = (*truth.chunks, *((size,) for size in array.shape[truth.ndim :]))
+        # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
+        blocks[name] = array.rechunk(chunks).to_delayed(optimize_graph=False)
     offsets = [np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist() for sizes in truth.chunks]
     parts, before = [], 0
     for place in np.ndindex(*truth.numblocks):
         own = {name: block[(*place, *(0,) * (block.ndim - len(place)))] for name, block in blocks.items()}
-        own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
+        own |= {name: label(place) for name, label in labels.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
         parts.append(count(counting, own, (before, truth.size, start, truth.shape)))
         before += math.prod(sizes[k] for sizes, k in zip(truth.chunks, place, strict=True))
     return parts
 
 
-def _label_of(label: Any, place: tuple[int, ...]) -> Any:
-    if isinstance(label, bool):
-        return label
-    if isinstance(label, str):
-        return ".".join(map(str, place))
-    return label[tuple(k if size > 1 else 0 for k, size in zip(place, label.shape, strict=False))]
-
-
-def _count_block(
-    counting: Counting,
-    arrays: Mapping[str, Any],
-    place: tuple[int, int, tuple[int, ...], tuple[int, ...]],
-) -> Accumulator:
+def _count_block(counting: Counting, arrays: Mapping[str, Any], place: Sequence[Any]) -> Accumulator:
     """Count one chunk on a worker; ``place`` is samples before it and of all, its first index and the whole shape."""
     piece = dict(arrays)
     if isinstance(piece.get("groups"), str):

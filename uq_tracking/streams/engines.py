@@ -109,14 +109,12 @@ def array_blocks(
     ShapeError
         Shapes differ.
     """
-    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask}
-    arrays = {name: array for name, array in arrays.items() if array is not None}
-    check_shapes(*((name, tuple(array.shape)) for name, array in arrays.items()))
-    beside = {"weights": weights, "groups": groups, "by": by}
-    given = arrays | {name: array for name, array in beside.items() if array is not None}
-    for name in ("groups", "by"):
-        if name in given:
-            given[name] = label_array(given[name], name, tuple(y_true.shape))
+    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask, "weights": weights}
+    given = {name: array for name, array in arrays.items() if array is not None}
+    check_shapes(*((name, tuple(array.shape)) for name, array in given.items() if name != "weights"))
+    for name, labels in (("groups", groups), ("by", by)):
+        if labels is not None:
+            given[name] = label_array(labels, name, tuple(y_true.shape))
     step, size = rows_per_block(y_true, samples), y_true.shape[0]
     for start in range(0, size, step):
         yield {
@@ -174,11 +172,17 @@ class Counting:
                 counted.update(**(batch if isinstance(batch, Mapping) else {"y_true": batch}))
         return counted
 
-    def merge(self, parts: Iterable[Accumulator]) -> Accumulator:
-        """Return a new accumulator; the parts stay unchanged, because an engine may need them again."""
+    def merge(self, parts: Iterable[Any]) -> Accumulator:
+        """Merge accumulators, or states of some, one at a time to a new one; raise the first error among states.
+
+        The parts stay unchanged, because an engine may need them again.
+        """
         merged = Accumulator(**self.options)
         for part in parts:
-            merged.merge(part)
+            found = part if isinstance(part, Accumulator) else pickle.loads(part)
+            if isinstance(found, Exception):
+                raise found
+            merged.merge(found)
         return merged
 
     def state(self, pieces: Iterable[Any]) -> bytes:
@@ -193,19 +197,9 @@ class Counting:
     def joined(self, states: Iterable[bytes]) -> bytes:
         """Return states as one."""
         try:
-            return pickle.dumps(self.opened(states))
+            return pickle.dumps(self.merge(states))
         except UQTrackingError as error:
             return pickle.dumps(error)
-
-    def opened(self, states: Iterable[bytes]) -> Accumulator:
-        """Merge states, one at a time; raise the first error among them."""
-        merged = Accumulator(**self.options)
-        for state in states:
-            part = pickle.loads(state)
-            if isinstance(part, Exception):
-                raise part
-            merged.merge(part)
-        return merged
 
 
 def accumulator_options(plan: Plan, given: Mapping[str, Any], **own: Any) -> dict[str, Any]:
@@ -272,7 +266,7 @@ def _in_spark(table: Any, columns: Sequence[str], counting: Counting) -> Accumul
     for parts, work in ((None, _counted), (SPLIT_EVERY, _joined), (1, _joined)):
         cut = states if parts is None else states.repartition(parts)
         states = cut.mapInArrow(partial(work, counting), "state binary")
-    return counting.opened(row["state"] for row in states.collect())
+    return counting.merge(row["state"] for row in states.collect())
 
 
 def _counted(counting: Counting, batches: Iterator[Any]) -> Iterator[Any]:
@@ -306,7 +300,7 @@ def _in_ray(dataset: Any, columns: Sequence[str], counting: Counting) -> Accumul
     states = dataset.select_columns([*dict.fromkeys(columns)])
     for size, work in ((None, _counted_table), (SPLIT_EVERY, _joined_table)):
         states = states.map_batches(partial(work, counting), batch_size=size, batch_format="pyarrow")
-    return counting.opened(row["state"] for row in states.iter_rows())
+    return counting.merge(row["state"] for row in states.iter_rows())
 
 
 def _counted_table(counting: Counting, table: Any) -> Any:

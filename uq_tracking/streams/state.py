@@ -203,22 +203,20 @@ class State:
                 )
         self.unit = self._unit_with(other.unit)
         if other.collector is not None:
-            collector: Any = self._open(
-                other.collector.facts
-            )  # of the same class, because the settings agree
+            # Of the same class, because the settings agree.
+            collector: Any = self._open(other.collector.facts)
             collector.merge(other.collector)
             for name in LABELS:
                 if (tables := other.tables(name)) is not None:
                     self.tallies[name].absorb(tables)
-        for count in self.counts:
-            self.counts[count] += other.counts[count]
-        self.hashes += other.hashes
-        self._add_classes(other.classes)
-        if other.collector is not None:
             if self.blocks is not None and other.blocks is not None:
                 self.blocks.merge(other.blocks)
             else:
                 self.blocks = None
+        for count in self.counts:
+            self.counts[count] += other.counts[count]
+        self.hashes += other.hashes
+        self._add_classes(other.classes)
         self.even.merge(other.even)
         self.maps.merge(other.maps)
         self.about = other.about or self.about
@@ -240,15 +238,14 @@ class State:
             "state": np.asarray(json.dumps(about)),
             "counts": np.asarray(list(self.counts.values()), dtype=np.int64),
             "hashes": np.asarray(self.hashes % MODULUS, dtype=np.uint64),
-            **prefixed("maps", self.maps.to_arrays()),
         }
+        parts: dict[str, Any] = {"maps": self.maps}
         if self.collector is not None:
-            arrays |= prefixed("collector", self.collector.to_arrays())
-            arrays |= prefixed("even", self.even.to_arrays())
-        if self.blocks is not None:
-            arrays |= prefixed("blocks", self.blocks.to_arrays())
-        if self.classes is not None:
-            arrays |= prefixed("classes", self.classes.to_arrays())
+            parts |= {"collector": self.collector, "even": self.even}
+        parts |= {"blocks": self.blocks, "classes": self.classes}
+        for name, part in parts.items():
+            if part is not None:
+                arrays |= prefixed(name, part.to_arrays())
         for name in LABELS:
             if (tables := self.tables(name)) is not None:
                 arrays |= prefixed(name, tables.to_arrays(full=True))

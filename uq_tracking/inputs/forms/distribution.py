@@ -568,9 +568,9 @@ class Law:
 
 def read_law(dist: Any) -> Law | Components:
     """Read a distribution object, or the components of a mixture of normals."""
-    frozen = _scipy_of(dist)
-    if frozen is not None:
-        return _of_scipy(frozen)
+    for candidate in (dist, getattr(dist, "dist", None)):  # scipy's own, or one that wraps it as NGBoost's do
+        if type(candidate).__module__.startswith("scipy.stats") and hasattr(candidate, "ppf"):
+            return _of_scipy(candidate)
     while type(dist).__name__ == "Independent" and hasattr(dist, "base_dist"):
         dist = dist.base_dist  # the marginals that torch wraps
     components = _normal_components(dist)
@@ -579,16 +579,9 @@ def read_law(dist: Any) -> Law | Components:
     shape = getattr(dist, "event_shape", ())
     if not callable(shape) and tuple(shape):
         return _marginals(dist)
-    known = _from_torch(dist)
-    return _of_scipy(known) if known is not None else _by_duck_typing(dist)
-
-
-def _scipy_of(dist: Any) -> Any:
-    """The frozen scipy distribution that an object is, or wraps as NGBoost's do."""
-    for candidate in (dist, getattr(dist, "dist", None)):
-        if type(candidate).__module__.startswith("scipy.stats") and hasattr(candidate, "ppf"):
-            return candidate
-    return None
+    if type(dist).__module__.startswith("torch.distributions") and type(dist).__name__ in TORCH:
+        return _of_torch(dist)
+    return _by_duck_typing(dist)
 
 
 def _of_scipy(dist: Any) -> Law:
@@ -659,10 +652,8 @@ TORCH: dict[str, tuple[str, dict[str, Any]]] = {
 """Torch distributions as scipy's, which have every function: names of the parameters, or how to derive them."""
 
 
-def _from_torch(dist: Any) -> Any:
-    """The same distribution from scipy, if an object comes from ``torch.distributions`` and is in `TORCH`."""
-    if not type(dist).__module__.startswith("torch.distributions") or type(dist).__name__ not in TORCH:
-        return None
+def _of_torch(dist: Any) -> Law:
+    """The same distribution from scipy, for an object of ``torch.distributions`` that is in `TORCH`."""
     from scipy import stats
 
     name, parameters = TORCH[type(dist).__name__]
@@ -670,7 +661,7 @@ def _from_torch(dist: Any) -> Any:
         key: source(dist) if callable(source) else _values(getattr(dist, source))
         for key, source in parameters.items()
     }
-    return getattr(stats, name)(**made)
+    return _of_scipy(getattr(stats, name)(**made))
 
 
 def _unchecked(dist: Any) -> Any:
@@ -707,11 +698,16 @@ def _by_duck_typing(dist: Any) -> Law:
 
 
 def _wrapped(dist: Any, function: Callable[[Any], Any]) -> Function:
-    """A function of numpy arrays, whatever arrays the object uses."""
+    """A function of numpy arrays, whatever arrays the object uses: a torch distribution expects its tensors."""
 
-    def call(values: FloatArray) -> FloatArray:
+    def call(values: Any) -> FloatArray:
         try:
-            return _values(function(_like(dist, values)))
+            mean: Any = getattr(dist, "mean", None)
+            if type(mean).__module__.split(".")[0] == "torch":
+                import torch
+
+                values = torch.as_tensor(values, dtype=mean.dtype, device=mean.device)
+            return _values(function(values))
         except NotImplementedError as error:
             raise InputTypeError(
                 f"{type(dist).__name__}.{getattr(function, '__name__', 'function')} is not implemented by its "
@@ -719,13 +715,3 @@ def _wrapped(dist: Any, function: Callable[[Any], Any]) -> Function:
             ) from error
 
     return call
-
-
-def _like(dist: Any, values: FloatArray) -> Any:
-    """Values as the tensors that a torch distribution expects, or unchanged."""
-    mean: Any = getattr(dist, "mean", None)
-    if type(mean).__module__.split(".")[0] == "torch":
-        import torch
-
-        return torch.as_tensor(values, dtype=mean.dtype, device=mean.device)
-    return values

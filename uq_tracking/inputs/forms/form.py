@@ -154,12 +154,8 @@ class Form(ABC):
             offset += piece.size
         if on_invalid == "raise" and any(hit.count for hit in found.defects.values()):
             raise InvalidValueError(self.complaint(found))
-        left = {
-            self.without_truth[0]: found.n_absent,
-            "n_masked": found.n_masked,
-            "n_invalid": found.n_invalid,
-        }
-        counts = {"n": found.n, **left}
+        counts = {"n": found.n, self.without_truth[0]: found.n_absent}
+        counts |= {"n_masked": found.n_masked, "n_invalid": found.n_invalid}
         if not found.n:
             raise EmptyInputError(self._nothing_left(found), counts)
         return self, found.valid, counts

@@ -121,11 +121,10 @@ class Numbers(Form):
     @override
     def from_stored(cls, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> Self:
         columns = under(SCORED, arrays)
-        own = {name: arrays[name] for name in arrays if not name.startswith(f"{SCORED}/")}
+        own: dict[str, Any] = {name: arrays[name] for name in arrays if not name.startswith(f"{SCORED}/")}
         if any(own[name].dtype not in (np.float32, np.float64) for name in ("mean", "std")):
             raise ValueError("mean and std must be float32 or float64")
-        named: dict[str, Any] = own
-        return cls(**named, columns=columns, known=about["known"], std_floor=about["std_floor"])
+        return cls(**own, columns=columns, known=about["known"], std_floor=about["std_floor"])
 
     @override
     def checked(
@@ -266,8 +265,8 @@ class Density(Numbers):
     ) -> tuple[Self, Sequence[Source]]:
         low, high = pit if isinstance(pit, tuple | list) and len(pit) == 2 else (pit, pit)
         given = {"y_pred": y_pred, "y_std": y_std, "pit": low, "upper pit": high}
-        given |= {} if log_density is None else {"log_density": log_density}
-        given |= {} if crps is None else {"crps": crps}
+        optional = {"log_density": log_density, "crps": crps}
+        given |= {name: array for name, array in optional.items() if array is not None}
         sources = read_equal(truth, **given)
         values = {source.name: source.values for source in sources}
         outside = (values["pit"] < 0) | (values["upper pit"] > 1) | (values["upper pit"] < values["pit"])
