@@ -40,7 +40,7 @@ def _floats(value):
         (np.array(VALUES, ">f8"), np.float64),
         (array.array("d", VALUES), np.float64),
         (memoryview(np.array(VALUES)), np.float64),
-        (np.matrix(VALUES), np.float64),
+        (np.array([VALUES]).view(np.matrix), np.float64),  # its constructor warns
         (torch.tensor(VALUES), np.float32),
         (torch.tensor(VALUES, dtype=torch.float64), np.float64),
         (torch.tensor(VALUES, dtype=torch.float16), np.float32),
