@@ -21,7 +21,7 @@ files_of = $(shell grep --recursive --files-with-matches --include='test_*.py' '
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
-	@echo "make test-slow    run the tests that take a third of a second or more; .ci/run runs a twentieth of these a day, as SHARE=2/20 does"
+	@echo "make test-slow    run the tests that take a third of a second or more; .ci/run runs a fortieth of these a day, as SHARE=2/40 does"
 	@echo "make test-faults    kill jobs, break servers and disks, log from several processes at once"
 	@echo "make test-papers    test the reproduction of the papers, a distribution of its own in examples/"
 	@echo "make test-engines    test Spark and Ray, and trackers that are too heavy for make test; needs Java 17"
