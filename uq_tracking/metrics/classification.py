@@ -35,13 +35,16 @@ of_classes = partial(metric, task="classification", direction="lower", bounds=(0
 """Declares a score of class probabilities."""
 of_top_label = partial(of_classes, of_top=True)
 """Declares one that needs the top label only."""
+of_labels = partial(of_top_label, family="accuracy", direction="higher", headline=True)
+"""Declares a headline score of the predicted classes."""
+of_calibration = partial(of_classes, family="calibration")
+"""Declares a score of stated probabilities against what occurs."""
+of_confidence = partial(of_top_label, family="ranking")
+"""Declares a score of errors told from correct samples by the confidence."""
 
 
-@of_top_label(
-    family="accuracy",
-    direction="higher",
+@of_labels(
     formula="mean 1[argmax p = y]",
-    headline=True,
     share=True,
     stable="sums",
     in_curves=True,
@@ -108,8 +111,8 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     return whole_order(statistics, "brier").sum("brier") / statistics.n
 
 
-@of_top_label(
-    family="calibration",
+@of_calibration(
+    of_top=True,
     formula="sum over equal-width bins of N_b/N |observed - stated|",
     source="Naeini 2015 (event); Guo 2017, Gustafsson 2020 section 4.3 (top label)",
     headline=True,
@@ -131,8 +134,8 @@ def ece() -> None:
     """
 
 
-@of_top_label(
-    family="calibration",
+@of_calibration(
+    of_top=True,
     formula="max over the bins of ECE of |observed - stated|",
     source="Naeini 2015 (event); Guo 2017 (top label)",
     gap=CONFIDENCE,
@@ -151,8 +154,8 @@ def mce() -> None:
     """
 
 
-@of_top_label(
-    family="calibration",
+@of_calibration(
+    of_top=True,
     formula="mean over equal-count bins of |observed - stated|",
     source="Nixon 2019",
     gap=EQUAL_COUNT_CONFIDENCE,
@@ -171,8 +174,7 @@ def ace() -> None:
     """
 
 
-@of_classes(
-    family="calibration",
+@of_calibration(
     formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
     source="Guo 2017",
     gap=TOP_CONFIDENCE,
@@ -192,8 +194,7 @@ def ece_top() -> None:
     """
 
 
-@of_classes(
-    family="calibration",
+@of_calibration(
     formula="mean over classes of sum over equal-width bins of N_b/N |share of the class - mean p_c|",
     source="Nixon 2019 (static calibration error); Kull 2019",
     gap=CLASSES,
@@ -211,8 +212,7 @@ def cwece() -> None:
     """
 
 
-@of_classes(
-    family="calibration",
+@of_calibration(
     formula="max over classes of |mean p_c - share of the class|",
     source="-",
     when=several_classes,
@@ -266,11 +266,8 @@ def ause_brier(statistics: Statistics, settings: Settings) -> float:
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
-@of_top_label(
-    family="accuracy",
-    direction="higher",
+@of_labels(
     formula="mean over classes of TP / (TP + FP + FN)",
-    headline=True,
 )
 def miou(statistics: Statistics, settings: Settings) -> float:
     """Mean intersection over union of the classes that occur.
@@ -287,12 +284,9 @@ def miou(statistics: Statistics, settings: Settings) -> float:
     return float(np.mean(both / (either - both)))
 
 
-@of_top_label(
-    family="accuracy",
-    direction="higher",
+@of_labels(
     formula="mean over classes of 2 TP / (2 TP + FP + FN)",
     source="Dice 1945",
-    headline=True,
 )
 def mdice(statistics: Statistics, settings: Settings) -> float:
     """Mean Dice coefficient (F1 score) of the classes that occur.
@@ -336,8 +330,7 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     return whole_order(statistics, "entropy").sum("entropy") / statistics.n
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     formula="mean over k of the error rate of the k most confident",
     source="Geifman 2018",
     headline=True,
@@ -355,8 +348,7 @@ def aurc(statistics: Statistics, settings: Settings) -> float:
     return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.n
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     direction="higher",
     formula="P(confidence of a correct sample > that of an error) + P(equal) / 2",
     source="Hendrycks and Gimpel 2017",
@@ -375,8 +367,7 @@ def failure_auroc(statistics: Statistics, settings: Settings) -> float:
     return 1 - area_under_roc(statistics.orders["one_minus_confidence"], "correct", reason)
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     formula="mean over k of the errors among the k most confident, over N",
     source="Traub 2024",
 )
@@ -396,8 +387,7 @@ def augrc(statistics: Statistics, settings: Settings) -> float:
     return ranked * mixed + risk * risk / 2 + risk / (2 * n)
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     formula="error rate of the ceil(.8 N) most confident",
     source="Geifman and El-Yaniv 2017",
 )
