@@ -51,6 +51,9 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT, Moments
 from uq_tracking.typed import override
 
+OF_MEAN = ("error", "abs_error", "sq_error", "z", "z2")
+"""Losses that a mean and a std determine, whatever the distribution."""
+
 
 class RegressionLayout(Layout):
     """Orders by std, absolute error and z.
@@ -96,7 +99,9 @@ class RegressionLayout(Layout):
             return {}
         std, family = rows["std"].astype(np.float64), family_of(settings)
         error = rows["target"].astype(np.float64) - rows["mean"]
-        z, size = z_column(error, std), np.abs(error)
+        z = z_column(error, std)
+        made = Derived({"error": error, "z": z})
+        size = made["abs_error"]
         density = family.pdf(z)
         with np.errstate(all="ignore"):
             crps = np.where(std > 0, std * family.crps(z, density), size)
@@ -106,11 +111,7 @@ class RegressionLayout(Layout):
         outside = (np.minimum(2 * family.cdf(reach) - 1, LEVELS[-1]) * (len(LEVELS) + 1)).astype(np.int64)
         inside = {f"inside_{percent}": reach <= half for percent, half in halves}
         return {
-            "error": error,
-            "abs_error": size,
-            "sq_error": np.square(error),
-            "z": z,
-            "z2": np.square(z),
+            **{name: made[name] for name in OF_MEAN},
             "nll": nll,
             "crps": crps,
             "interval_score": std * offset[outside] + size * slope[outside],
@@ -337,9 +338,8 @@ class DistributionLayout(RegressionLayout):
     @override
     def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
         of_mean = super().losses(rows, settings)
-        names = ("error", "abs_error", "sq_error", "z", "z2")
         return {
-            **{name: of_mean[name] for name in names if name in of_mean},
+            **{name: of_mean[name] for name in OF_MEAN if name in of_mean},
             **{name: rows[name] for name in SCORES if name in rows},
         }
 

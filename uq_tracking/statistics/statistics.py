@@ -56,8 +56,11 @@ EACH_AT_ONCE = 1 << 16
 """Weights, groups by groups, held at a time when every group is examined by itself."""
 
 
-class Builder:
-    """Counts rows into buckets; ``finish`` returns the parts of the sketch so far.
+class SketchCollector:
+    """Counts a stream into a sketch of constant size.
+
+    Samples are counted in blocks of fixed size, whatever the batch size, so splitting the same stream into different
+    batches does not change a bit of the result.
 
     Parameters
     ----------
@@ -143,13 +146,13 @@ class Builder:
         for name in self._counts:
             self._counts[name] += parts.counts[name]
 
-    def finish(self) -> Parts:
-        """Return everything added."""
+    def statistics(self) -> Statistics:
+        """Return statistics of everything added."""
         self._flush()
-        return self.counted_parts()
+        return self._counted()
 
-    def counted_parts(self) -> Parts:
-        """Return everything counted, without what waits."""
+    def _counted(self) -> Statistics:
+        """Return statistics of everything counted, without what waits."""
         tables = {name: list(parts) for name, parts in self._tables.items()}
         for name, grid in self._grids.items():
             tables[name].append(grid.joint())
@@ -160,7 +163,21 @@ class Builder:
             {name: parts[0].total(parts) for name, parts in tables.items() if parts},
             counts=dict(self._counts),
         )
-        return made.in_units(made.unit)
+        return Statistics.of(self.layout, made.in_units(made.unit), bits=self.bits, facts=self.facts)
+
+    def merge(self, other: SketchCollector) -> None:
+        """Add the samples of another collector."""
+        self.absorb(other.statistics())
+
+    def to_arrays(self) -> Arrays:
+        """Return plain arrays from which ``load`` continues."""
+        return {**self._counted().to_arrays(), **prefixed("waiting", joined_rows(self._waiting))}
+
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
+        self.absorb(Statistics.from_arrays(self.layout, arrays))
+        if waiting := under("waiting", arrays):
+            self.add(waiting)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -269,10 +286,10 @@ class Statistics(Parts):
         facts: Mapping[str, Any] | None = None,
     ) -> Statistics:
         """Return a sketch of blocks of validated rows; without any, an empty one, which changes nothing if added."""
-        builder = Builder(layout, facts or {}, bits)
+        collector = SketchCollector(layout, facts or {}, bits)
         for rows in blocks:
-            builder.add(rows)
-        return cls.of(layout, builder.finish(), bits=bits, facts=facts)
+            collector.add(rows)
+        return collector.statistics()
 
     @property
     def task(self) -> str:
