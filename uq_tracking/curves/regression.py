@@ -103,16 +103,15 @@ def sparsification_rmse(statistics: Statistics, settings: Settings) -> Columns:
 )
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band for independent samples."""
-    observed = quantile_shares(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n_effective)
-    return {"expected": LEVELS, "observed": observed, "low": low, "high": high}
+    return {"expected": LEVELS, **_with_wilson(quantile_shares(statistics, settings, LEVELS), statistics)}
 
 
-def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
-    """Wilson's 95 % interval of a share observed in n independent samples (Wilson 1927)."""
+def _with_wilson(share: FloatArray, statistics: Statistics) -> dict[str, FloatArray]:
+    """Columns of an observed share and of its 95 % interval for independent samples (Wilson 1927)."""
+    n, z = statistics.n_effective, 1.959963984540054
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
+    return {"observed": share, "low": np.maximum(centre - half, 0), "high": np.minimum(centre + half, 1)}
 
 
 of_intervals = partial(
@@ -298,9 +297,7 @@ def _where_defined(
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band for independent samples."""
-    observed = coverage_at(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n_effective)
-    return {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
+    return {"nominal": LEVELS, **_with_wilson(coverage_at(statistics, settings, LEVELS), statistics)}
 
 
 @curve(

@@ -86,7 +86,10 @@ def with_curves(
                 report = _with(report, *found)
             elif name == "scale_sweep":
                 curve = scale_sweep(statistics, settings)
-                report = _with(report, [curve], {name: _best_scale(curve)})
+                key = "nll" if "nll" in curve.columns else curve.main
+                factor = format_number(best_factor(curve, key))
+                best = f"{key} is best with every standard deviation multiplied by {factor}"
+                report = _with(report, [curve], {name: best})
             else:
                 made = {name: declared[name].build(statistics, settings, inputs)}
                 chance = with_chance(made, statistics, task.name, settings)
@@ -102,12 +105,6 @@ def _with(report: Report, curves: Iterable[Curve], verdicts: Mapping[str, str] |
     return replace(
         report, curves={**report.curves, **whole}, verdicts={**report.verdicts, **(verdicts or {})}
     )
-
-
-def _best_scale(sweep: Curve) -> str:
-    key = "nll" if "nll" in sweep.columns else sweep.main
-    factor = format_number(best_factor(sweep, key))
-    return f"{key} is best with every standard deviation multiplied by {factor}"
 
 
 def with_strata(

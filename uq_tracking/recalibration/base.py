@@ -33,11 +33,9 @@ from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import DAMAGE, override, plain, record
+from uq_tracking.typed import DAMAGE, Self, override, plain, record
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs import Predictions
 
 FloatArray = npt.NDArray[np.float64]

@@ -223,11 +223,6 @@ def _log_odds(scores: Logits) -> FloatArray:
         return np.asarray(scores[:, 1].astype(np.float64) - scores[:, 0])
 
 
-def _logarithms(log_odds: FloatArray) -> FloatArray:
-    """Return log probabilities of both classes, shape (n, 2)."""
-    return np.stack([-np.logaddexp(0, log_odds), -np.logaddexp(0, -log_odds)], axis=1)
-
-
 def _check_two_classes(method: str, labels: Labels, scores: Logits) -> None:
     """Raise RecalibrationError unless there are two classes and both occur."""
     if scores.shape[1] != 2:
@@ -278,7 +273,15 @@ class Logistic(ClassificationRecalibration):
         x = _log_odds(logits)
         limit = max(CERTAIN, float(np.abs(x[np.isfinite(x)]).max(initial=0.0)))
         x = x.clip(-limit, limit)
-        offset, slope = _offset_and_slope(labels == 1, x, weights)
+        unit = float(np.sqrt(np.mean(np.square(x))))  # so that steps fit any scale of logits
+        w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
+        found = fitted_odds(w * (labels == 1), w, x / unit, slope=True) if unit else None
+        if found is None:
+            raise RecalibrationError(
+                "there is no best slope: one probability separates the samples with the event from those without; "
+                "fit on more, held-out data"
+            )
+        offset, slope = found[0], found[1] / unit
         if slope <= 0:
             raise RecalibrationError(
                 f"the event is no more frequent where its probability is higher (slope {slope:.3g}); check which "
@@ -293,20 +296,8 @@ class Logistic(ClassificationRecalibration):
     @override
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
         x = _log_odds(logarithms).clip(-self.limit, self.limit)
-        return _logarithms(self.offset + self.slope * x)
-
-
-def _offset_and_slope(event: Logits, x: FloatArray, weights: Weights) -> tuple[float, float]:
-    """Return the maximum-likelihood offset and slope of the log odds of the event against x."""
-    unit = float(np.sqrt(np.mean(np.square(x))))  # so that steps fit any scale of logits
-    w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
-    found = fitted_odds(w * event, w, x / unit, slope=True) if unit else None
-    if found is None:
-        raise RecalibrationError(
-            "there is no best slope: one probability separates the samples with the event from those without; "
-            "fit on more, held-out data"
-        )
-    return found[0], found[1] / unit
+        log_odds = self.offset + self.slope * x
+        return np.stack([-np.logaddexp(0, log_odds), -np.logaddexp(0, -log_odds)], axis=1)
 
 
 @recalibrator

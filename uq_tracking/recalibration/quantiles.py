@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +33,7 @@ from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
-from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.typed import Self, override
 
 Labels = npt.NDArray[Any]
 

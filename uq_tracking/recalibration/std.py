@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block, Order
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
-from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.typed import Self, override
 
 SEARCH_ROWS = 200_000
 """Above this many samples, the numerical search for the Student t uses a sketch."""
@@ -91,24 +88,23 @@ class StdScaling(RegressionRecalibration):
 
 
 def _factor(statistics: Statistics, settings: Settings) -> float:
+    """Maximum-likelihood factor.
+
+    Without a closed form it minimizes ``log f - mean log pdf(z / f)`` over log f, from far below the spread, which
+    one z may dominate.
+    """
     z = statistics.moments["z"]
+    spread = math.sqrt(z.variance() + z.mean * z.mean)
     if settings.family == "gaussian":
-        return math.sqrt(z.variance() + z.mean * z.mean)
+        return spread
     if settings.family == "laplace":
         return SQRT2 * _mean_of_z(statistics.orders["z"], np.abs)
     if settings.family == "uniform":  # rounding must not exclude the farthest target
         return max(abs(z.low), abs(z.high)) / SQRT3 * (1 + 1e-12)
-    return _searched_factor(statistics, settings)
-
-
-def _searched_factor(statistics: Statistics, settings: Settings) -> float:
-    """Minimize ``log f - mean log pdf(z / f)`` over log f, from far below the spread, which one z may dominate."""
-    from scipy.optimize import minimize_scalar
-
-    z = statistics.moments["z"]
-    spread = math.sqrt(z.variance() + z.mean * z.mean)
     if spread == 0:
         return 0.0
+    from scipy.optimize import minimize_scalar
+
     order = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]
     log_pdf = family_of(settings).log_pdf
 
@@ -116,9 +112,8 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
         factor = spread * math.exp(log_factor)
         return log_factor - _mean_of_z(order, lambda z: log_pdf(z / factor))
 
-    found = minimize_scalar(
-        loss, bounds=(-math.log(1e60), math.log(1e3)), method="bounded", options={"xatol": 1e-9}
-    )
+    bounds = (-math.log(1e60), math.log(1e3))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-9})
     return spread * math.exp(found.x)
 
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
-from uq_tracking.inputs.convert import read
+from uq_tracking.inputs.convert import read, read_floats
 from uq_tracking.inputs.predictions import Case
-from uq_tracking.metrics.reference import as_reference
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
 from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
 from uq_tracking.settings import Settings
@@ -72,7 +72,16 @@ class Regression(Task):
 
     @override
     def reference(self, reference: Any, data: Any) -> Any:
-        return as_reference(reference, data)
+        if reference is None:
+            return None
+        if not isinstance(reference, tuple | list) or len(reference) != 2:
+            raise SettingsError(
+                "reference is not a pair; pass reference=(mean, std), arrays of the target's shape"
+            )
+        names = ("reference mean", "reference std")
+        parts = [read_floats(part, name) for part, name in zip(reference, names, strict=True)]
+        check_shapes(("y_true", data.shape), *((part.name, part.values.shape) for part in parts))
+        return tuple(part.values for part in parts)
 
     @override
     def targets(self, statistics: Statistics) -> dict[str, float]:
