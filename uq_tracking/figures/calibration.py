@@ -10,16 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Patch
 
-from uq_tracking.figures import style
-from uq_tracking.figures.curves import (
-    Columns,
-    NothingToDrawError,
-    chance_band,
-    columns,
-    square_axes,
-    undefined_figure,
-    unit_square,
-)
+from uq_tracking.figures import curves, style
+from uq_tracking.figures.curves import Columns, NothingToDrawError
 from uq_tracking.figures.header import report_header, score_text
 from uq_tracking.figures.sides import BARS, Line, corner, name_side, name_sides
 from uq_tracking.formatting import one_line
@@ -52,7 +44,7 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     Tasks", 2019, fig. 2.
     """
     x, counts = bins["rmv"], bins["count"]
-    square_axes(ax, [bins], "rmv", "rmse")
+    curves.square_axes(ax, [bins], "rmv", "rmse")
     low, high = ax.get_xlim()
     left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
     place = np.log if ax.get_xscale() == "log" else np.asarray
@@ -65,7 +57,7 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     height = BARS * density / max(float(density.max()), 1e-300)
     look: dict[str, Any] = {"color": style.COUNTS, "transform": ax.get_xaxis_transform(), "zorder": 1.5}
     style.bars(ax, left, height, right - left, **look, linewidth=0.6, label="histogram of std")
-    chance_band(ax, bins, "rmv")
+    curves.chance_band(ax, bins, "rmv")
     if "low" in bins and "high" in bins:
         look = {"color": style.MODEL, "alpha": 0.45, "linewidth": 4, "label": "95 % interval"}
         ax.vlines(x, bins["low"], bins["high"], zorder=1.95, **look)
@@ -102,9 +94,9 @@ def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) 
     A calibrated model lies on the dashed line, and within the pale band around it in 95 % of cases at each point.
     After Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
     """
-    square_axes(ax, [table], "predicted", "observed")
+    curves.square_axes(ax, [table], "predicted", "observed")
     name_sides(ax, *_lines_of(table, "predicted", "observed"))
-    chance_band(ax, table, "predicted")
+    curves.chance_band(ax, table, "predicted")
     style.points(ax, table["predicted"], table["observed"])
 
 
@@ -123,7 +115,7 @@ def calibration(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
 
 def _calibration_axes(ax: Axes) -> None:
     """Prepare the unit square, labelling the over- and underconfident side of each half."""
-    unit_square(ax)
+    curves.unit_square(ax)
     style.line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
     for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
         name = "overconfident" if over else "underconfident"
@@ -142,7 +134,7 @@ def _share(ax: Axes, curve: Columns, x_name: str, *, split: float) -> None:
     over = (y - x) * (split - x) > 0
     for where, color in ((over, style.OVERCONFIDENT), (~over, style.UNDERCONFIDENT)):
         style.band(ax, x, x, y, where=where.tolist(), color=color, alpha=0.35, zorder=1.8)
-    chance_band(ax, curve, x_name)
+    curves.chance_band(ax, curve, x_name)
     if "low" in curve and "high" in curve:
         style.band(ax, expected, curve["low"], curve["high"], color="#9A9A9A", alpha=0.45, zorder=1.9)
     style.points(ax, expected, observed)
@@ -161,7 +153,7 @@ def joint_coverage(
     ax: Axes, curve: Columns, report: Report, alone: bool, areas: tuple[str, str] = ("", "")
 ) -> None:
     """Draw the share of vectors inside the ellipsoids against the probability they promise."""
-    unit_square(ax)
+    curves.unit_square(ax)
     _share(ax, curve, "nominal", split=0.0)
     over, under = (score_text(report, key, "\narea") for key in areas)
     name_side(ax, 0.97, 0.04, f"overconfident{over}", over=True, ha="right")
@@ -280,13 +272,13 @@ def before_after(report: Report) -> Figure:
     after, (method, entry) = report.after(), next(iter(report.scored_methods().items()))
     name, reports = f"Before and after {one_line(method)}", (report, after)
     try:
-        bins = [columns(each, "reliability", "rmv", "rmse", score="ence") for each in reports]
+        bins = [curves.columns(each, "reliability", "rmv", "rmse", score="ence") for each in reports]
         shares = [
-            columns(each, "calibration", "expected", "observed", score="calibration_error")
+            curves.columns(each, "calibration", "expected", "observed", score="calibration_error")
             for each in reports
         ]
     except NothingToDrawError as nothing:
-        return undefined_figure(report, name, str(nothing), WIDE)
+        return curves.undefined_figure(report, name, str(nothing), WIDE)
     figure, all_scores = style.new_figure(WIDE), (entry.get("before", report.scores), after.scores)
     left, right = figure.subplots(1, 2)
     for ax, curve, label, key in (
@@ -299,7 +291,7 @@ def before_after(report: Report) -> Figure:
             for scores in all_scores
         )
         _panel_title(ax, f"{label} {one} → {other}")
-    square_axes(left, bins, "rmv", "rmse")
+    curves.square_axes(left, bins, "rmv", "rmse")
     name_sides(left, [(table["rmv"], table["rmse"]) for table in bins])
     _calibration_axes(right)
     for table, share, look in zip(bins, shares, STYLES, strict=True):
@@ -325,9 +317,11 @@ def class_before_after(report: Report) -> Figure:
     method, reports = next(iter(report.scored_methods())), (report, report.after())
     name = f"Before and after {one_line(method)}"
     try:
-        tables = [columns(each, "reliability", "confidence", "accuracy", score="ece") for each in reports]
+        tables = [
+            curves.columns(each, "reliability", "confidence", "accuracy", score="ece") for each in reports
+        ]
     except NothingToDrawError as nothing:
-        return undefined_figure(report, name, str(nothing), WIDE)
+        return curves.undefined_figure(report, name, str(nothing), WIDE)
     figure, curve = style.new_figure(WIDE), report.curves["reliability"]
     for ax, bins, each, look in zip(figure.subplots(1, 2), tables, reports, STYLES, strict=True):
         style.style_axes(ax, curve.x_label, curve.y_label)

@@ -18,13 +18,7 @@ from uq_tracking.metrics.gaps import (
     Reduction,
     sums_of_classes,
 )
-from uq_tracking.metrics.ranking import (
-    FRACTIONS,
-    Sparsification,
-    order_of,
-    sparsification,
-    sum_of_prefix_means,
-)
+from uq_tracking.metrics.ranking import Sparsification, order_of, sparsification, sum_of_prefix_means
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import samples_by_class
@@ -262,8 +256,7 @@ def ause_brier(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("ause_brier", "classification")
     0.0118616
     """
-    curve = sparsification_brier(statistics)
-    return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
+    return sparsification_brier(statistics).area()
 
 
 @of_labels(

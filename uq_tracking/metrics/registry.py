@@ -9,18 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial, update_wrapper, wraps
 from inspect import getdoc, signature
 from threading import Lock
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Generic,
-    Literal,
-    ParamSpec,
-    TypeAlias,
-    TypeVar,
-    get_args,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -36,7 +25,7 @@ if TYPE_CHECKING:
 Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
-TaskName: TypeAlias = str
+TaskName = str
 
 FAMILIES: dict[str, str] = {
     "accuracy": "Accuracy",
@@ -120,7 +109,7 @@ class NeedsGroups:
     even: float = 0.0
 
 
-Bound: TypeAlias = float | Callable[[Mapping[str, float]], float | None] | None
+Bound = float | Callable[[Mapping[str, float]], float | None] | None
 F = TypeVar("F", bound=Callable[..., float | None])
 S = TypeVar("S")
 P = ParamSpec("P")

@@ -17,9 +17,6 @@ from uq_tracking.recalibration.base import (
     Labels,
     Logits,
     Weights,
-    check_finite,
-    check_line,
-    check_positive,
     recalibrator,
 )
 from uq_tracking.typed import override
@@ -50,8 +47,8 @@ class Temperature(ClassificationRecalibration):
     temperature: float
 
     def __post_init__(self) -> None:
-        check_positive("temperature", [self.temperature])
-        check_positive("n_logits", [self.n_logits])
+        self._check_positive("temperature", [self.temperature])
+        self._check_positive("n_logits", [self.n_logits])
 
     @classmethod
     @override
@@ -132,8 +129,8 @@ class BiasTemperature(ClassificationRecalibration):
     offsets: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        check_positive("temperature", [self.temperature])
-        check_finite("offsets", self.offsets)
+        self._check_positive("temperature", [self.temperature])
+        self._check_finite("offsets", self.offsets)
         if len(self.offsets) != self.n_logits:
             raise RecalibrationError(
                 f"offsets must be of {self.n_logits} classes, not of {len(self.offsets)}"
@@ -261,9 +258,9 @@ class Logistic(ClassificationRecalibration):
     limit: float
 
     def __post_init__(self) -> None:
-        check_finite("offset", [self.offset])
-        check_positive("slope", [self.slope])
-        check_positive("limit", [self.limit])
+        self._check_finite("offset", [self.offset])
+        self._check_positive("slope", [self.slope])
+        self._check_positive("limit", [self.limit])
 
     @classmethod
     @override
@@ -323,7 +320,7 @@ class Isotonic(ClassificationRecalibration):
     observed: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        check_line("stated", self.stated, self.observed)
+        self._check_line("stated", self.stated, self.observed)
         if max(self.observed) >= 1:
             raise RecalibrationError("observed must be below 1")
 

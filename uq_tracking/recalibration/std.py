@@ -11,18 +11,7 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.families import SQRT2, SQRT3, family_of
-from uq_tracking.recalibration.base import (
-    FittedOn,
-    FloatArray,
-    RegressionRecalibration,
-    check_increasing,
-    check_line,
-    check_positive,
-    recalibrator,
-    require_positive_std,
-    require_samples,
-    require_variance,
-)
+from uq_tracking.recalibration.base import FittedOn, FloatArray, RegressionRecalibration, recalibrator
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block, Order
 from uq_tracking.statistics.statistics import Statistics
@@ -51,7 +40,7 @@ class StdScaling(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("factor", [self.factor])
+        self._check_positive("factor", [self.factor])
 
     @classmethod
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
@@ -69,8 +58,8 @@ class StdScaling(RegressionRecalibration):
         RecalibrationError
             There are fewer than two samples, a standard deviation is zero, or every error is zero.
         """
-        require_samples(statistics, 2, cls.method)
-        require_positive_std(statistics, cls.method)
+        cls._require_samples(statistics, 2)
+        cls._require_positive_std(statistics)
         factor = _factor(statistics, settings)
         if factor == 0:
             raise RecalibrationError(
@@ -148,7 +137,7 @@ class StdIsotonic(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_line("variance", self.variance, self.observed)
+        self._check_line("variance", self.variance, self.observed)
 
     @classmethod
     def fit(
@@ -170,8 +159,8 @@ class StdIsotonic(RegressionRecalibration):
         RecalibrationError
             There are fewer than ``2 end_block`` samples, all standard deviations are equal, or a level has no error.
         """
-        require_samples(statistics, max(2, 2 * end_block), cls.method)
-        require_variance(settings, cls.method)
+        cls._require_samples(statistics, max(2, 2 * end_block))
+        cls._require_variance(settings)
         spread = statistics.moments["std"]
         if not spread.high > spread.low:
             raise RecalibrationError(
@@ -267,8 +256,8 @@ class StdBinning(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_increasing("edges", self.edges)
-        check_positive("values", self.values)
+        self._check_increasing("edges", self.edges)
+        self._check_positive("values", self.values)
         if len(self.values) != len(self.edges) + 1:
             raise RecalibrationError(
                 f"{len(self.edges)} edges separate {len(self.edges) + 1} bins, not {len(self.values)}"
@@ -283,7 +272,7 @@ class StdBinning(RegressionRecalibration):
         RecalibrationError
             There are fewer samples than bins, or a bin has zero error.
         """
-        require_variance(settings, cls.method)
+        cls._require_variance(settings)
         n, n_bins = statistics.n, settings.n_bins
         if n < n_bins:
             raise RecalibrationError(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from uq_tracking.checks import check_choice
 from uq_tracking.inputs.predictions import Predictions
 from uq_tracking.npz import Arrays
-from uq_tracking.parallel import keep_memory, map_threads, worker_count
+from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.classification import class_sums
@@ -60,12 +60,6 @@ def blocks_of(
     for part in data.row_blocks() if rows is None else [rows]:
         made.add(part)
     return made.finished()
-
-
-def kept_rows(data: Predictions) -> dict[str, npt.NDArray[Any]]:
-    """Return the rows of predictions in memory of their own: what the caller does to the arrays changes nothing."""
-    keep_memory(32 * data.n)
-    return {name: column if column.flags.owndata else column.copy() for name, column in data.rows().items()}
 
 
 def statistics_of_rows(

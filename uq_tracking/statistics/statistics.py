@@ -17,7 +17,7 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory
 from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.groups import GroupTables, Label
+from uq_tracking.statistics.groups import GroupTables, Label, bucket_spans
 from uq_tracking.statistics.layout import (
     BUILD_BLOCK,
     HeldRows,
@@ -29,15 +29,7 @@ from uq_tracking.statistics.layout import (
     sort_samples,
 )
 from uq_tracking.statistics.orders import Buckets, bucketed
-from uq_tracking.statistics.sketch import (
-    SKETCH_BITS,
-    BucketSums,
-    CellCounts,
-    Grid,
-    bucket_edges,
-    bucket_of,
-    coarse_keys,
-)
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 from uq_tracking.typed import DAMAGE
 
@@ -559,7 +551,5 @@ def coarsened(statistics: Statistics, bits: int) -> Statistics:
     orders = {}
     for name, order in statistics.orders.items():
         held = bucketed(order)
-        key = coarse_keys(held.key, statistics.bits, bits)
-        width = bucket_edges(bucket_of(key, bits), bits)[1]
-        orders[name] = held.with_keys(key, width)
+        orders[name] = held.with_keys(*bucket_spans(coarse_keys(held.key, statistics.bits, bits), bits))
     return replace(statistics, orders=orders, bits=bits, groups=None)
