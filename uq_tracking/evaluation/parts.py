@@ -63,6 +63,59 @@ def _with(report: Report, curves: Iterable[Curve], verdicts: Mapping[str, str] |
     )
 
 
+def with_strata(
+    report: Report,
+    strata: Mapping[Label, Statistics],
+    settings: Settings,
+    metrics: Sequence[Metric],
+    scored: Sequence[Metric],
+    tables: GroupTables | None,
+) -> Report:
+    """Add one curve per metric over labelled strata, in the order of the mapping, and their reports.
+
+    Columns ``group`` (the label itself if all are numbers, such as lead times; else its position, named in
+    ``labels``), the metric's key, and ``count``; strata in which a metric is undefined are left out of its curve.
+    """
+    numbers = [label for label in strata if isinstance(label, int | float) and not isinstance(label, bool)]
+    place = np.asarray(numbers if len(numbers) == len(strata) else range(len(strata)), dtype=float)
+    names = tuple(str(label) for label in strata)
+    parts = dict(zip(names, strata.values(), strict=True))
+    keys = {metric.key for metric in (*scored, *metrics) if not metric.needs}
+    chosen = [metric for metric in select(report.task) if metric.key in keys]
+
+    def judged(part: Statistics) -> Report:
+        made = score(part, settings, chosen, later=True, among=len(parts))
+        return made if tables is None else replace(made, judgement=Judgement({}, no_verdict(UNKNOWN_GROUPS)))
+
+    reports = OnDemand({name: partial(judged, part) for name, part in parts.items()})
+    curves = _curves("by_group", {"group": place}, "Group", list(parts.values()), settings, metrics, names)
+    return replace(_with(report, curves), parts=reports)
+
+
+def _curves(
+    name: str,
+    table: dict[str, FloatArray],
+    x_label: str,
+    parts: Sequence[Statistics],
+    settings: Settings,
+    metrics: Sequence[Metric],
+    labels: tuple[str, ...] | None = None,
+) -> list[Curve]:
+    with np.errstate(all="ignore"):
+        rows = [compute(part, settings, metrics)[0] if part.n else {} for part in parts]
+    count = np.asarray([part.counts["n"] for part in parts], dtype=float)
+    x, made = next(iter(table)), []
+    for metric in metrics:
+        kept = np.asarray([i for i, row in enumerate(rows) if metric.key in row], dtype=np.int64)
+        columns = {column: values[kept] for column, values in table.items()}
+        columns[metric.key] = np.asarray([rows[i][metric.key] for i in kept.tolist()])
+        columns["count"] = count[kept]
+        own = None if labels is None else tuple(labels[i] for i in kept.tolist())
+        texts = (x_label, axis_label(metric.key, metric.unit, settings.unit), f"{metric.key} by {x}")
+        made.append(Curve(f"{name}_{metric.key}", columns, x, metric.key, *texts, metric.key, kept, own))
+    return made
+
+
 SUBSETS = 10
 """Number of random subsets of members of each size, or all if there are fewer."""
 REPEATS = 20
@@ -108,7 +161,7 @@ class PartCurves:
         """
         statistics, settings = self.inputs.statistics, self.settings
         if self.data.by is not None:
-            report = self._with_strata(report, scored)
+            report = with_strata(report, self._strata(), settings, self.metrics, scored, self.tables)
         if options.by_target is not None:
             report = _with(report, self._by_target(options.by_target))
         for name in options.curves or ():
@@ -131,33 +184,6 @@ class PartCurves:
             except Undefined as reason:
                 report = _with(report, [], {name: f"not made: {reason}"})
         return report
-
-    def _with_strata(self, report: Report, scored: Sequence[Metric]) -> Report:
-        """Add one curve per metric over the labels of ``by``, in their order, and their reports.
-
-        Columns ``group`` (the label itself if all are numbers, such as lead times; else its position, named in
-        ``labels``), the metric's key, and ``count``; strata in which a metric is undefined are left out of its curve.
-        """
-        strata = self._strata()
-        numbers = [
-            label for label in strata if isinstance(label, int | float) and not isinstance(label, bool)
-        ]
-        place = np.asarray(numbers if len(numbers) == len(strata) else range(len(strata)), dtype=float)
-        names = tuple(str(label) for label in strata)
-        parts = dict(zip(names, strata.values(), strict=True))
-        keys = {metric.key for metric in (*scored, *self.metrics) if not metric.needs}
-        chosen = [metric for metric in select(report.task) if metric.key in keys]
-        settings, tables = self.settings, self.tables  # reports must not hold the predictions
-
-        def judged(part: Statistics) -> Report:
-            made = score(part, settings, chosen, later=True, among=len(parts))
-            if tables is None:
-                return made
-            return replace(made, judgement=Judgement({}, no_verdict(UNKNOWN_GROUPS)))
-
-        reports = OnDemand({name: partial(judged, part) for name, part in parts.items()})
-        curves = self._curves("by_group", {"group": place}, "Group", list(parts.values()), names)
-        return replace(_with(report, curves), parts=reports)
 
     def _strata(self) -> dict[Label, Statistics]:
         """Return the statistics of each label of ``by``."""
@@ -186,7 +212,8 @@ class PartCurves:
         low, high = edges[:-1], edges[1:]
         table = {"target": (low + high) / 2, "target_low": low, "target_high": high}
         x_label = axis_label("Target", "target", self.settings.unit)
-        return self._curves("by_target", table, x_label, self._split(codes, len(low)))
+        parts = self._split(codes, len(low))
+        return _curves("by_target", table, x_label, parts, self.settings, self.metrics)
 
     def _split(self, codes: npt.NDArray[Any], size: int) -> list[Statistics]:
         """Return statistics of the samples of each code 0 ... size - 1."""
@@ -197,29 +224,6 @@ class PartCurves:
             {name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts)
         )
         return [statistics_of_rows(self.layout, part, self.data.facts, self.how) for part in parts]
-
-    def _curves(
-        self,
-        name: str,
-        table: dict[str, FloatArray],
-        x_label: str,
-        parts: Sequence[Statistics],
-        labels: tuple[str, ...] | None = None,
-    ) -> list[Curve]:
-        with np.errstate(all="ignore"):
-            rows = [compute(part, self.settings, self.metrics)[0] if part.n else {} for part in parts]
-        count = np.asarray([part.counts["n"] for part in parts], dtype=float)
-        x, made = next(iter(table)), []
-        for metric in self.metrics:
-            kept = np.asarray([i for i, row in enumerate(rows) if metric.key in row], dtype=np.int64)
-            columns = {column: values[kept] for column, values in table.items()}
-            columns[metric.key] = np.asarray([rows[i][metric.key] for i in kept.tolist()])
-            columns["count"] = count[kept]
-            own = None if labels is None else tuple(labels[i] for i in kept.tolist())
-            y_label = axis_label(metric.key, metric.unit, self.settings.unit)
-            texts = (x_label, y_label, f"{metric.key} by {x}")
-            made.append(Curve(f"{name}_{metric.key}", columns, x, metric.key, *texts, metric.key, kept, own))
-        return made
 
     def _by_members(self) -> list[Curve]:
         """Return one curve per metric against the number M of members, over random subsets of the ensemble.

@@ -9,15 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.metrics import gaps
 from uq_tracking.metrics.events import area_under_roc, several_classes, two_classes
-from uq_tracking.metrics.gaps import (
-    CLASSES,
-    CONFIDENCE,
-    EQUAL_COUNT_CONFIDENCE,
-    TOP_CONFIDENCE,
-    Reduction,
-    sums_of_classes,
-)
 from uq_tracking.metrics.ranking import Sparsification, order_of, sparsification, sum_of_prefix_means
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
@@ -110,8 +103,8 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     formula="sum over equal-width bins of N_b/N |observed - stated|",
     source="Naeini 2015 (event); Guo 2017, Gustafsson 2020 section 4.3 (top label)",
     headline=True,
-    gap=CONFIDENCE,
-    reduction=Reduction("absolute", over="samples"),
+    gap=gaps.CONFIDENCE,
+    reduction=gaps.Reduction("absolute", over="samples"),
     in_curves=True,
 )
 def ece() -> None:
@@ -132,8 +125,8 @@ def ece() -> None:
     of_top=True,
     formula="max over the bins of ECE of |observed - stated|",
     source="Naeini 2015 (event); Guo 2017 (top label)",
-    gap=CONFIDENCE,
-    reduction=Reduction("largest"),
+    gap=gaps.CONFIDENCE,
+    reduction=gaps.Reduction("largest"),
 )
 def mce() -> None:
     """Largest gap between stated probability and what occurs, in bins of the former.
@@ -152,8 +145,8 @@ def mce() -> None:
     of_top=True,
     formula="mean over equal-count bins of |observed - stated|",
     source="Nixon 2019",
-    gap=EQUAL_COUNT_CONFIDENCE,
-    reduction=Reduction("absolute"),
+    gap=gaps.EQUAL_COUNT_CONFIDENCE,
+    reduction=gaps.Reduction("absolute"),
 )
 def ace() -> None:
     """Mean gap between stated probability and what occurs, in bins of equal count.
@@ -171,8 +164,8 @@ def ace() -> None:
 @of_calibration(
     formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
     source="Guo 2017",
-    gap=TOP_CONFIDENCE,
-    reduction=Reduction("absolute", over="samples"),
+    gap=gaps.TOP_CONFIDENCE,
+    reduction=gaps.Reduction("absolute", over="samples"),
     when=two_classes,
 )
 def ece_top() -> None:
@@ -191,8 +184,8 @@ def ece_top() -> None:
 @of_calibration(
     formula="mean over classes of sum over equal-width bins of N_b/N |share of the class - mean p_c|",
     source="Nixon 2019 (static calibration error); Kull 2019",
-    gap=CLASSES,
-    reduction=Reduction("absolute", over="samples"),
+    gap=gaps.CLASSES,
+    reduction=gaps.Reduction("absolute", over="samples"),
     when=several_classes,
 )
 def cwece() -> None:
@@ -220,7 +213,7 @@ def worst_class_gap(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("worst_class_gap", "classification")
     0.0208333
     """
-    sums = sums_of_classes(statistics)
+    sums = gaps.sums_of_classes(statistics)
     return float(np.abs(sums.stated - sums.observed).max())
 
 

@@ -24,15 +24,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import BINARY, BY_WEIGHT, PREDICTED, bin_of, sums_by_weight
 from uq_tracking.statistics.exact import FEW, SortedRows
 from uq_tracking.statistics.groups import GroupCells, GroupTables
-from uq_tracking.statistics.orders import (
-    Block,
-    Buckets,
-    FloatArray,
-    IntArray,
-    Order,
-    bucketed,
-    run_starts,
-)
+from uq_tracking.statistics.orders import Block, Buckets, FloatArray, IntArray, Order, bucketed, run_starts
 from uq_tracking.statistics.sketch import SKETCH_BITS, coarse_bucket
 from uq_tracking.statistics.statistics import Statistics
 
