@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial, update_wrapper, wraps
 from inspect import getdoc, signature
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -549,13 +549,7 @@ class Later(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> Later[T]: ...
-
-    @overload
-    def __get__(self, instance: Any, owner: type) -> T: ...
-
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: Any, owner: type) -> T:
         if instance is None:
             raise AttributeError(f"class {owner.__name__} has no {self._name}")  # so there is no default
         value = vars(instance)[self._name]

@@ -104,8 +104,7 @@ class SortedRows(Order):
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
         """One payload of the rows ``part``, a slice or indices, in float64."""
-        made: FloatArray = _Payloads(self.columns, part)[name]
-        return made
+        return np.asarray(_Payloads(self.columns, part)[name])
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
         if self.total <= FEW:

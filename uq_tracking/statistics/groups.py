@@ -19,7 +19,7 @@ import numpy.typing as npt
 from uq_tracking.npz import Arrays, prefixed
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Parts, Rows
-from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
+from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray, run_starts
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_bucket, coarse_keys, compact, dense
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 
@@ -90,8 +90,7 @@ class GroupCells:
         )
 
     def __len__(self) -> int:
-        groups: int = self.sums["count"].shape[0]
-        return groups
+        return int(self.sums["count"].shape[0])
 
     @cached_property
     def row(self) -> IntArray:
@@ -101,8 +100,7 @@ class GroupCells:
     @property
     def column(self) -> IntArray:
         """Bucket of each cell."""
-        column: IntArray = self.sums["count"].indices
-        return column
+        return np.asarray(self.sums["count"].indices)
 
     @property
     def values(self) -> dict[str, npt.NDArray[Any]]:
@@ -555,8 +553,9 @@ class GroupTally:
         part = order[start : start + BUILD_BLOCK]
         rows = {name: column[part] for name, column in every.items()}
         codes = rows.pop("codes")
-        starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-        row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
+        starts = run_starts(codes)
+        sizes = np.diff(np.append(starts, len(codes)))
+        row = np.repeat(np.arange(len(starts)), sizes)
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
         heavy = columns
         if weight is not None:
@@ -570,7 +569,7 @@ class GroupTally:
             sums = {**each, **{payload: heavy[payload] for payload in payloads}}
             orders[name] = GroupCells.of(groups, row, index, key, sums)
         places = self.layout.places(columns, self.facts, self.table_bits)
-        sums = {"n": np.diff(np.append(starts, len(codes)))}
+        sums = {"n": sizes}
         sums |= {
             name: np.add.reduceat(columns[name].astype(np.int64), starts) for name in self.layout.counted
         }

@@ -18,16 +18,7 @@ from uq_tracking.parallel import keep_memory
 from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.groups import GroupTables, Label, bucket_spans
-from uq_tracking.statistics.layout import (
-    BUILD_BLOCK,
-    HeldRows,
-    Layout,
-    Parts,
-    Rows,
-    joined_rows,
-    row_count,
-    sort_samples,
-)
+from uq_tracking.statistics.layout import BUILD_BLOCK, HeldRows, Layout, Parts, Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import Buckets, bucketed
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
@@ -256,7 +247,7 @@ class Statistics(Parts):
             Whether orders, sums and moments are computed when first asked for; the rows must keep their values.
         """
         if WEIGHT in rows:
-            made = sort_samples(layout, rows, facts or {}, known)
+            made = layout.sort_weighted(rows, facts or {}, known)
         else:
             made = layout.sort(rows, facts or {}, known)
             if not lazy:
