@@ -552,7 +552,7 @@ class Later(Generic[T]):
     def __get__(self, instance: Any, owner: type) -> T:
         if instance is None:
             raise AttributeError(f"class {owner.__name__} has no {self._name}")  # so there is no default
-        value = vars(instance)[self._name]
+        value: T = vars(instance)[self._name]
         if callable(value):
             value = vars(instance)[self._name] = value()
         return value

@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from uq_tracking.checks import check_choice
 from uq_tracking.inputs.predictions import Predictions
-from uq_tracking.npz import Arrays
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.classification import class_sums
 from uq_tracking.statistics.groups import GroupTables, count_groups, plain_labels
-from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Rows, joined_rows, row_count
+from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Rows, row_count
 from uq_tracking.statistics.statistics import Statistics
 
 How = Literal["auto", "exact", "sketch"]
@@ -115,32 +114,3 @@ def groups_of_rows(
 ) -> GroupTables | None:
     """Make coarse statistics of groups of validated rows, whose numbers start at 0."""
     return count_groups(layout, facts, range(int(codes.max()) + 1), [{**rows, "codes": codes}])
-
-
-class RowCollector:
-    """Keeps every sample, for exact statistics of sets that fit in memory; methods as of `SketchCollector`."""
-
-    def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
-        self.layout, self.facts = layout, facts
-        self._parts: list[Rows] = []
-
-    def add(self, rows: Rows) -> None:
-        """Copy samples: the caller reuses a batch's memory."""
-        self._parts.append({name: column.copy() for name, column in rows.items()})
-
-    def statistics(self) -> Statistics:
-        """Return statistics of everything added."""
-        return statistics_of_rows(self.layout, self.to_arrays(), self.facts, "exact")
-
-    def merge(self, other: RowCollector) -> None:
-        """Add the samples of another collector."""
-        self._parts += other._parts
-
-    def to_arrays(self) -> Arrays:
-        """Return the columns."""
-        self._parts = [joined_rows(self._parts)]
-        return dict(self._parts[0])
-
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take the columns."""
-        self._parts = [dict(arrays)]

@@ -163,6 +163,38 @@ class SketchCollector:
             self.add(waiting)
 
 
+class RowCollector:
+    """Keeps every sample, for exact statistics of sets that fit in memory; methods as of `SketchCollector`."""
+
+    def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
+        self.layout, self.facts = layout, facts
+        self._parts: list[Rows] = []
+
+    def add(self, rows: Rows) -> None:
+        """Copy samples: the caller reuses a batch's memory."""
+        self._parts.append({name: column.copy() for name, column in rows.items()})
+
+    def statistics(self) -> Statistics:
+        """Return statistics of everything added."""
+        rows = self.to_arrays()
+        if not row_count(rows):
+            return Statistics.counted(self.layout, [], facts=self.facts)
+        return Statistics.exact(self.layout, rows, facts=self.facts)
+
+    def merge(self, other: RowCollector) -> None:
+        """Add the samples of another collector."""
+        self._parts += other._parts
+
+    def to_arrays(self) -> Arrays:
+        """Return the columns."""
+        self._parts = [joined_rows(self._parts)]
+        return dict(self._parts[0])
+
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take the columns."""
+        self._parts = [dict(arrays)]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistics(Parts):
     """Samples in the orders of the values that a task names, with sums, moments and counts; merged with ``+``.
