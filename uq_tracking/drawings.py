@@ -124,9 +124,7 @@ class MapSpec:
         self, cases: Iterable[Case], **options: Any
     ) -> Mapping[str, tuple[float, float]] | None:
         """Return color limits that all cases share."""
-        if self.limits is None:
-            return None
-        return plugins.named(self.limits)(cases, **options)
+        return None if self.limits is None else plugins.named(self.limits)(cases, **options)
 
     def draw(self, *arrays: Any, **options: Any) -> Figure:
         """Draw the panel of a case."""

@@ -71,9 +71,9 @@ def block_size(n: int) -> int:
     return THREAD_BLOCK if n >= WORTH_THREADS else BLOCK
 
 
-def spans(n: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of n samples, ``(start, end)`` each."""
-    step = block_size(n)
+def spans(n: int, size: int | None = None) -> list[tuple[int, int]]:
+    """Consecutive ranges of n samples, ``(start, end)`` each, by default of `block_size`."""
+    step = block_size(n) if size is None else size
     return [(start, min(start + step, n)) for start in range(0, n, step)]
 
 

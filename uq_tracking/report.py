@@ -229,8 +229,7 @@ class Report:
     @property
     def recalibrations(self) -> Mapping[str, Any]:
         """What each method of recalibration fitted, and the scores afterwards."""
-        entries: Mapping[str, Any] = (self.recalibration or {}).get("methods", {})
-        return entries
+        return dict((self.recalibration or {}).get("methods", {}))
 
     def scored_methods(self) -> dict[str, Any]:
         """Entries of the recalibrations that have scores, in order."""

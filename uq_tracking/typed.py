@@ -1,4 +1,4 @@
-"""Typing helpers: ``override``, and records as plain values and back, checked against their fields' types."""
+"""Typing helpers, and records as plain values and back, checked against their fields' types."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
+    from typing_extensions import Self as Self
     from typing_extensions import override as override
 else:
+    Self = Any
 
     def override(method: T) -> T:
         """Mark a method documented in its base class; ``typing.override`` from Python 3.12 on."""

@@ -7,7 +7,7 @@ from uq_tracking.statistics import sketch
 from uq_tracking.statistics import statistics as counting
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.sketch import Joint
-from uq_tracking.statistics.statistics import Builder
+from uq_tracking.statistics.statistics import SketchCollector
 
 
 def columns(n=20_000):
@@ -18,9 +18,9 @@ def columns(n=20_000):
 
 
 def counted(rows, bits=11):
-    builder = Builder(REGRESSION, {}, bits)
-    builder.add(rows)
-    return builder.finish().tables["joint"]
+    collector = SketchCollector(REGRESSION, {}, bits)
+    collector.add(rows)
+    return collector.statistics().tables["joint"]
 
 
 @pytest.mark.slow

@@ -15,14 +15,7 @@ from scipy import special
 from uq_tracking import plugins
 from uq_tracking.curves.spec import Columns, Curve, FloatArray, curve, percent, row_number
 from uq_tracking.families import family_of, shaped
-from uq_tracking.metrics.gaps import (
-    COVERAGE,
-    ERROR,
-    QUANTILE,
-    coverage_at,
-    equal_count_bins,
-    quantile_shares,
-)
+from uq_tracking.metrics import gaps
 from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.other_forms import Undetermined, require_distances
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
@@ -99,20 +92,20 @@ def sparsification_rmse(statistics: Statistics, settings: Settings) -> Columns:
     header={"coverage_95": "95 % intervals cover", "miscalibration_area": "miscalibration area"},
     draw="uq_tracking.figures.calibration.calibration",
     figure="calibration",
-    gap=QUANTILE,
+    gap=gaps.QUANTILE,
 )
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band for independent samples."""
-    observed = quantile_shares(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n_effective)
-    return {"expected": LEVELS, "observed": observed, "low": low, "high": high}
+    observed = gaps.quantile_shares(statistics, settings, LEVELS)
+    return {"expected": LEVELS, **_with_wilson(observed, statistics)}
 
 
-def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
-    """Wilson's 95 % interval of a share observed in n independent samples (Wilson 1927)."""
+def _with_wilson(share: FloatArray, statistics: Statistics) -> dict[str, FloatArray]:
+    """Columns of an observed share and of its 95 % interval for independent samples (Wilson 1927)."""
+    n, z = statistics.n_effective, 1.959963984540054
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
+    return {"observed": share, "low": np.maximum(centre - half, 0), "high": np.minimum(centre + half, 1)}
 
 
 of_intervals = partial(
@@ -122,7 +115,7 @@ of_intervals = partial(
     score="auce",
     steps=percent("nominal"),
     settings=("family",),
-    gap=COVERAGE,
+    gap=gaps.COVERAGE,
 )
 """Declares a curve over the levels of central intervals."""
 
@@ -136,7 +129,7 @@ of_intervals = partial(
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     """Coverage of the central intervals minus the promised one."""
-    return {"nominal": LEVELS, "error": COVERAGE.observed(statistics, settings)[0]}
+    return {"nominal": LEVELS, "error": gaps.COVERAGE.observed(statistics, settings)[0]}
 
 
 of_std = partial(curve, score="ence", steps=row_number, reference="diagonal", units=("target", "target"))
@@ -155,12 +148,12 @@ of_std = partial(curve, score="ence", steps=row_number, reference="diagonal", un
     header={"ence": "ENCE"},
     draw="uq_tracking.figures.calibration.reliability",
     figure="reliability",
-    gap=ERROR,
+    gap=gaps.ERROR,
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE against the stated standard deviation, in equal-count bins."""
     require_variance(statistics, settings)
-    bins = equal_count_bins(statistics, settings.n_bins)
+    bins = gaps.equal_count_bins(statistics, settings.n_bins)
     return {
         "rmv": np.sqrt(bins.mean_variance),
         "rmse": np.sqrt(bins.mean_squared_error),
@@ -298,9 +291,7 @@ def _where_defined(
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band for independent samples."""
-    observed = coverage_at(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n_effective)
-    return {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
+    return {"nominal": LEVELS, **_with_wilson(gaps.coverage_at(statistics, settings, LEVELS), statistics)}
 
 
 @curve(

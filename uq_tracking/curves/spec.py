@@ -12,16 +12,9 @@ import numpy.typing as npt
 from uq_tracking import plugins
 from uq_tracking.errors import FileFormatError, PluginError, warn
 from uq_tracking.formatting import axis_label
+from uq_tracking.metrics import registry
 from uq_tracking.metrics.gaps import Gap
-from uq_tracking.metrics.registry import (
-    MetricInputs,
-    TaskName,
-    Undefined,
-    faults_named,
-    input_for,
-    require_declarable,
-    require_known,
-)
+from uq_tracking.metrics.registry import MetricInputs, TaskName, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.typed import DAMAGE
 
@@ -193,9 +186,9 @@ class CurveSpec:
         """
         name = self.name or function.__name__
         what = f"curve {name!r}"
-        require_declarable(what, name, self.needs)
+        registry.require_declarable(what, name, self.needs)
         for setting in self.settings:
-            require_known(what, "settings", setting, [option.name for option in fields(Settings)])
+            registry.require_known(what, "settings", setting, [option.name for option in fields(Settings)])
         return plugins.declare("uq_curves", replace(self, name=name, function=function), function)
 
     def build(self, statistics: Any, settings: Settings, inputs: MetricInputs | None = None) -> Curve:
@@ -208,8 +201,8 @@ class CurveSpec:
         PluginError
             The function fails, or returns columns other than those declared.
         """
-        given = input_for(self.needs, statistics, inputs)
-        with faults_named(f"curve {self.name!r}", self.function):
+        given = registry.input_for(self.needs, statistics, inputs)
+        with registry.faults_named(f"curve {self.name!r}", self.function):
             columns: Columns = self.function(given, settings)
             shapes = {name: np.shape(column) for name, column in columns.items()}
         lacking = [name for name in (self.x, self.y) if name not in shapes]

@@ -55,59 +55,12 @@ def check_curves(task: Task, names: Iterable[str] | None) -> None:
         )
 
 
-def with_curves(
-    report: Report,
-    task: Task,
-    options: ScoreOptions,
-    settings: Settings,
-    inputs: MetricInputs,
-    metrics: Sequence[Metric],
-    scored: Sequence[Metric],
-    tables: GroupTables | None = None,
-) -> Report:
-    """Add the curves that the options ask for, and those over the strata of ``by`` if the predictions have any.
-
-    The reports of strata hold the metrics ``scored``; ``tables`` are statistics of the groups, for ``stability``.
-    """
-    data, how = inputs.predictions, options.statistics
-    layout, declared = task.layout_for(data.facts), plugins.curves(task.name)
-    statistics = inputs.statistics
-    if data.by is not None:
-        report = with_strata(report, strata_of(layout, data, how), settings, metrics, scored, tables)
-    if options.by_target is not None:
-        report = _with(report, by_target(layout, data, options.by_target, settings, metrics, how))
-    for name in options.curves or ():
-        try:
-            if name == "by_members":
-                report = _with(report, by_members(task, data, settings, metrics, inputs, how))
-            elif name == "stability":
-                whole = compute(statistics, settings, metrics)[0]
-                found = stability(layout, data, settings, metrics, whole, groups=tables, seed=inputs.seed)
-                report = _with(report, *found)
-            elif name == "scale_sweep":
-                curve = scale_sweep(statistics, settings)
-                report = _with(report, [curve], {name: _best_scale(curve)})
-            else:
-                made = {name: declared[name].build(statistics, settings, inputs)}
-                chance = with_chance(made, statistics, task.name, settings)
-                report = _with(report, chance.values())
-        except Undefined as reason:
-            report = _with(report, [], {name: f"not made: {reason}"})
-    return report
-
-
 def _with(report: Report, curves: Iterable[Curve], verdicts: Mapping[str, str] | None = None) -> Report:
     """Add the points of curves that 64-bit numbers can represent, and sentences about them."""
     whole = {curve.name: curve for curve in map(finite, curves) if len(curve.columns[curve.x])}
     return replace(
         report, curves={**report.curves, **whole}, verdicts={**report.verdicts, **(verdicts or {})}
     )
-
-
-def _best_scale(sweep: Curve) -> str:
-    key = "nll" if "nll" in sweep.columns else sweep.main
-    factor = format_number(best_factor(sweep, key))
-    return f"{key} is best with every standard deviation multiplied by {factor}"
 
 
 def with_strata(
@@ -139,30 +92,6 @@ def with_strata(
     return replace(_with(report, curves), parts=reports)
 
 
-def by_target(
-    layout: Layout, data: Any, width: Any, settings: Settings, metrics: Sequence[Metric], how: How
-) -> list[Curve]:
-    """Return one curve per metric over intervals of the target: those between edges, or multiples of a width.
-
-    Columns ``target`` (middle), ``target_low`` and ``target_high``, the metric's key, and ``count``. Targets outside
-    are left out; the last interval includes its upper edge.
-
-    References
-    ----------
-    .. [1] n-MeRCI, 2019, fig. 4 and 5: depth in intervals of 0.1 m.
-    """
-    target = data.rows()["target"].astype(np.float64)
-    edges = _edges(width, float(target.min()), float(target.max()))
-    codes = np.searchsorted(edges, target, side="right") - 1
-    codes[target == edges[-1]] = len(edges) - 2
-    parts = _split(layout, data, codes, len(edges) - 1, how)
-    low, high = edges[:-1], edges[1:]
-    table = {"target": (low + high) / 2, "target_low": low, "target_high": high}
-    return _curves(
-        "by_target", table, axis_label("Target", "target", settings.unit), parts, settings, metrics
-    )
-
-
 def _curves(
     name: str,
     table: dict[str, FloatArray],
@@ -187,15 +116,186 @@ def _curves(
     return made
 
 
-def strata_of(layout: Layout, data: Any, how: How) -> dict[Label, Statistics]:
-    """Return the statistics of each label of ``by``."""
-    labels, codes = data.label_codes("by")
-    used, codes = np.unique(data.select(codes), return_inverse=True)
-    strata: dict[Label, Statistics] = {}
-    for names, place in sets_of(plain_labels(labels[used])):
-        _check_number(len(names), "by has", "labels")
-        strata |= zip(names, _split(layout, data, place[codes], len(names), how), strict=True)
-    return strata
+SUBSETS = 10
+"""Number of random subsets of members of each size, or all if there are fewer."""
+REPEATS = 20
+"""Number of random subsets of samples of each size."""
+LARGEST = 1 << 16
+"""Size of the largest random subset of samples; beyond it the spread is extrapolated."""
+TOLERANCE = 0.05
+"""Acceptable uncertainty of a score, as a share of the score."""
+LEAST = {"": 0.01, "nats": 0.05}
+"""Uncertainty that is always acceptable, for scores near 0, by unit."""
+SIZES = tuple(2**k for k in range(3, 13))
+"""Sizes of independent test sets."""
+
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class PartCurves:
+    """What curves over parts of the samples are made of: the samples, and the metrics of each part."""
+
+    task: Task
+    inputs: MetricInputs
+    settings: Settings
+    metrics: Sequence[Metric]
+    how: How
+    tables: GroupTables | None
+    """Statistics of the groups."""
+
+    @property
+    def data(self) -> Any:
+        """The predictions."""
+        return self.inputs.predictions
+
+    @property
+    def layout(self) -> Layout:
+        """What the statistics of parts consist of."""
+        return self.task.layout_for(self.data.facts)
+
+    def with_curves(self, report: Report, options: ScoreOptions, scored: Sequence[Metric]) -> Report:
+        """Add the curves that the options ask for, and those over the strata of ``by`` if the predictions have any.
+
+        The reports of strata hold the metrics ``scored``.
+        """
+        statistics, settings = self.inputs.statistics, self.settings
+        if self.data.by is not None:
+            report = with_strata(report, self._strata(), settings, self.metrics, scored, self.tables)
+        if options.by_target is not None:
+            report = _with(report, self._by_target(options.by_target))
+        for name in options.curves or ():
+            try:
+                if name == "by_members":
+                    report = _with(report, self._by_members())
+                elif name == "stability":
+                    report = _with(report, *self._stability(compute(statistics, settings, self.metrics)[0]))
+                elif name == "scale_sweep":
+                    curve = scale_sweep(statistics, settings)
+                    key = "nll" if "nll" in curve.columns else curve.main
+                    factor = format_number(best_factor(curve, key))
+                    best = f"{key} is best with every standard deviation multiplied by {factor}"
+                    report = _with(report, [curve], {name: best})
+                else:
+                    spec = plugins.curves(self.task.name)[name]
+                    made = {name: spec.build(statistics, settings, self.inputs)}
+                    chance = with_chance(made, statistics, self.task.name, settings)
+                    report = _with(report, chance.values())
+            except Undefined as reason:
+                report = _with(report, [], {name: f"not made: {reason}"})
+        return report
+
+    def _strata(self) -> dict[Label, Statistics]:
+        """Return the statistics of each label of ``by``."""
+        labels, codes = self.data.label_codes("by")
+        used, codes = np.unique(self.data.select(codes), return_inverse=True)
+        strata: dict[Label, Statistics] = {}
+        for names, place in sets_of(plain_labels(labels[used])):
+            _check_number(len(names), "by has", "labels")
+            strata |= zip(names, self._split(place[codes], len(names)), strict=True)
+        return strata
+
+    def _by_target(self, width: Any) -> list[Curve]:
+        """Return one curve per metric over intervals of the target: those between edges, or multiples of a width.
+
+        Columns ``target`` (middle), ``target_low`` and ``target_high``, the metric's key, and ``count``. Targets
+        outside are left out; the last interval includes its upper edge.
+
+        References
+        ----------
+        .. [1] n-MeRCI, 2019, fig. 4 and 5: depth in intervals of 0.1 m.
+        """
+        target = self.data.rows()["target"].astype(np.float64)
+        edges = _edges(width, float(target.min()), float(target.max()))
+        codes = np.searchsorted(edges, target, side="right") - 1
+        codes[target == edges[-1]] = len(edges) - 2
+        low, high = edges[:-1], edges[1:]
+        table = {"target": (low + high) / 2, "target_low": low, "target_high": high}
+        x_label = axis_label("Target", "target", self.settings.unit)
+        parts = self._split(codes, len(low))
+        return _curves("by_target", table, x_label, parts, self.settings, self.metrics)
+
+    def _split(self, codes: npt.NDArray[Any], size: int) -> list[Statistics]:
+        """Return statistics of the samples of each code 0 ... size - 1."""
+        order = np.argsort(codes, kind="stable")
+        cuts = np.searchsorted(codes[order], np.arange(size + 1)).tolist()
+        rows = self.data.rows()
+        parts = (
+            {name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts)
+        )
+        return [statistics_of_rows(self.layout, part, self.data.facts, self.how) for part in parts]
+
+    def _by_members(self) -> list[Curve]:
+        """Return one curve per metric against the number M of members, over random subsets of the ensemble.
+
+        M runs over 1, 2, 4 ... and the full size, starting from the fewest members that have an uncertainty. If a
+        reference is given, the divergence of each subset from it also gets a curve (Gustafsson 2020, fig. 5).
+        """
+        known = self.data.form.members
+        if known is None:
+            raise SettingsError(
+                "by_members needs the members of an ensemble; make the predictions with "
+                "Predictions.from_ensemble, or pass members_axis= to a classification"
+            )
+        members, fewest = known
+        rng, metrics = np.random.default_rng(self.inputs.seed), list(self.metrics)
+        if self.inputs.reference is not None:
+            comparing = select(self.task.name, given=("predictions", "reference"))
+            metrics += [metric for metric in comparing if "reference" in metric.needs]
+
+        def scores_of(chosen: Sequence[int]) -> Scores:
+            part = self.data.form.of_members(self.data, chosen)
+            statistics = build_statistics(self.task.layout_for(part.facts), part, self.how)
+            inputs = replace(self.inputs, statistics=statistics, predictions=part)
+            return compute(statistics, self.settings, metrics, inputs)[0]
+
+        scores = {}
+        for size in member_counts(members, first=fewest):
+            with np.errstate(all="ignore"):
+                scores[float(size)] = [
+                    scores_of(chosen) for chosen in subsets_of(members, size, SUBSETS, rng)
+                ]
+        return repeated(scores, "by_members", "members", "Members", metrics, self.settings.unit)
+
+    def _stability(self, scores: Mapping[str, float]) -> tuple[list[Curve], dict[str, str]]:
+        """Score random subsets of 2^3, 2^4 ... samples, drawn without replacement, several times each.
+
+        With groups, whole groups are drawn, at least two: samples from one image carry redundant information.
+        ``scores`` are those of all samples (Xiong et al., 2024, fig. 4).
+        """
+        groups, data, rng = self.tables, self.data, np.random.default_rng(self.inputs.seed)
+        rows = data.rows() if groups is None else {}
+        name, total, least = ("samples", data.n, 3) if groups is None else ("groups", len(groups), 1)
+        most = total // 2 if groups is not None else min(total // 2, LARGEST)
+        sizes = [2**k for k in range(least, 64) if 2**k <= most]
+        if not sizes:
+            raise SettingsError(
+                f"{total} {name} are too few for stability; it needs {16 if groups is None else 4}"
+            )
+
+        def parts(size: int) -> Iterable[Statistics]:
+            picks = [rng.choice(total, size, replace=False) for _ in range(REPEATS)]
+            if groups is not None:
+                weights = np.zeros((len(picks), total))
+                np.put_along_axis(weights, np.asarray(picks), 1, axis=1)
+                return resampled(groups, weights)
+            drawn = ({name: column[pick] for name, column in rows.items()} for pick in picks)
+            return (Statistics.exact(self.layout, part, facts=data.facts) for part in drawn)
+
+        with np.errstate(all="ignore"):
+            found: dict[float, list[Scores]] = {
+                float(size): [compute(part, self.settings, self.metrics)[0] for part in parts(size)]
+                for size in sizes
+            }
+        found[float(total)] = [dict(scores)]
+        curves = repeated(found, "stability", name, f"Number of {name}", self.metrics, self.settings.unit)
+        known = {metric.key: metric for metric in self.metrics if metric.key in scores}
+        verdicts = {
+            str(curve.score): verdict(curve, known[str(curve.score)], scores, name)
+            for curve in curves
+            if curve.score in known
+        }
+        return curves, verdicts
 
 
 def _edges(width: Any, low: float, high: float) -> FloatArray:
@@ -219,33 +319,6 @@ def _edges(width: Any, low: float, high: float) -> FloatArray:
 def _check_number(number: float, has: str, what: str) -> None:
     if number > MOST_STRATA:
         raise SettingsError(f"{has} {number:.0f} {what}; pass at most {MOST_STRATA}")
-
-
-def _split(layout: Layout, data: Any, codes: npt.NDArray[Any], size: int, how: How) -> list[Statistics]:
-    """Return statistics of the samples of each code 0 ... size - 1."""
-    order = np.argsort(codes, kind="stable")
-    cuts = np.searchsorted(codes[order], np.arange(size + 1)).tolist()
-    rows = data.rows()
-    parts = (
-        {name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts)
-    )
-    return [statistics_of_rows(layout, part, data.facts, how) for part in parts]
-
-
-SUBSETS = 10
-"""Number of random subsets of members of each size, or all if there are fewer."""
-REPEATS = 20
-"""Number of random subsets of samples of each size."""
-LARGEST = 1 << 16
-"""Size of the largest random subset of samples; beyond it the spread is extrapolated."""
-TOLERANCE = 0.05
-"""Acceptable uncertainty of a score, as a share of the score."""
-LEAST = {"": 0.01, "nats": 0.05}
-"""Uncertainty that is always acceptable, for scores near 0, by unit."""
-SIZES = tuple(2**k for k in range(3, 13))
-"""Sizes of independent test sets."""
-
-Scores = Mapping[str, float]
 
 
 def repeated(
@@ -286,45 +359,6 @@ def repeated(
     return made
 
 
-def by_members(
-    task: Task,
-    data: Any,
-    settings: Settings,
-    metrics: Sequence[Metric],
-    inputs: MetricInputs,
-    how: How = "auto",
-) -> list[Curve]:
-    """Return one curve per metric against the number M of members, over random subsets of the ensemble.
-
-    M runs over 1, 2, 4 ... and the full size, starting from the fewest members that have an uncertainty. If a
-    reference is given, the divergence of each subset from it also gets a curve (Gustafsson 2020, fig. 5).
-    """
-    known = data.form.members
-    if known is None:
-        raise SettingsError(
-            "by_members needs the members of an ensemble; make the predictions with Predictions.from_ensemble, or "
-            "pass members_axis= to a classification"
-        )
-    members, fewest = known
-    rng, reference = np.random.default_rng(inputs.seed), inputs.reference
-    if reference is not None:
-        comparing = select(task.name, given=("predictions", "reference"))
-        metrics = [*metrics, *(metric for metric in comparing if "reference" in metric.needs)]
-
-    def scores_of(chosen: Sequence[int]) -> Scores:
-        part = data.form.of_members(data, chosen)
-        statistics = build_statistics(task.layout_for(part.facts), part, how)
-        return compute(statistics, settings, metrics, MetricInputs(statistics, part, reference, inputs.seed))[
-            0
-        ]
-
-    scores = {}
-    for size in member_counts(members, first=fewest):
-        with np.errstate(all="ignore"):
-            scores[float(size)] = [scores_of(chosen) for chosen in subsets_of(members, size, SUBSETS, rng)]
-    return repeated(scores, "by_members", "members", "Members", metrics, settings.unit)
-
-
 def member_counts(members: int, first: int) -> list[int]:
     """Return powers of two up to the number of members, and that number itself."""
     powers = [2**k for k in range(members.bit_length()) if first <= 2**k < members]
@@ -342,54 +376,6 @@ def subsets_of(members: int, size: int, most: int, rng: np.random.Generator) -> 
         if chosen not in seen:
             seen.add(chosen)
             yield list(chosen)
-
-
-def stability(
-    layout: Layout,
-    data: Any,
-    settings: Settings,
-    metrics: Sequence[Metric],
-    scores: Mapping[str, float],
-    *,
-    groups: GroupTables | None = None,
-    seed: int = 0,
-) -> tuple[list[Curve], dict[str, str]]:
-    """Score random subsets of 2^3, 2^4 ... samples, drawn without replacement, several times each.
-
-    With ``groups``, whole groups are drawn, at least two: samples from one image carry redundant information.
-    ``scores`` are those of all samples (Xiong et al., 2024, fig. 4).
-    """
-    rng, rows = np.random.default_rng(seed), data.rows() if groups is None else {}
-    name, total, least = ("samples", data.n, 3) if groups is None else ("groups", len(groups), 1)
-    most = total // 2 if groups is not None else min(total // 2, LARGEST)
-    sizes = [2**k for k in range(least, 64) if 2**k <= most]
-    if not sizes:
-        raise SettingsError(
-            f"{total} {name} are too few for stability; it needs {16 if groups is None else 4}"
-        )
-
-    def parts(size: int) -> Iterable[Statistics]:
-        picks = [rng.choice(total, size, replace=False) for _ in range(REPEATS)]
-        if groups is not None:
-            weights = np.zeros((len(picks), total))
-            np.put_along_axis(weights, np.asarray(picks), 1, axis=1)
-            return resampled(groups, weights)
-        drawn = ({name: column[pick] for name, column in rows.items()} for pick in picks)
-        return (Statistics.exact(layout, part, facts=data.facts) for part in drawn)
-
-    with np.errstate(all="ignore"):
-        found: dict[float, list[Scores]] = {
-            float(size): [compute(part, settings, metrics)[0] for part in parts(size)] for size in sizes
-        }
-    found[float(total)] = [dict(scores)]
-    curves = repeated(found, "stability", name, f"Number of {name}", metrics, settings.unit)
-    known = {metric.key: metric for metric in metrics if metric.key in scores}
-    verdicts = {
-        str(curve.score): verdict(curve, known[str(curve.score)], scores, name)
-        for curve in curves
-        if curve.score in known
-    }
-    return curves, verdicts
 
 
 @dataclass(frozen=True)
@@ -520,7 +506,13 @@ def iid_stability(
     for size in sizes:
         rows = found[float(size)] = []
         for _ in range(repeats):
-            data = _read(draw(size, rng))
+            data = draw(size, rng)
+            if isinstance(data, tuple | list) and len(data) == 3:
+                data = Predictions(*data)
+            if not isinstance(data, Predictions):
+                raise InputTypeError(
+                    f"draw returned {value_text(data)}; it must return (y_true, y_pred, y_std) or predictions"
+                )
             task = task_of(data)
             chosen = chosen or metrics_of_parts(task.name, metrics, "metrics")
             with np.errstate(all="ignore"):
@@ -528,13 +520,3 @@ def iid_stability(
                 rows.append(compute(statistics, asked, chosen)[0])
     curves = repeated(found, "iid_stability", "samples", "Number of samples", chosen, asked.unit)
     return {str(curve.score): curve for curve in curves}
-
-
-def _read(drawn: Any) -> Predictions:
-    if isinstance(drawn, tuple | list) and len(drawn) == 3:
-        return Predictions(*drawn)
-    if not isinstance(drawn, Predictions):
-        raise InputTypeError(
-            f"draw returned {value_text(drawn)}; it must return (y_true, y_pred, y_std) or predictions"
-        )
-    return drawn

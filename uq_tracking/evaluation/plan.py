@@ -7,23 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uq_tracking.errors import RecalibrationError, SettingsError
-from uq_tracking.evaluation.parts import check_curves, with_curves
+from uq_tracking.evaluation.parts import PartCurves, check_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import narrowed, score
 from uq_tracking.inference import samples_of
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.metrics.registry import Metric, MetricInputs, metrics_of_parts, select
-from uq_tracking.parallel import SIDE_BY_SIDE, begin
+from uq_tracking.parallel import SIDE_BY_SIDE, begin, keep_memory
 from uq_tracking.report import Report
 from uq_tracking.settings import ScoreOptions, Settings
-from uq_tracking.statistics.collecting import (
-    blocks_of,
-    build_groups,
-    build_statistics,
-    kept_rows,
-    wants_exact,
-)
+from uq_tracking.statistics.collecting import blocks_of, build_groups, build_statistics, wants_exact
 from uq_tracking.tasks import Task
 
 
@@ -73,7 +67,11 @@ class Plan:
         rows, kept, layout = None, None, task.layout_for(data.facts)
         by_class = not later or options.metrics is not None  # a step logs no table of classes
         if options.metrics is not None and wants_exact(data.n, options.statistics):
-            rows = kept = kept_rows(data)  # for what is asked of the report later
+            keep_memory(32 * data.n)
+            columns = data.rows().items()  # in memory of their own, for what is asked of the report later
+            rows = kept = {
+                name: column if column.flags.owndata else column.copy() for name, column in columns
+            }
             found = data.digest_of(rows)
         else:
             found = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
@@ -101,7 +99,8 @@ class Plan:
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, options.level)
         inputs = replace(inputs, statistics=statistics)
-        report = with_curves(report, task, options, settings, inputs, self.curve_metrics, chosen, tables)
+        parts = PartCurves(task, inputs, settings, self.curve_metrics, options.statistics, tables)
+        report = parts.with_curves(report, options, chosen)
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

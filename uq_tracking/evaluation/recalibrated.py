@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.curves.spec import RECALIBRATED, Curve, spec_of
+from uq_tracking import plugins
+from uq_tracking.curves.spec import RECALIBRATED, Curve
 from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.families import Standard, shaped
@@ -156,11 +157,7 @@ class _Bench:
         return self._applied(fit(method))
 
     def _applied(self, fitted: Recalibration) -> Outcome:
-        return Outcome(fitted, self._after(self.samples, fitted))
-
-    def _after(self, samples: Samples, fitted: Recalibration) -> Report:
-        """Score samples after a recalibration."""
-        return self._scored(samples.recalibrated(fitted), fitted.shape)
+        return Outcome(fitted, self._scored(self.samples.recalibrated(fitted), fitted.shape))
 
     def _scored(self, blocks: Iterable[Rows], shape: Standard | None = None) -> Report:
         """Score rows, whose standardized errors may have a distribution of their own."""
@@ -207,7 +204,7 @@ class _Bench:
         if not fit_on.n or not score_on.n:
             raise RecalibrationError(ONE_GROUP)
         fitted = fit_on.fit(method, self.settings)
-        return fitted, score_on, self._after(score_on, fitted)
+        return fitted, score_on, self._scored(score_on.recalibrated(fitted), fitted.shape)
 
 
 def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, float]:
@@ -280,12 +277,8 @@ def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
 
 def _kept_curves(after: Report) -> dict[str, Curve]:
     """Return the curves that a report also holds after a recalibration."""
-    found = {}
-    for name, curve in after.curves.items():
-        spec = spec_of(name, after.task)
-        if spec is not None and spec.recalibrated:
-            found[name] = curve
-    return found
+    known = plugins.curves(after.task)
+    return {name: curve for name, curve in after.curves.items() if name in known and known[name].recalibrated}
 
 
 def _curves_after(after: Report) -> dict[str, Curve]:

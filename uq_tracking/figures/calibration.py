@@ -10,29 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Patch
 
-from uq_tracking.figures import style
-from uq_tracking.figures.curves import (
-    Columns,
-    NothingToDrawError,
-    chance_band,
-    columns,
-    square_axes,
-    undefined_figure,
-    unit_square,
-)
+from uq_tracking.figures import curves, style
+from uq_tracking.figures.curves import Columns, NothingToDrawError
 from uq_tracking.figures.header import report_header, score_text
 from uq_tracking.figures.sides import BARS, Line, corner, name_side, name_sides
-from uq_tracking.figures.style import (
-    QUARTERS,
-    legend,
-    legend_below,
-    line,
-    new_figure,
-    points,
-    readable,
-    reference,
-    style_axes,
-)
 from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
@@ -63,7 +44,7 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     Tasks", 2019, fig. 2.
     """
     x, counts = bins["rmv"], bins["count"]
-    square_axes(ax, [bins], "rmv", "rmse")
+    curves.square_axes(ax, [bins], "rmv", "rmse")
     low, high = ax.get_xlim()
     left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
     place = np.log if ax.get_xscale() == "log" else np.asarray
@@ -76,7 +57,7 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     height = BARS * density / max(float(density.max()), 1e-300)
     look: dict[str, Any] = {"color": style.COUNTS, "transform": ax.get_xaxis_transform(), "zorder": 1.5}
     style.bars(ax, left, height, right - left, **look, linewidth=0.6, label="histogram of std")
-    chance_band(ax, bins, "rmv")
+    curves.chance_band(ax, bins, "rmv")
     if "low" in bins and "high" in bins:
         look = {"color": style.MODEL, "alpha": 0.45, "linewidth": 4, "label": "95 % interval"}
         ax.vlines(x, bins["low"], bins["high"], zorder=1.95, **look)
@@ -84,18 +65,18 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     each = few if few == many else f"{few} to {many}"
     label = f"{len(counts)} bin{'s' * (len(counts) != 1)} of {each} samples"
     look = {"marker": "o", "markersize": 7, "markeredgecolor": "white", "clip_on": False}
-    line(ax, x, bins["rmse"], **look, label=label)
+    style.line(ax, x, bins["rmse"], **look, label=label)
     rare = counts < style.FEW
     if rare.any():
         pale = {"color": style.PALE, "linestyle": "", "label": f"bin of fewer than {style.FEW}"}
-        line(ax, x[rare], bins["rmse"][rare], **look | pale)
+        style.line(ax, x[rare], bins["rmse"][rare], **look | pale)
     lines, faint = _lines_of(bins, "rmv", "rmse")
     if alone:
-        legend_below(ax.figure.figure, ax)
+        style.legend_below(ax.figure.figure, ax)
         name_sides(ax, lines, faint)
     else:
         box = corner(ax, lines, style.legend_size(ax))
-        legend(ax, loc="lower left", bbox_to_anchor=box[:2], borderaxespad=0.0)
+        style.legend(ax, loc="lower left", bbox_to_anchor=box[:2], borderaxespad=0.0)
         name_sides(ax, lines, faint, box)
 
 
@@ -113,10 +94,10 @@ def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) 
     A calibrated model lies on the dashed line, and within the pale band around it in 95 % of cases at each point.
     After Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
     """
-    square_axes(ax, [table], "predicted", "observed")
+    curves.square_axes(ax, [table], "predicted", "observed")
     name_sides(ax, *_lines_of(table, "predicted", "observed"))
-    chance_band(ax, table, "predicted")
-    points(ax, table["predicted"], table["observed"])
+    curves.chance_band(ax, table, "predicted")
+    style.points(ax, table["predicted"], table["observed"])
 
 
 def calibration(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
@@ -134,8 +115,8 @@ def calibration(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
 
 def _calibration_axes(ax: Axes) -> None:
     """Prepare the unit square, labelling the over- and underconfident side of each half."""
-    unit_square(ax)
-    line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
+    curves.unit_square(ax)
+    style.line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
     for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
         name = "overconfident" if over else "underconfident"
         name_side(ax, x, y, name, over=over, ha="right" if x < 0.5 else "left")
@@ -153,10 +134,10 @@ def _share(ax: Axes, curve: Columns, x_name: str, *, split: float) -> None:
     over = (y - x) * (split - x) > 0
     for where, color in ((over, style.OVERCONFIDENT), (~over, style.UNDERCONFIDENT)):
         style.band(ax, x, x, y, where=where.tolist(), color=color, alpha=0.35, zorder=1.8)
-    chance_band(ax, curve, x_name)
+    curves.chance_band(ax, curve, x_name)
     if "low" in curve and "high" in curve:
         style.band(ax, expected, curve["low"], curve["high"], color="#9A9A9A", alpha=0.45, zorder=1.9)
-    points(ax, expected, observed)
+    style.points(ax, expected, observed)
 
 
 def coverage(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
@@ -172,7 +153,7 @@ def joint_coverage(
     ax: Axes, curve: Columns, report: Report, alone: bool, areas: tuple[str, str] = ("", "")
 ) -> None:
     """Draw the share of vectors inside the ellipsoids against the probability they promise."""
-    unit_square(ax)
+    curves.unit_square(ax)
     _share(ax, curve, "nominal", split=0.0)
     over, under = (score_text(report, key, "\narea") for key in areas)
     name_side(ax, 0.97, 0.04, f"overconfident{over}", over=True, ha="right")
@@ -192,8 +173,8 @@ def pit_histogram(ax: Axes, bars: Columns, report: Report, alone: bool) -> None:
         edges = np.linspace(0, 1, cells + 1)
         for end in ("chance_low", "chance_high"):
             ax.stairs(bars[end], edges, baseline=None, color="#777777", linewidth=1.0, zorder=2.5)
-    reference(ax, [0, 1], [1, 1], zorder=2.6, label="calibrated")
-    ax.set(xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(highest))), xticks=QUARTERS)
+    style.reference(ax, [0, 1], [1, 1], zorder=2.6, label="calibrated")
+    ax.set(xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(highest))), xticks=style.QUARTERS)
 
 
 def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> list[str]:
@@ -213,10 +194,10 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> l
     largest = float(np.abs(bins["confidence"] - bins["accuracy"]).max(where=many, initial=0.0))
     facts = [score_text(report, "mce", "MCE")]
     if not many.all():
-        told = f"MCE {readable(largest, padded=True)} in bins of {style.FEW} samples or more"
+        told = f"MCE {style.readable(largest, padded=True)} in bins of {style.FEW} samples or more"
         facts = [told] if many.any() and "mce" in report.scores else []
     accuracies(ax, bins, of_event=report.settings.get("event") is not None)
-    ax.set_xticks(QUARTERS)
+    ax.set_xticks(style.QUARTERS)
     if not alone:
         return facts
     x_label, counts = ax.get_xlabel(), bins["count"]
@@ -224,11 +205,11 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> l
     ax.set_subplotspec(grid[0])
     ax.tick_params(labelbottom=False)
     ax.set_xlabel("")
-    below = style_axes(ax.figure.figure.add_subplot(grid[1], sharex=ax), x_label, "Samples")
+    below = style.style_axes(ax.figure.figure.add_subplot(grid[1], sharex=ax), x_label, "Samples")
     below.grid(False)
     width = bins["confidence_high"] - bins["confidence_low"]
     style.bars(below, bins["confidence_low"], counts, width, color=style.COUNTS)
-    below.set(ylim=(0, 1.45 * float(counts.max())), yticks=[], xticks=QUARTERS)
+    below.set(ylim=(0, 1.45 * float(counts.max())), yticks=[], xticks=style.QUARTERS)
     if width.min() > 0.9 / MOST_LABELLED:
         for x, height in zip(bins["confidence_low"] + width / 2, counts, strict=True):
             text = _short_count(height)
@@ -257,17 +238,17 @@ def accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
     if "chance_low" in bins:
         ends = bins["chance_low"], bins["chance_high"]
         ax.vlines(confidence, *ends, color=style.REFERENCE, alpha=0.35, linewidth=5, zorder=1.9)
-    reference(ax, [0, 1], [0, 1], zorder=2.5, label="calibrated")
+    style.reference(ax, [0, 1], [0, 1], zorder=2.5, label="calibrated")
     look = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgecolor": "white", "clip_on": False}
-    line(ax, confidence, accuracy, **look)
+    style.line(ax, confidence, accuracy, **look)
     rare = bins["count"] < style.FEW if "count" in bins else np.zeros(len(left), dtype=bool)
     if rare.any():
         height = np.maximum(accuracy, confidence)[rare]
         ax.bar(left[rare], height, width[rare], align="edge", color="white", alpha=0.65, zorder=1.8)
-        line(ax, confidence[rare], accuracy[rare], **look | {"color": style.PALE})
+        style.line(ax, confidence[rare], accuracy[rare], **look | {"color": style.PALE})
         handles.append(Patch(color=style.PALE, alpha=0.4, label=f"pale: fewer than {style.FEW} samples"))
-    ax.set(xlim=(0, 1), ylim=(0, 1), yticks=QUARTERS)
-    legend(ax, loc="upper left", handles=handles)
+    ax.set(xlim=(0, 1), ylim=(0, 1), yticks=style.QUARTERS)
+    style.legend(ax, loc="upper left", handles=handles)
 
 
 def _short_count(value: float) -> str:
@@ -291,31 +272,32 @@ def before_after(report: Report) -> Figure:
     after, (method, entry) = report.after(), next(iter(report.scored_methods().items()))
     name, reports = f"Before and after {one_line(method)}", (report, after)
     try:
-        bins = [columns(each, "reliability", "rmv", "rmse", score="ence") for each in reports]
+        bins = [curves.columns(each, "reliability", "rmv", "rmse", score="ence") for each in reports]
         shares = [
-            columns(each, "calibration", "expected", "observed", score="calibration_error")
+            curves.columns(each, "calibration", "expected", "observed", score="calibration_error")
             for each in reports
         ]
     except NothingToDrawError as nothing:
-        return undefined_figure(report, name, str(nothing), WIDE)
-    figure, all_scores = new_figure(WIDE), (entry.get("before", report.scores), after.scores)
+        return curves.undefined_figure(report, name, str(nothing), WIDE)
+    figure, all_scores = style.new_figure(WIDE), (entry.get("before", report.scores), after.scores)
     left, right = figure.subplots(1, 2)
     for ax, curve, label, key in (
         (left, "reliability", "ENCE", "ence"),
         (right, "calibration", "miscalibration area", "miscalibration_area"),
     ):
-        style_axes(ax, report.curves[curve].x_label, report.curves[curve].y_label)
+        style.style_axes(ax, report.curves[curve].x_label, report.curves[curve].y_label)
         one, other = (
-            readable(scores[key], padded=True) if key in scores else "undefined" for scores in all_scores
+            style.readable(scores[key], padded=True) if key in scores else "undefined"
+            for scores in all_scores
         )
         _panel_title(ax, f"{label} {one} → {other}")
-    square_axes(left, bins, "rmv", "rmse")
+    curves.square_axes(left, bins, "rmv", "rmse")
     name_sides(left, [(table["rmv"], table["rmse"]) for table in bins])
     _calibration_axes(right)
     for table, share, look in zip(bins, shares, STYLES, strict=True):
-        line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
-        line(right, share["expected"], share["observed"], **{**look, "marker": ""})
-    legend_below(figure, left)
+        style.line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
+        style.line(right, share["expected"], share["observed"], **{**look, "marker": ""})
+    style.legend_below(figure, left)
     return _headed(figure, report, name, "after, and the scores" if "before" in entry else "after")
 
 
@@ -335,15 +317,17 @@ def class_before_after(report: Report) -> Figure:
     method, reports = next(iter(report.scored_methods())), (report, report.after())
     name = f"Before and after {one_line(method)}"
     try:
-        tables = [columns(each, "reliability", "confidence", "accuracy", score="ece") for each in reports]
+        tables = [
+            curves.columns(each, "reliability", "confidence", "accuracy", score="ece") for each in reports
+        ]
     except NothingToDrawError as nothing:
-        return undefined_figure(report, name, str(nothing), WIDE)
-    figure, curve = new_figure(WIDE), report.curves["reliability"]
+        return curves.undefined_figure(report, name, str(nothing), WIDE)
+    figure, curve = style.new_figure(WIDE), report.curves["reliability"]
     for ax, bins, each, look in zip(figure.subplots(1, 2), tables, reports, STYLES, strict=True):
-        style_axes(ax, curve.x_label, curve.y_label)
+        style.style_axes(ax, curve.x_label, curve.y_label)
         ax.xaxis.label.set_fontsize(style.SMALL)
         accuracies(ax, bins, of_event=report.settings.get("event") is not None)
-        ax.set_xticks(QUARTERS)
+        ax.set_xticks(style.QUARTERS)
         ax.set_box_aspect(1)
         scores = [score_text(each, "ece", "ECE"), score_text(each, "nll", "NLL")]
         titles = [

@@ -14,27 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.figures import style
-from uq_tracking.figures.panels import (
-    Drawn,
-    Layout,
-    Limits,
-    Masked,
-    Origin,
-    Panel,
-    Scale,
-    check_origin,
-    color_bar,
-    distinct_limits,
-    draw_panels,
-    framed,
-    layout_for,
-    picture,
-    plain,
-    reduced,
-    shown_pixels,
-    told_mean,
-)
+from uq_tracking.figures import panels, style
+from uq_tracking.figures.panels import Limits, Origin, Panel, Scale
 from uq_tracking.figures.style import FloatArray, plain_texts, readable, text_width
 from uq_tracking.formatting import axis_label, one_line, shorten
 
@@ -115,9 +96,9 @@ def uncertainty_map(
     ----------
     .. [1] MeRCI, 2018, fig. 4 and eq. 8.
     """
-    arrays = [plain(array) for array in (target, mean, std)]
+    arrays = [panels.plain(array) for array in (target, mean, std)]
     parts = {"epistemic": epistemic, "aleatoric": aleatoric}
-    known = {name: plain(part) for name, part in parts.items() if part is not None}
+    known = {name: panels.plain(part) for name, part in parts.items() if part is not None}
     shapes = [array.shape for array in (*arrays, *known.values())]
     if len(shapes[0]) != 2 or len(set(shapes)) > 1 or 0 in shapes[0]:
         raise ShapeError(
@@ -128,34 +109,35 @@ def uncertainty_map(
         raise SettingsError(
             f"scale is {scale}; pass a finite factor >= 0 for the std, such as MeRCI's lambda or 1.0"
         )
-    check_origin(origin)
-    pictures = [] if image is None else [picture(plain(image))]
-    panels = _panels(arrays, known, float(scale))
+    panels.check_origin(origin)
+    pictures = [] if image is None else [panels.picture(panels.plain(image))]
+    maps = _panels(arrays, known, float(scale))
     given = dict(limits or {})
-    if not {panel.scale for panel in panels} <= given.keys():
+    if not {panel.scale for panel in maps} <= given.keys():
         given = _own_limits(arrays, known, float(scale)) | given
     used = DEFAULT_LIMITS | given
-    layout = layout_for(shapes[0], [*pictures, *panels], used)
+    layout = panels.layout_for(shapes[0], [*pictures, *maps], used)
     if layout.rows == 2 and shapes[0][0] >= 0.45 * shapes[0][1]:  # the parts of the std right of both rows
-        panels = [panels[place] for place in (0, 1, 4, 2, 3, 5) if place < len(panels)]
-    figure = framed(layout, title)
-    drawn = draw_panels(figure, [*pictures, *panels], used, layout, origin)
+        maps = [maps[place] for place in (0, 1, 4, 2, 3, 5) if place < len(maps)]
+    figure = panels.framed(layout, title)
+    drawn = panels.draw_panels(figure, [*pictures, *maps], used, layout, origin)
     for name, label in LABELS.items():
-        rows: dict[float, list[Drawn]] = {}
+        rows: dict[float, list[panels.Drawn]] = {}
         for ax, shown in drawn.get(name, []):
             rows.setdefault(round(ax.get_position().y0, 3), []).append((ax, shown))
         for row in rows.values():
-            color_bar(figure, row, axis_label(label, "target", unit), layout)
+            panels.color_bar(figure, row, axis_label(label, "target", unit), layout)
     return plain_texts(figure)
 
 
 def _panels(arrays: Sequence[Values], parts: Mapping[str, Values], scale: float) -> list[Panel]:
     """Return the panels, with those that share colors side by side."""
-    found = reduced(*arrays, *parts.values(), of=lambda t, m, *more: [t, m, np.abs(m - t), *more])
+    found = panels.reduced(*arrays, *parts.values(), of=lambda t, m, *more: [t, m, np.abs(m - t), *more])
     (target, _), (mean, _), (error, error_mean), (std, std_mean), *rest = found
+    stated = scale * std_mean
     return [
-        Panel(f"error, mean {told_mean(error_mean)}", error, "error"),
-        Panel(f"{readable(scale)} {TIMES} std, mean {told_mean(scale * std_mean)}", scale * std, "error"),
+        Panel(f"error, mean {panels.told_mean(error_mean)}", error, "error"),
+        Panel(f"{readable(scale)} {TIMES} std, mean {panels.told_mean(stated)}", scale * std, "error"),
         Panel("target", target, "value"),
         Panel("prediction", mean, "value"),
         *(Panel(f"{name} std", part, "part") for name, (part, _) in zip(parts, rest, strict=True)),
@@ -190,8 +172,8 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     """Return color limits shared by several cases, with ``scale`` on their std: they contain the limits of each."""
     found: dict[str, list[tuple[float, float]]] = {}
     for case in cases:
-        arrays = [plain(array) for array in case.arrays.values()]
-        parts = {name: plain(part) for name, part in case.parts.items()}
+        arrays = [panels.plain(array) for array in case.arrays.values()]
+        parts = {name: panels.plain(part) for name, part in case.parts.items()}
         for name, pair in _own_limits(arrays, parts, float(scale)).items():
             found.setdefault(name, []).append(pair)
     return {name: (min(a for a, _ in pairs), max(b for _, b in pairs)) for name, pairs in found.items()}
@@ -204,7 +186,7 @@ def limits_of(maps: Iterable[FloatArray], scale: Scale) -> tuple[float, float]:
         largest = float(seen.max(initial=-np.inf))
         if len(seen) and (scale == "value" or largest > 0):
             low, high = np.percentile(seen, PERCENTILES[scale], overwrite_input=True).tolist()
-            return distinct_limits(low, high) if scale == "value" else (0.0, high or largest)
+            return panels.distinct_limits(low, high) if scale == "value" else (0.0, high or largest)
     return 0.0, 1.0
 
 
@@ -261,39 +243,40 @@ def class_map(
             f"a map needs labels (height, width) and probs (height, width, C), got {truth.shape} and {p.shape}; "
             "pass one case at a time"
         )
-    check_origin(origin)
+    panels.check_origin(origin)
     predicted, colors = p.argmax(axis=-1), class_colors(p.shape[-1])
     if of is None:
         wrong = np.where(truth >= 0, truth != predicted, np.nan)
-        (error, share), (uncertain, mean) = reduced(wrong, entropy_of(p))
+        (error, share), (uncertain, mean) = panels.reduced(wrong, entropy_of(p))
         share_text = f"{readable(100 * share)} % wrong" if math.isfinite(share) else "undefined"
         first = Panel(f"error, {share_text}", error, "error")
-        second, unit = Panel(f"entropy, mean {told_mean(mean)}", uncertain, "entropy"), "entropy [nats]"
+        second = Panel(f"entropy, mean {panels.told_mean(mean)}", uncertain, "entropy")
+        unit = "entropy [nats]"
         highest = float(np.percentile(uncertain.compressed(), 99) or uncertain.max() or 1.0)
         outcomes: list[Patch] = []
     else:
         number = known_class(of, classes, p.shape[-1])
         name, outcome = _name_of(number, classes), (truth == number) + 2 * (predicted == number)
-        ((uncertain, _),) = reduced(p[..., number])
+        ((uncertain, _),) = panels.reduced(p[..., number])
         shades = to_rgba_array(["white", OUTCOMES["missed"], OUTCOMES["false"], OUTCOMES["found"]])[:, :3]
         first = Panel(f"{name}: where wrong", _colored(np.where(truth < 0, -1, outcome), shades), "class")
         second, unit, highest = Panel(f"probability of {name}", uncertain, "entropy"), "probability", 1.0
         outcomes = [Patch(color=color, label=how) for how, color in OUTCOMES.items()]
-    panels = [
-        *([] if image is None else [picture(plain(image))]),
+    maps = [
+        *([] if image is None else [panels.picture(panels.plain(image))]),
         first,
         second,
         Panel("label", _colored(truth, colors), "class"),
         Panel("prediction", _colored(predicted, colors), "class"),
     ]
     limits = {"image": (0.0, 1.0), "class": (0.0, 1.0), "error": (0.0, 1.0), "entropy": (0.0, highest)}
-    layout = layout_for(truth.shape, panels, limits)
+    layout = panels.layout_for(truth.shape, maps, limits)
     beside = layout.rows == 2 and layout.bars == "right"  # room for the legend to the right of the prediction
     handles = _named(shown_classes(truth, predicted), classes, missing=bool((truth < 0).any())) + outcomes
     right, below = (_legend_room(handles, layout), 0.0) if beside else (0.0, 0.6)
-    figure = framed(layout, title, right, below)
-    drawn = draw_panels(figure, panels, limits, layout, origin, below)
-    color_bar(figure, drawn["entropy"], unit, layout)
+    figure = panels.framed(layout, title, right, below)
+    drawn = panels.draw_panels(figure, maps, limits, layout, origin, below)
+    panels.color_bar(figure, drawn["entropy"], unit, layout)
     look: dict[str, Any] = {"fontsize": style.TICKS - 1, "frameon": False, "labelcolor": "black"}
     look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
     if beside:
@@ -347,9 +330,9 @@ def class_colors(n_classes: int) -> FloatArray:
     return np.asarray(table[np.arange(n_classes) % len(table)])
 
 
-def _colored(classes: npt.NDArray[Any], colors: FloatArray) -> Masked:
+def _colored(classes: npt.NDArray[Any], colors: FloatArray) -> panels.Masked:
     """Return colors of the classes at reduced resolution, masked where there is no class."""
-    step = max(1, max(classes.shape) // shown_pixels(classes.shape[0] / classes.shape[1]))
+    step = max(1, max(classes.shape) // panels.shown_pixels(classes.shape[0] / classes.shape[1]))
     picked = classes[::step, ::step]
     missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
     return np.ma.masked_array(colors[np.maximum(picked, 0)], mask=missing)
@@ -362,7 +345,7 @@ def shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
     return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]
 
 
-def _legend_room(handles: Sequence[Patch], layout: Layout) -> float:
+def _legend_room(handles: Sequence[Patch], layout: panels.Layout) -> float:
     """Return how much wider, in inches, a figure must be for a legend to the right of its last panel."""
     widest = max(text_width(str(handle.get_label()), style.TICKS - 1) for handle in handles)
     left, _, across, _ = layout.places[-1]

@@ -9,22 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.metrics import gaps
 from uq_tracking.metrics.events import area_under_roc, several_classes, two_classes
-from uq_tracking.metrics.gaps import (
-    CLASSES,
-    CONFIDENCE,
-    EQUAL_COUNT_CONFIDENCE,
-    TOP_CONFIDENCE,
-    Reduction,
-    sums_of_classes,
-)
-from uq_tracking.metrics.ranking import (
-    FRACTIONS,
-    Sparsification,
-    order_of,
-    sparsification,
-    sum_of_prefix_means,
-)
+from uq_tracking.metrics.ranking import Sparsification, order_of, sparsification, sum_of_prefix_means
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import samples_by_class
@@ -35,13 +22,16 @@ of_classes = partial(metric, task="classification", direction="lower", bounds=(0
 """Declares a score of class probabilities."""
 of_top_label = partial(of_classes, of_top=True)
 """Declares one that needs the top label only."""
+of_labels = partial(of_top_label, family="accuracy", direction="higher", headline=True)
+"""Declares a headline score of the predicted classes."""
+of_calibration = partial(of_classes, family="calibration")
+"""Declares a score of stated probabilities against what occurs."""
+of_confidence = partial(of_top_label, family="ranking")
+"""Declares a score of errors told from correct samples by the confidence."""
 
 
-@of_top_label(
-    family="accuracy",
-    direction="higher",
+@of_labels(
     formula="mean 1[argmax p = y]",
-    headline=True,
     share=True,
     stable="sums",
     in_curves=True,
@@ -108,13 +98,13 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     return whole_order(statistics, "brier").sum("brier") / statistics.n
 
 
-@of_top_label(
-    family="calibration",
+@of_calibration(
+    of_top=True,
     formula="sum over equal-width bins of N_b/N |observed - stated|",
     source="Naeini 2015 (event); Guo 2017, Gustafsson 2020 section 4.3 (top label)",
     headline=True,
-    gap=CONFIDENCE,
-    reduction=Reduction("absolute", over="samples"),
+    gap=gaps.CONFIDENCE,
+    reduction=gaps.Reduction("absolute", over="samples"),
     in_curves=True,
 )
 def ece() -> None:
@@ -131,12 +121,12 @@ def ece() -> None:
     """
 
 
-@of_top_label(
-    family="calibration",
+@of_calibration(
+    of_top=True,
     formula="max over the bins of ECE of |observed - stated|",
     source="Naeini 2015 (event); Guo 2017 (top label)",
-    gap=CONFIDENCE,
-    reduction=Reduction("largest"),
+    gap=gaps.CONFIDENCE,
+    reduction=gaps.Reduction("largest"),
 )
 def mce() -> None:
     """Largest gap between stated probability and what occurs, in bins of the former.
@@ -151,12 +141,12 @@ def mce() -> None:
     """
 
 
-@of_top_label(
-    family="calibration",
+@of_calibration(
+    of_top=True,
     formula="mean over equal-count bins of |observed - stated|",
     source="Nixon 2019",
-    gap=EQUAL_COUNT_CONFIDENCE,
-    reduction=Reduction("absolute"),
+    gap=gaps.EQUAL_COUNT_CONFIDENCE,
+    reduction=gaps.Reduction("absolute"),
 )
 def ace() -> None:
     """Mean gap between stated probability and what occurs, in bins of equal count.
@@ -171,12 +161,11 @@ def ace() -> None:
     """
 
 
-@of_classes(
-    family="calibration",
+@of_calibration(
     formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
     source="Guo 2017",
-    gap=TOP_CONFIDENCE,
-    reduction=Reduction("absolute", over="samples"),
+    gap=gaps.TOP_CONFIDENCE,
+    reduction=gaps.Reduction("absolute", over="samples"),
     when=two_classes,
 )
 def ece_top() -> None:
@@ -192,12 +181,11 @@ def ece_top() -> None:
     """
 
 
-@of_classes(
-    family="calibration",
+@of_calibration(
     formula="mean over classes of sum over equal-width bins of N_b/N |share of the class - mean p_c|",
     source="Nixon 2019 (static calibration error); Kull 2019",
-    gap=CLASSES,
-    reduction=Reduction("absolute", over="samples"),
+    gap=gaps.CLASSES,
+    reduction=gaps.Reduction("absolute", over="samples"),
     when=several_classes,
 )
 def cwece() -> None:
@@ -211,8 +199,7 @@ def cwece() -> None:
     """
 
 
-@of_classes(
-    family="calibration",
+@of_calibration(
     formula="max over classes of |mean p_c - share of the class|",
     source="-",
     when=several_classes,
@@ -226,7 +213,7 @@ def worst_class_gap(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("worst_class_gap", "classification")
     0.0208333
     """
-    sums = sums_of_classes(statistics)
+    sums = gaps.sums_of_classes(statistics)
     return float(np.abs(sums.stated - sums.observed).max())
 
 
@@ -262,15 +249,11 @@ def ause_brier(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("ause_brier", "classification")
     0.0118616
     """
-    curve = sparsification_brier(statistics)
-    return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
+    return sparsification_brier(statistics).area()
 
 
-@of_top_label(
-    family="accuracy",
-    direction="higher",
+@of_labels(
     formula="mean over classes of TP / (TP + FP + FN)",
-    headline=True,
 )
 def miou(statistics: Statistics, settings: Settings) -> float:
     """Mean intersection over union of the classes that occur.
@@ -287,12 +270,9 @@ def miou(statistics: Statistics, settings: Settings) -> float:
     return float(np.mean(both / (either - both)))
 
 
-@of_top_label(
-    family="accuracy",
-    direction="higher",
+@of_labels(
     formula="mean over classes of 2 TP / (2 TP + FP + FN)",
     source="Dice 1945",
-    headline=True,
 )
 def mdice(statistics: Statistics, settings: Settings) -> float:
     """Mean Dice coefficient (F1 score) of the classes that occur.
@@ -336,8 +316,7 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     return whole_order(statistics, "entropy").sum("entropy") / statistics.n
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     formula="mean over k of the error rate of the k most confident",
     source="Geifman 2018",
     headline=True,
@@ -355,8 +334,7 @@ def aurc(statistics: Statistics, settings: Settings) -> float:
     return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.n
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     direction="higher",
     formula="P(confidence of a correct sample > that of an error) + P(equal) / 2",
     source="Hendrycks and Gimpel 2017",
@@ -375,8 +353,7 @@ def failure_auroc(statistics: Statistics, settings: Settings) -> float:
     return 1 - area_under_roc(statistics.orders["one_minus_confidence"], "correct", reason)
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     formula="mean over k of the errors among the k most confident, over N",
     source="Traub 2024",
 )
@@ -396,8 +373,7 @@ def augrc(statistics: Statistics, settings: Settings) -> float:
     return ranked * mixed + risk * risk / 2 + risk / (2 * n)
 
 
-@of_top_label(
-    family="ranking",
+@of_confidence(
     formula="error rate of the ceil(.8 N) most confident",
     source="Geifman and El-Yaniv 2017",
 )

@@ -10,6 +10,7 @@ b below 1 says that probabilities are too extreme, an offset a (with b = 1) belo
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,15 +24,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import BINARY, BY_WEIGHT, PREDICTED, bin_of, sums_by_weight
 from uq_tracking.statistics.exact import FEW, SortedRows
 from uq_tracking.statistics.groups import GroupCells, GroupTables
-from uq_tracking.statistics.orders import (
-    Block,
-    Buckets,
-    FloatArray,
-    IntArray,
-    Order,
-    bucketed,
-    run_starts,
-)
+from uq_tracking.statistics.orders import Block, Buckets, FloatArray, IntArray, Order, bucketed, run_starts
 from uq_tracking.statistics.sketch import SKETCH_BITS, coarse_bucket
 from uq_tracking.statistics.statistics import Statistics
 
@@ -85,30 +78,34 @@ def event_order(statistics: Any, *, top: bool = False) -> Order:
     return SortedRows("probability", {"probability": probability, "event": event})
 
 
+def _either_class(sums: Mapping[str, Any], *, top: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split the sums of buckets of doubt into those of either predicted class; the top label is always predicted."""
+    count, doubt, square, correct = (sums[name] for name in (DOUBT if top else PREDICTED))
+    chosen = (count, doubt, square, correct)
+    others, doubts, squares, missed = (sums[name] - part for name, part in zip(DOUBT, chosen, strict=True))
+    below = (others, doubts, squares, doubts - squares, others - missed)
+    above = (count, count - doubt, count - 2 * doubt + square, doubt - square, correct)
+    names = ("count", "probability", "probability2", "variance", "event")
+    return dict(zip(names, below, strict=True)), dict(zip(names, above, strict=True))
+
+
 def _event_buckets(held: Buckets, *, top: bool) -> Buckets:
-    """Split every bucket of doubt into that of either predicted class; the top label is always predicted."""
-    sums = {"count": held.count, **held.sums}
-    doubt, square, correct = (sums[name] for name in DOUBT[1:])
-    count, own, own2, hit = (sums[name] for name in (DOUBT if top else PREDICTED))
-    low = held.count - count > ROUNDING * held.count
-    high = np.flatnonzero(count > ROUNDING * held.count)[::-1]
+    """Split every bucket of doubt into that of either predicted class."""
+    below, above = _either_class({"count": held.count, **held.sums}, top=top)
+    low = below["count"] > ROUNDING * held.count
+    high = np.flatnonzero(above["count"] > ROUNDING * held.count)[::-1]
 
-    def joined(below: FloatArray, above: FloatArray) -> FloatArray:
-        return np.asarray(np.maximum(np.concatenate([below[low], above[high]]), 0.0))
+    def joined(one: FloatArray, other: FloatArray) -> FloatArray:
+        return np.asarray(np.maximum(np.concatenate([one[low], other[high]]), 0.0))
 
-    found = {
-        "probability": joined(doubt - own, count - own),
-        "probability2": joined(square - own2, count - 2 * own + own2),
-        "variance": joined(doubt - own - (square - own2), own - own2),
-        "event": joined(held.count - count - (correct - hit), hit),
-    }
-    counts = joined(held.count - count, count)
+    sums = {name: joined(below[name], above[name]) for name in below}
+    counts = sums.pop("count")
     return Buckets(
         "probability",
         joined(held.key, 1 - (held.key + held.width)),
         np.concatenate([held.width[low], held.width[high]]),
         counts if held.weighted else np.rint(counts).astype(np.int64),
-        found,
+        sums,
     )
 
 
@@ -118,13 +115,9 @@ def events_of_groups(tables: GroupTables, *, top: bool = False) -> GroupCells:
     from scipy.sparse import hstack
 
     held = tables.orders["one_minus_confidence"]
-    every = [held.sums[name] for name in DOUBT]
-    count, doubt, square, correct = (held.sums[name] for name in (DOUBT if top else PREDICTED))
-    chosen = (count, doubt, square, correct)
-    others, doubts, squares, missed = (whole - part for whole, part in zip(every, chosen, strict=True))
-    below = {"count": others, "probability": doubts, "event": others - missed, "variance": doubts - squares}
-    above = {"count": count, "probability": count - doubt, "event": correct, "variance": doubt - square}
-    sums = {name: hstack([below[name], above[name][:, ::-1]]).tocsr() for name in below}
+    below, above = _either_class(held.sums, top=top)
+    names = ("count", *PAYLOADS)
+    sums = {name: hstack([below[name], above[name][:, ::-1]]).tocsr() for name in names}
     return GroupCells(np.arange(2 * len(held.bucket)), sums)
 
 
@@ -294,10 +287,13 @@ def cox(statistics: Any, *, slope: bool) -> tuple[float, float]:
 
 of_events = partial(metric, task="classification", when=two_classes)
 """Declares a score of the event of two classes."""
+of_odds = partial(of_events, family="calibration")
+"""Declares one of how often the event is stated and occurs."""
+of_ranks = partial(of_events, family="accuracy", direction="higher", bounds=(0.0, 1.0))
+"""Declares one of how well the event is told apart."""
 
 
-@of_events(
-    family="calibration",
+@of_odds(
     direction=None,
     formula="mean 1[y = event]",
     bounds=(0.0, 1.0),
@@ -315,8 +311,7 @@ def event_rate(statistics: Statistics, settings: Settings) -> float:
     return event_order(statistics).sum("event") / statistics.n
 
 
-@of_events(
-    family="calibration",
+@of_odds(
     direction=None,
     formula="mean p",
     bounds=(0.0, 1.0),
@@ -333,8 +328,7 @@ def stated_rate(statistics: Statistics, settings: Settings) -> float:
     return event_order(statistics).sum("probability") / statistics.n
 
 
-@of_events(
-    family="calibration",
+@of_odds(
     direction=1.0,
     formula="mean p / mean 1[y = event]",
     source="Steyerberg 2010 (expected over observed)",
@@ -357,8 +351,7 @@ def event_ratio(statistics: Statistics, settings: Settings) -> float:
     return event_order(statistics).sum("probability") / occurring
 
 
-@of_events(
-    family="calibration",
+@of_odds(
     direction=1.0,
     formula="b of logit P(event) = a + b logit p, by maximum likelihood",
     source="Cox 1958; Van Calster 2016",
@@ -377,8 +370,7 @@ def cal_slope(statistics: Statistics, settings: Settings) -> float:
     return cox(statistics, slope=True)[1]
 
 
-@of_events(
-    family="calibration",
+@of_odds(
     direction=0.0,
     formula="a of logit P(event) = a + logit p, by maximum likelihood",
     source="Cox 1958; Van Calster 2016",
@@ -396,12 +388,9 @@ def cal_offset(statistics: Statistics, settings: Settings) -> float:
     return cox(statistics, slope=False)[0]
 
 
-@of_events(
-    family="accuracy",
-    direction="higher",
+@of_ranks(
     formula="P(p of an event > p of a non-event) + P(equal) / 2",
     source="Hanley and McNeil 1982",
-    bounds=(0.0, 1.0),
     headline=True,
 )
 def auroc(statistics: Statistics, settings: Settings) -> float:
@@ -430,12 +419,9 @@ def area_under_roc(order: Order, payload: str, reason: str) -> float:
     return wins / (total * (n - total))
 
 
-@of_events(
-    family="accuracy",
-    direction="higher",
+@of_ranks(
     formula="sum over thresholds of (recall - next recall) precision",
     source="Manning 2008, as in scikit-learn",
-    bounds=(0.0, 1.0),
 )
 def average_precision(statistics: Statistics, settings: Settings) -> float:
     """Mean precision of the event over its recall.

@@ -28,7 +28,6 @@ from uq_tracking.families import family_of
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import event_order, events_of_groups, square_of, two_classes, weighted_cells
-from uq_tracking.metrics.other_forms import central_share
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.settings import Settings
@@ -191,7 +190,8 @@ class Gap(ABC):
 def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples inside the central interval of each level, ends included."""
     if is_distribution(statistics):
-        return central_share(statistics, levels)
+        upper = expected_below(statistics, (1 + levels) / 2)
+        return (upper - expected_below(statistics, (1 - levels) / 2, closed=False)) / statistics.n
     return share_within(statistics, family_of(settings).central(levels))
 
 
@@ -669,15 +669,14 @@ def _binomial_gaps(count: IntArray, p: FloatArray, draws: int) -> FloatArray:
     return np.asarray(drawn / np.maximum(count, 1) - np.where(count > 0, p, 0))
 
 
-def sums_of_classes(statistics: Any) -> ClassSums:
+def sums_of_classes(statistics: Statistics) -> ClassSums:
     """Return the sums by class; Undefined if they were not counted."""
     if statistics.classes is None:
         raise Undefined(
             "these statistics hold no sums of the probability of each class: strata, resamples, steps, older "
             "versions and calls for metrics of the top label alone keep none"
         )
-    sums: ClassSums = statistics.classes
-    return sums
+    return statistics.classes
 
 
 def _is_thin(samples: FloatArray, held: IntArray) -> npt.NDArray[np.bool_]:

@@ -21,7 +21,6 @@ from uq_tracking.statistics.regression import (
     LOW,
     distance_shares,
     expected_at,
-    expected_below,
     is_distribution,
 )
 from uq_tracking.statistics.statistics import Statistics
@@ -57,12 +56,6 @@ def form_score(statistics: Statistics, key: str) -> float:
 def has_score(statistics: Statistics, settings: Settings, key: str) -> bool:
     """Check whether statistics describe distributions whose form determines a score."""
     return is_distribution(statistics) and not math.isnan(statistics.sums[key])
-
-
-def central_share(statistics: Statistics, levels: FloatArray) -> FloatArray:
-    """Expected share of the PIT inside the central interval of each level, ends included."""
-    upper = expected_below(statistics, (1 + levels) / 2)
-    return (upper - expected_below(statistics, (1 - levels) / 2, closed=False)) / statistics.n
 
 
 def largest_pit_gap(statistics: Statistics) -> float:

@@ -43,6 +43,10 @@ class Sparsification:
         """Columns of the error of the rest, also for a random order."""
         return {**vars(self), "random": np.ones_like(self.fraction)}
 
+    def area(self) -> float:
+        """Area between model and oracle."""
+        return float(np.trapezoid(self.model - self.oracle, self.fraction))
+
     def gap(self) -> dict[str, FloatArray]:
         """Columns of the gap between model and oracle."""
         return {"fraction": self.fraction, "error": self.model - self.oracle}
@@ -105,8 +109,7 @@ def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("ause_rmse")
     0.0491163
     """
-    curve = sparsification(statistics, "sq_error")
-    return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
+    return sparsification(statistics, "sq_error").area()
 
 
 @of_order(

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.forms.form import picked
 from uq_tracking.inputs.forms.probabilities import probabilities_of
-from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.gaps import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import Infinite, MetricInputs, Undefined, metric
 from uq_tracking.parallel import BLOCK
@@ -21,28 +16,11 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.weights import WEIGHT
 
-Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
-
 GROUP_SIZES = np.linspace(0, 1, 10)
 """Sizes of the random groups, as shares of the samples."""
 TRIALS = 10
 GROUPS_PER_TRIAL = 10
 SMALLEST_GROUP = 2
-
-
-def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
-    """Check a pair (mean, std) of arrays of the predictions' shape."""
-    if reference is None:
-        return None
-    if not isinstance(reference, tuple | list) or len(reference) != 2:
-        raise SettingsError(
-            "reference is not a pair; pass reference=(mean, std), arrays of the target's shape"
-        )
-    mean, std = (
-        read_floats(part, f"reference {name}") for part, name in zip(reference, ("mean", "std"), strict=True)
-    )
-    check_shapes(("y_true", predictions.shape), *((part.name, part.values.shape) for part in (mean, std)))
-    return mean.values, std.values
 
 
 @metric(

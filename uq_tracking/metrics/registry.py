@@ -9,18 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial, update_wrapper, wraps
 from inspect import getdoc, signature
 from threading import Lock
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Generic,
-    Literal,
-    ParamSpec,
-    TypeAlias,
-    TypeVar,
-    get_args,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -36,7 +25,7 @@ if TYPE_CHECKING:
 Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
-TaskName: TypeAlias = str
+TaskName = str
 
 FAMILIES: dict[str, str] = {
     "accuracy": "Accuracy",
@@ -120,7 +109,7 @@ class NeedsGroups:
     even: float = 0.0
 
 
-Bound: TypeAlias = float | Callable[[Mapping[str, float]], float | None] | None
+Bound = float | Callable[[Mapping[str, float]], float | None] | None
 F = TypeVar("F", bound=Callable[..., float | None])
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -560,16 +549,10 @@ class Later(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> Later[T]: ...
-
-    @overload
-    def __get__(self, instance: Any, owner: type) -> T: ...
-
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: Any, owner: type) -> T:
         if instance is None:
             raise AttributeError(f"class {owner.__name__} has no {self._name}")  # so there is no default
-        value = vars(instance)[self._name]
+        value: T = vars(instance)[self._name]
         if callable(value):
             value = vars(instance)[self._name] = value()
         return value

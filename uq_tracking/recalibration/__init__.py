@@ -11,12 +11,7 @@
 1.0
 """
 
-from uq_tracking.recalibration.base import (
-    FittedOn,
-    Recalibration,
-    RegressionRecalibration,
-    recalibrator,
-)
+from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration, recalibrator
 from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, Logistic, Temperature
 from uq_tracking.recalibration.files import read_recalibrations, recalibrate_file
 from uq_tracking.recalibration.fitting import recalibrate

@@ -33,11 +33,9 @@ from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import DAMAGE, override, plain, record
+from uq_tracking.typed import DAMAGE, Self, override, plain, record
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs import Predictions
 
 FloatArray = npt.NDArray[np.float64]
@@ -119,6 +117,37 @@ class Recalibration(ABC):
     ) -> Self:
         """Fit to columns ``target``, ``mean`` and ``std`` of samples, and each sample's value of ``by``."""
         raise NotImplementedError
+
+    @staticmethod
+    def _check_finite(name: str, values: Sequence[float]) -> None:
+        """Raise RecalibrationError if a parameter is not a finite number."""
+        if not all(isinstance(value, float | int) and math.isfinite(value) for value in values):
+            raise RecalibrationError(
+                f"{name} must hold finite numbers; the input overflows, or the file is damaged"
+            )
+
+    @classmethod
+    def _check_positive(cls, name: str, values: Sequence[float]) -> None:
+        """Raise RecalibrationError if a parameter is not a finite number above zero."""
+        cls._check_finite(name, values)
+        if not all(value > 0 for value in values):
+            raise RecalibrationError(f"{name} must be above 0")
+
+    @classmethod
+    def _check_increasing(cls, name: str, values: Sequence[float]) -> None:
+        """Raise RecalibrationError if a table decreases."""
+        cls._check_finite(name, values)
+        if any(b < a for a, b in pairwise(values)):
+            raise RecalibrationError(f"{name} must not decrease from one entry to the next")
+
+    @classmethod
+    def _check_line(cls, name: str, stated: Sequence[float], observed: Sequence[float]) -> None:
+        """Raise RecalibrationError unless these are points of an increasing line, with ``observed`` above zero."""
+        cls._check_increasing(name, stated)
+        cls._check_increasing("observed", observed)
+        cls._check_positive("observed", observed)
+        if len(stated) != len(observed) or not stated:
+            raise RecalibrationError(f"{name} and observed must be two columns of one table")
 
     @property
     def shape(self) -> Standard | None:
@@ -253,6 +282,33 @@ class RegressionRecalibration(Recalibration):
         }
         return cls(family=settings.family, dof=settings.dof, fitted_on=fitted_on, **plain)
 
+    @classmethod
+    def _require_samples(cls, statistics: Statistics, needed: int) -> None:
+        """Raise RecalibrationError unless there are enough samples."""
+        n = statistics.counts["n"]
+        if n < needed:
+            raise RecalibrationError(
+                f"{cls.method} needs at least {needed} samples, but there are {n}; pass a larger set"
+            )
+
+    @classmethod
+    def _require_positive_std(cls, statistics: Statistics) -> None:
+        """Raise RecalibrationError if a standard deviation of zero leaves no standardized error."""
+        if statistics.moments["std"].low <= 0:
+            raise RecalibrationError(
+                f"{cls.method} divides by std, which is 0 for {statistics.counts['n_zero_std']} samples; "
+                "set std_floor="
+            )
+
+    @classmethod
+    def _require_variance(cls, settings: Settings) -> None:
+        """Raise RecalibrationError if the declared family has no variance to compare squared errors with."""
+        if not family_of(settings).has_variance:
+            raise RecalibrationError(
+                f"{cls.method} compares squared errors with variances, which a Student t with "
+                f"dof={settings.dof:g} lacks; use std_scaling, which uses the scale"
+            )
+
     @abstractmethod
     def new_std(self, std: FloatArray) -> FloatArray:
         """Return recalibrated standard deviations, for float64 input >= 0; NaN stays NaN."""
@@ -339,11 +395,8 @@ class RegressionRecalibration(Recalibration):
 
     def apply_to(self, predictions: Predictions) -> Predictions:
         """Recalibrate ``Predictions``; left-out samples stay unchanged."""
-        valid = predictions.valid
+        valid = ... if predictions.valid is None else predictions.valid
         labels = None if predictions.by is None else spread(predictions.by, predictions.shape)
-        if valid is None:
-            mean, std = self.apply(predictions.mean, predictions.std, labels)
-            return predictions.replace(mean=mean, std=std)
         mean, std = predictions.mean.copy(), predictions.std.copy()
         mean[valid], std[valid] = self.apply(
             mean[valid], std[valid], None if labels is None else labels[valid]
@@ -523,60 +576,3 @@ def _like(source: Source, values: FloatArray) -> npt.NDArray[Any]:
     """Return a copy of the values in the source's type, masked where the source is."""
     new = np.array(values, dtype=source.values.dtype)
     return new if source.left_out is None else np.ma.MaskedArray(new, source.left_out)
-
-
-def require_samples(statistics: Statistics, needed: int, method: str) -> None:
-    """Raise RecalibrationError unless there are enough samples."""
-    n = statistics.counts["n"]
-    if n < needed:
-        raise RecalibrationError(
-            f"{method} needs at least {needed} samples, but there are {n}; pass a larger set"
-        )
-
-
-def require_positive_std(statistics: Statistics, method: str) -> None:
-    """Raise RecalibrationError if a standard deviation of zero leaves no standardized error."""
-    if statistics.moments["std"].low <= 0:
-        raise RecalibrationError(
-            f"{method} divides by std, which is 0 for {statistics.counts['n_zero_std']} samples; set std_floor="
-        )
-
-
-def require_variance(settings: Settings, method: str) -> None:
-    """Raise RecalibrationError if the declared family has no variance to compare squared errors with."""
-    if not family_of(settings).has_variance:
-        raise RecalibrationError(
-            f"{method} compares squared errors with variances, which a Student t with dof={settings.dof:g} lacks; "
-            "use std_scaling, which uses the scale"
-        )
-
-
-def check_finite(name: str, values: Sequence[float]) -> None:
-    """Raise RecalibrationError if a parameter is not a finite number."""
-    if not all(isinstance(value, float | int) and math.isfinite(value) for value in values):
-        raise RecalibrationError(
-            f"{name} must hold finite numbers; the input overflows, or the file is damaged"
-        )
-
-
-def check_positive(name: str, values: Sequence[float]) -> None:
-    """Raise RecalibrationError if a parameter is not a finite number above zero."""
-    check_finite(name, values)
-    if not all(value > 0 for value in values):
-        raise RecalibrationError(f"{name} must be above 0")
-
-
-def check_line(name: str, stated: Sequence[float], observed: Sequence[float]) -> None:
-    """Raise RecalibrationError unless these are the points of an increasing line, with ``observed`` above zero."""
-    check_increasing(name, stated)
-    check_increasing("observed", observed)
-    check_positive("observed", observed)
-    if len(stated) != len(observed) or not stated:
-        raise RecalibrationError(f"{name} and observed must be two columns of one table")
-
-
-def check_increasing(name: str, values: Sequence[float]) -> None:
-    """Raise RecalibrationError if a table decreases."""
-    check_finite(name, values)
-    if any(b < a for a, b in pairwise(values)):
-        raise RecalibrationError(f"{name} must not decrease from one entry to the next")

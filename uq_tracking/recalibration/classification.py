@@ -17,9 +17,6 @@ from uq_tracking.recalibration.base import (
     Labels,
     Logits,
     Weights,
-    check_finite,
-    check_line,
-    check_positive,
     recalibrator,
 )
 from uq_tracking.typed import override
@@ -50,8 +47,8 @@ class Temperature(ClassificationRecalibration):
     temperature: float
 
     def __post_init__(self) -> None:
-        check_positive("temperature", [self.temperature])
-        check_positive("n_logits", [self.n_logits])
+        self._check_positive("temperature", [self.temperature])
+        self._check_positive("n_logits", [self.n_logits])
 
     @classmethod
     @override
@@ -132,8 +129,8 @@ class BiasTemperature(ClassificationRecalibration):
     offsets: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        check_positive("temperature", [self.temperature])
-        check_finite("offsets", self.offsets)
+        self._check_positive("temperature", [self.temperature])
+        self._check_finite("offsets", self.offsets)
         if len(self.offsets) != self.n_logits:
             raise RecalibrationError(
                 f"offsets must be of {self.n_logits} classes, not of {len(self.offsets)}"
@@ -223,11 +220,6 @@ def _log_odds(scores: Logits) -> FloatArray:
         return np.asarray(scores[:, 1].astype(np.float64) - scores[:, 0])
 
 
-def _logarithms(log_odds: FloatArray) -> FloatArray:
-    """Return log probabilities of both classes, shape (n, 2)."""
-    return np.stack([-np.logaddexp(0, log_odds), -np.logaddexp(0, -log_odds)], axis=1)
-
-
 def _check_two_classes(method: str, labels: Labels, scores: Logits) -> None:
     """Raise RecalibrationError unless there are two classes and both occur."""
     if scores.shape[1] != 2:
@@ -266,9 +258,9 @@ class Logistic(ClassificationRecalibration):
     limit: float
 
     def __post_init__(self) -> None:
-        check_finite("offset", [self.offset])
-        check_positive("slope", [self.slope])
-        check_positive("limit", [self.limit])
+        self._check_finite("offset", [self.offset])
+        self._check_positive("slope", [self.slope])
+        self._check_positive("limit", [self.limit])
 
     @classmethod
     @override
@@ -278,7 +270,15 @@ class Logistic(ClassificationRecalibration):
         x = _log_odds(logits)
         limit = max(CERTAIN, float(np.abs(x[np.isfinite(x)]).max(initial=0.0)))
         x = x.clip(-limit, limit)
-        offset, slope = _offset_and_slope(labels == 1, x, weights)
+        unit = float(np.sqrt(np.mean(np.square(x))))  # so that steps fit any scale of logits
+        w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
+        found = fitted_odds(w * (labels == 1), w, x / unit, slope=True) if unit else None
+        if found is None:
+            raise RecalibrationError(
+                "there is no best slope: one probability separates the samples with the event from those without; "
+                "fit on more, held-out data"
+            )
+        offset, slope = found[0], found[1] / unit
         if slope <= 0:
             raise RecalibrationError(
                 f"the event is no more frequent where its probability is higher (slope {slope:.3g}); check which "
@@ -293,20 +293,8 @@ class Logistic(ClassificationRecalibration):
     @override
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
         x = _log_odds(logarithms).clip(-self.limit, self.limit)
-        return _logarithms(self.offset + self.slope * x)
-
-
-def _offset_and_slope(event: Logits, x: FloatArray, weights: Weights) -> tuple[float, float]:
-    """Return the maximum-likelihood offset and slope of the log odds of the event against x."""
-    unit = float(np.sqrt(np.mean(np.square(x))))  # so that steps fit any scale of logits
-    w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
-    found = fitted_odds(w * event, w, x / unit, slope=True) if unit else None
-    if found is None:
-        raise RecalibrationError(
-            "there is no best slope: one probability separates the samples with the event from those without; "
-            "fit on more, held-out data"
-        )
-    return found[0], found[1] / unit
+        log_odds = self.offset + self.slope * x
+        return np.stack([-np.logaddexp(0, log_odds), -np.logaddexp(0, -log_odds)], axis=1)
 
 
 @recalibrator
@@ -332,7 +320,7 @@ class Isotonic(ClassificationRecalibration):
     observed: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        check_line("stated", self.stated, self.observed)
+        self._check_line("stated", self.stated, self.observed)
         if max(self.observed) >= 1:
             raise RecalibrationError("observed must be below 1")
 

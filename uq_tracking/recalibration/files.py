@@ -102,31 +102,16 @@ def recalibrate_file(
     if target.resolve() == source.resolve():
         raise RecalibrationError(f"{target} would be overwritten; choose another output")
     columns = _read(source)
-    std_name = _find(columns.arrays, std, GUESSES["std"], "standard deviations", source)
-    labels = None
-    if by is not None:
-        labels = columns.arrays[_find(columns.arrays, by, (), "groups", source)]
-    columns.write(target, _recalibrated(recalibration, columns.arrays, std_name, mean, labels, source))
+    arrays, mean_name = columns.arrays, None
+    std_name = _find(arrays, std, GUESSES["std"], "standard deviations", source)
+    labels = None if by is None else arrays[_find(arrays, by, (), "groups", source)]
+    if source.suffix != ".npy" and np.any(recalibration.new_mean(np.zeros(1), np.ones(1)) != 0):
+        mean_name = _find(arrays, mean, GUESSES["mean"], "means", source)
+    old_mean = np.zeros_like(arrays[std_name]) if mean_name is None else arrays[mean_name]
+    new_mean, new_std = recalibration.apply(old_mean, arrays[std_name], labels)
+    moved = {} if mean_name is None else {mean_name + SUFFIX: new_mean}
+    columns.write(target, {**moved, std_name + SUFFIX: new_std})
     return target
-
-
-def _recalibrated(
-    recalibration: RegressionRecalibration,
-    arrays: dict[str, Array],
-    std_name: str,
-    mean: str | None,
-    labels: Array | None,
-    source: Path,
-) -> dict[str, Array]:
-    """Return the new columns."""
-    zero, one = np.zeros(1), np.ones(1)
-    moves_mean = bool(np.any(recalibration.new_mean(zero, one) != zero))
-    if not moves_mean or source.suffix == ".npy":
-        std = arrays[std_name]
-        return {std_name + SUFFIX: recalibration.apply(np.zeros_like(std), std, labels)[1]}
-    mean_name = _find(arrays, mean, GUESSES["mean"], "means", source)
-    new_mean, new_std = recalibration.apply(arrays[mean_name], arrays[std_name], labels)
-    return {mean_name + SUFFIX: new_mean, std_name + SUFFIX: new_std}
 
 
 def _find(names: Iterable[str], given: str | None, usual: tuple[str, ...], what: str, source: Path) -> str:

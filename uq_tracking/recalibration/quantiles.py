@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +15,7 @@ from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError, wa
 from uq_tracking.families import Standard
 from uq_tracking.metrics.other_forms import Undetermined
 from uq_tracking.metrics.ranking import order_of
-from uq_tracking.recalibration.base import (
-    FittedOn,
-    FloatArray,
-    RegressionRecalibration,
-    check_finite,
-    check_increasing,
-    check_positive,
-    recalibrator,
-    require_positive_std,
-    require_samples,
-)
+from uq_tracking.recalibration.base import FittedOn, FloatArray, RegressionRecalibration, recalibrator
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.groups import plain_labels
@@ -33,10 +23,7 @@ from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
-from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.typed import Self, override
 
 Labels = npt.NDArray[Any]
 
@@ -155,10 +142,10 @@ class CdfIsotonic(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_finite("z_mean", [self.z_mean])
-        check_positive("z_scale", [self.z_scale])
-        check_increasing("z", self.z)
-        check_increasing("levels", self.levels)
+        self._check_finite("z_mean", [self.z_mean])
+        self._check_positive("z_scale", [self.z_scale])
+        self._check_increasing("z", self.z)
+        self._check_increasing("levels", self.levels)
         if len(self.z) != len(self.levels) or len(self.z) < 2 or (self.levels[0], self.levels[-1]) != (0, 1):
             raise RecalibrationError("z and levels must be two columns of one table, with levels from 0 to 1")
 
@@ -173,8 +160,8 @@ class CdfIsotonic(RegressionRecalibration):
         RecalibrationError
             There are fewer than ten samples, a standard deviation is zero, or all standardized errors are equal.
         """
-        require_samples(statistics, FEWEST_FOR_TABLE, cls.method)
-        require_positive_std(statistics, cls.method)
+        cls._require_samples(statistics, FEWEST_FOR_TABLE)
+        cls._require_positive_std(statistics)
         moments = statistics.moments["z"]
         if not moments.high > moments.low:
             raise RecalibrationError(
@@ -252,8 +239,8 @@ class Conformal(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_increasing("radii", self.radii)
-        check_increasing("ranks", self.ranks)
+        self._check_increasing("radii", self.radii)
+        self._check_increasing("ranks", self.ranks)
         if (
             len(self.ranks) != len(self.radii)
             or self.ranks[0] != 1
@@ -271,8 +258,8 @@ class Conformal(RegressionRecalibration):
         RecalibrationError
             There are fewer than nine samples, a standard deviation is zero, or every error is zero.
         """
-        require_samples(statistics, FEWEST_FOR_INTERVALS, cls.method)
-        require_positive_std(statistics, cls.method)
+        cls._require_samples(statistics, FEWEST_FOR_INTERVALS)
+        cls._require_positive_std(statistics)
         if statistics.weighted:
             raise RecalibrationError(
                 "conformal cannot be fitted to weighted samples: its guarantee would also need the weight of each "

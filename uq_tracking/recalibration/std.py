@@ -5,32 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.families import SQRT2, SQRT3, family_of
-from uq_tracking.recalibration.base import (
-    FittedOn,
-    FloatArray,
-    RegressionRecalibration,
-    check_increasing,
-    check_line,
-    check_positive,
-    recalibrator,
-    require_positive_std,
-    require_samples,
-    require_variance,
-)
+from uq_tracking.recalibration.base import FittedOn, FloatArray, RegressionRecalibration, recalibrator
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block, Order
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
-from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.typed import Self, override
 
 SEARCH_ROWS = 200_000
 """Above this many samples, the numerical search for the Student t uses a sketch."""
@@ -54,7 +40,7 @@ class StdScaling(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("factor", [self.factor])
+        self._check_positive("factor", [self.factor])
 
     @classmethod
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
@@ -72,8 +58,8 @@ class StdScaling(RegressionRecalibration):
         RecalibrationError
             There are fewer than two samples, a standard deviation is zero, or every error is zero.
         """
-        require_samples(statistics, 2, cls.method)
-        require_positive_std(statistics, cls.method)
+        cls._require_samples(statistics, 2)
+        cls._require_positive_std(statistics)
         factor = _factor(statistics, settings)
         if factor == 0:
             raise RecalibrationError(
@@ -91,24 +77,23 @@ class StdScaling(RegressionRecalibration):
 
 
 def _factor(statistics: Statistics, settings: Settings) -> float:
+    """Maximum-likelihood factor.
+
+    Without a closed form it minimizes ``log f - mean log pdf(z / f)`` over log f, from far below the spread, which
+    one z may dominate.
+    """
     z = statistics.moments["z"]
+    spread = math.sqrt(z.variance() + z.mean * z.mean)
     if settings.family == "gaussian":
-        return math.sqrt(z.variance() + z.mean * z.mean)
+        return spread
     if settings.family == "laplace":
         return SQRT2 * _mean_of_z(statistics.orders["z"], np.abs)
     if settings.family == "uniform":  # rounding must not exclude the farthest target
         return max(abs(z.low), abs(z.high)) / SQRT3 * (1 + 1e-12)
-    return _searched_factor(statistics, settings)
-
-
-def _searched_factor(statistics: Statistics, settings: Settings) -> float:
-    """Minimize ``log f - mean log pdf(z / f)`` over log f, from far below the spread, which one z may dominate."""
-    from scipy.optimize import minimize_scalar
-
-    z = statistics.moments["z"]
-    spread = math.sqrt(z.variance() + z.mean * z.mean)
     if spread == 0:
         return 0.0
+    from scipy.optimize import minimize_scalar
+
     order = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]
     log_pdf = family_of(settings).log_pdf
 
@@ -116,9 +101,8 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
         factor = spread * math.exp(log_factor)
         return log_factor - _mean_of_z(order, lambda z: log_pdf(z / factor))
 
-    found = minimize_scalar(
-        loss, bounds=(-math.log(1e60), math.log(1e3)), method="bounded", options={"xatol": 1e-9}
-    )
+    bounds = (-math.log(1e60), math.log(1e3))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-9})
     return spread * math.exp(found.x)
 
 
@@ -153,7 +137,7 @@ class StdIsotonic(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_line("variance", self.variance, self.observed)
+        self._check_line("variance", self.variance, self.observed)
 
     @classmethod
     def fit(
@@ -175,8 +159,8 @@ class StdIsotonic(RegressionRecalibration):
         RecalibrationError
             There are fewer than ``2 end_block`` samples, all standard deviations are equal, or a level has no error.
         """
-        require_samples(statistics, max(2, 2 * end_block), cls.method)
-        require_variance(settings, cls.method)
+        cls._require_samples(statistics, max(2, 2 * end_block))
+        cls._require_variance(settings)
         spread = statistics.moments["std"]
         if not spread.high > spread.low:
             raise RecalibrationError(
@@ -272,8 +256,8 @@ class StdBinning(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_increasing("edges", self.edges)
-        check_positive("values", self.values)
+        self._check_increasing("edges", self.edges)
+        self._check_positive("values", self.values)
         if len(self.values) != len(self.edges) + 1:
             raise RecalibrationError(
                 f"{len(self.edges)} edges separate {len(self.edges) + 1} bins, not {len(self.values)}"
@@ -288,7 +272,7 @@ class StdBinning(RegressionRecalibration):
         RecalibrationError
             There are fewer samples than bins, or a bin has zero error.
         """
-        require_variance(settings, cls.method)
+        cls._require_variance(settings)
         n, n_bins = statistics.n, settings.n_bins
         if n < n_bins:
             raise RecalibrationError(

@@ -74,8 +74,7 @@ class ClassificationLayout(Layout):
 
     @override
     def truth(self, rows: Rows, facts: Mapping[str, Any]) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = rows["pair"] // facts["n_classes"]
-        return labels
+        return np.asarray(rows["pair"] // facts["n_classes"])
 
     @override
     def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:

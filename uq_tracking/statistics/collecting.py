@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from uq_tracking.checks import check_choice
 from uq_tracking.inputs.predictions import Predictions
-from uq_tracking.npz import Arrays, prefixed, under
-from uq_tracking.parallel import keep_memory, map_threads, worker_count
+from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.classification import class_sums
-from uq_tracking.statistics.groups import POOLS, GroupTables, GroupTally, Pooling, plain_labels
-from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Rows, joined_rows, row_count
-from uq_tracking.statistics.statistics import Builder, Statistics
+from uq_tracking.statistics.groups import GroupTables, count_groups, plain_labels
+from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Rows, row_count
+from uq_tracking.statistics.statistics import Statistics
 
 How = Literal["auto", "exact", "sketch"]
 
@@ -62,12 +61,6 @@ def blocks_of(
     return made.finished()
 
 
-def kept_rows(data: Predictions) -> dict[str, npt.NDArray[Any]]:
-    """Return the rows of predictions in memory of their own: what the caller does to the arrays changes nothing."""
-    keep_memory(32 * data.n)
-    return {name: column if column.flags.owndata else column.copy() for name, column in data.rows().items()}
-
-
 def statistics_of_rows(
     layout: Layout,
     rows: Rows,
@@ -106,82 +99,18 @@ def build_groups(layout: Layout, data: Predictions, wanted: bool | None = None) 
     if data.groups is None:
         codes = np.zeros(data.shape, dtype=np.int64)
         codes[np.ones(data.shape, dtype=bool) if data.valid is None else data.valid] = np.arange(data.n)
-        pooling = Pooling.of(range(data.n), data.target_digest())
-        place = pooling.place
-    else:
-        labels, codes = data.label_codes("groups")
-        used = np.unique(data.select(codes))
-        pooling = Pooling.of(plain_labels(labels[used]))
-        place = np.full(len(labels), -1, dtype=np.int64)
-        place[used] = pooling.place
-    tally = GroupTally(layout, data.facts)
-    for rows in data.row_blocks(codes=codes):
-        tally.add(POOLS, {**rows, "codes": place[rows["codes"]]})
-    return tally.pooled(pooling)
+        blocks = data.row_blocks(codes=codes)
+        return count_groups(layout, data.facts, range(data.n), blocks, data.target_digest())
+    labels, codes = data.label_codes("groups")
+    used = np.unique(data.select(codes))
+    number = np.zeros(len(labels), dtype=np.int64)
+    number[used] = np.arange(len(used))
+    known = ({**rows, "codes": number[rows["codes"]]} for rows in data.row_blocks(codes=codes))
+    return count_groups(layout, data.facts, plain_labels(labels[used]), known)
 
 
 def groups_of_rows(
     layout: Layout, rows: Rows, facts: Mapping[str, Any], codes: npt.NDArray[np.int64]
 ) -> GroupTables | None:
     """Make coarse statistics of groups of validated rows, whose numbers start at 0."""
-    pooling = Pooling.of(range(int(codes.max()) + 1))
-    tally = GroupTally(layout, facts)
-    tally.add(POOLS, {**rows, "codes": pooling.place[codes]})
-    return tally.pooled(pooling)
-
-
-class SketchCollector(Builder):
-    """Counts a stream into a sketch of constant size.
-
-    Samples are counted in blocks of fixed size, whatever the batch size, so splitting the same stream into different
-    batches does not change a bit of the result.
-    """
-
-    def statistics(self) -> Statistics:
-        """Return statistics of everything added."""
-        return Statistics.of(self.layout, self.finish(), bits=self.bits, facts=self.facts)
-
-    def merge(self, other: SketchCollector) -> None:
-        """Add the samples of another collector."""
-        self.absorb(other.finish())
-
-    def to_arrays(self) -> Arrays:
-        """Return plain arrays from which ``load`` continues."""
-        counted = Statistics.of(self.layout, self.counted_parts(), bits=self.bits, facts=self.facts)
-        waiting = prefixed("waiting", joined_rows(self._waiting))
-        return {**counted.to_arrays(), **waiting}
-
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
-        self.absorb(Statistics.from_arrays(self.layout, arrays))
-        if waiting := under("waiting", arrays):
-            self.add(waiting)
-
-
-class RowCollector:
-    """Keeps every sample, for exact statistics of sets that fit in memory; methods as of `SketchCollector`."""
-
-    def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
-        self.layout, self.facts = layout, facts
-        self._parts: list[Rows] = []
-
-    def add(self, rows: Rows) -> None:
-        """Copy samples: the caller reuses a batch's memory."""
-        self._parts.append({name: column.copy() for name, column in rows.items()})
-
-    def statistics(self) -> Statistics:
-        """Return statistics of everything added."""
-        return statistics_of_rows(self.layout, self.to_arrays(), self.facts, "exact")
-
-    def merge(self, other: RowCollector) -> None:
-        """Add the samples of another collector."""
-        self._parts += other._parts
-
-    def to_arrays(self) -> Arrays:
-        """Return the columns."""
-        self._parts = [joined_rows(self._parts)]
-        return dict(self._parts[0])
-
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take the columns."""
-        self._parts = [dict(arrays)]
+    return count_groups(layout, facts, range(int(codes.max()) + 1), [{**rows, "codes": codes}])

@@ -104,8 +104,7 @@ class SortedRows(Order):
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
         """One payload of the rows ``part``, a slice or indices, in float64."""
-        made: FloatArray = _Payloads(self.columns, part)[name]
-        return made
+        return np.asarray(_Payloads(self.columns, part)[name])
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
         if self.total <= FEW:
@@ -224,10 +223,7 @@ class SortedRows(Order):
             payloads = _Payloads(columns, slice(start, end))
             return float(payloads[name].sum()) if root is None else sum_of_squares(payloads[root])
 
-        starts = range(0, self.total, SUM_BLOCK)
-        return float(
-            np.sum(map_spans(one, [(start, min(start + SUM_BLOCK, self.total)) for start in starts]))
-        )
+        return float(np.sum(map_spans(one, spans(self.total, SUM_BLOCK))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SortedRows, (self.by, dict(self.columns))

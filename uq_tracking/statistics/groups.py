@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from uq_tracking.npz import Arrays, prefixed
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Parts, Rows
-from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
+from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray, run_starts
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_bucket, coarse_keys, compact, dense
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 
@@ -30,7 +30,6 @@ Label: TypeAlias = str | int | float | bool
 
 MOST_GROUPS = 1000
 """More groups than this are pooled at random into this many pools of nearly equal numbers of groups."""
-POOLS = np.arange(MOST_GROUPS)
 GROUP_BITS, GROUP_TABLE_BITS = 5, 3
 """Mantissa bits in the sketch of a group (an image, say), of which there may be thousands."""
 STRATUM_BITS, STRATUM_TABLE_BITS = 8, 4
@@ -91,8 +90,7 @@ class GroupCells:
         )
 
     def __len__(self) -> int:
-        groups: int = self.sums["count"].shape[0]
-        return groups
+        return int(self.sums["count"].shape[0])
 
     @cached_property
     def row(self) -> IntArray:
@@ -102,8 +100,7 @@ class GroupCells:
     @property
     def column(self) -> IntArray:
         """Bucket of each cell."""
-        column: IntArray = self.sums["count"].indices
-        return column
+        return np.asarray(self.sums["count"].indices)
 
     @property
     def values(self) -> dict[str, npt.NDArray[Any]]:
@@ -177,34 +174,6 @@ def weighted_sums(weights: FloatArray, values: FloatArray) -> FloatArray:
     touched = (weights @ (~finite[:, column]).astype(float)) > 0
     made[:, column] = np.where(touched, values[first, column], made[:, column])
     return made
-
-
-@dataclass(frozen=True, eq=False)
-class Pooling:
-    """Where groups go before they are counted.
-
-    Attributes
-    ----------
-    labels : tuple
-        Distinct labels, in an order that depends on them alone.
-    place : int array
-        Pool of each label, in the order the labels were given.
-    members : str
-        Digest of the labels.
-    """
-
-    labels: tuple[Label, ...]
-    place: IntArray
-    members: str
-
-    @classmethod
-    def of(cls, names: Sequence[Label], members: str | None = None) -> Pooling:
-        """Pools of distinct labels; ``members``, if given, is their digest."""
-        order = sorted(range(len(names)), key=lambda i: (type(names[i]).__name__, names[i]))
-        place = np.empty(len(names), dtype=np.int64)
-        place[order] = pool_chain(len(names), MOST_GROUPS)
-        labels = tuple(names[i] for i in order)
-        return cls(labels, place, digest_of(labels) if members is None else members)
 
 
 def pool_chain(groups: int, size: int) -> IntArray:
@@ -424,11 +393,6 @@ class GroupTables:
         pool = pool_chain(len(self), size)
         return self.summed([self], pool, tuple(range(int(pool.max()) + 1)))
 
-    def named(self, pooling: Pooling) -> GroupTables:
-        """The same tables, labelled by the pools of ``pooling``."""
-        labels = pooling.labels if len(pooling.labels) == len(self) else self.labels
-        return replace(self, labels=labels, members=pooling.members, n_groups=len(pooling.labels))
-
     def merge(self, *others: GroupTables) -> GroupTables | None:
         """Groups of all; None if one holds pooled groups, whose labels are lost."""
         every = (self, *others)
@@ -589,8 +553,9 @@ class GroupTally:
         part = order[start : start + BUILD_BLOCK]
         rows = {name: column[part] for name, column in every.items()}
         codes = rows.pop("codes")
-        starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-        row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
+        starts = run_starts(codes)
+        sizes = np.diff(np.append(starts, len(codes)))
+        row = np.repeat(np.arange(len(starts)), sizes)
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
         heavy = columns
         if weight is not None:
@@ -604,7 +569,7 @@ class GroupTally:
             sums = {**each, **{payload: heavy[payload] for payload in payloads}}
             orders[name] = GroupCells.of(groups, row, index, key, sums)
         places = self.layout.places(columns, self.facts, self.table_bits)
-        sums = {"n": np.diff(np.append(starts, len(codes)))}
+        sums = {"n": sizes}
         sums |= {
             name: np.add.reduceat(columns[name].astype(np.int64), starts) for name in self.layout.counted
         }
@@ -636,11 +601,6 @@ class GroupTally:
         ):  # joined once doubled, so each cell is joined only a few times
             self.tables()
 
-    def pooled(self, pooling: Pooling) -> GroupTables | None:
-        """Tables of groups that were counted into pools; None if nothing was."""
-        tables = self.tables()
-        return None if tables is None else tables.named(pooling)
-
     def tables(self) -> GroupTables | None:
         """Tables of everything counted, in the order of the labels; None if nothing was."""
         if not self._parts:
@@ -649,6 +609,30 @@ class GroupTally:
         self._parts, self._waiting = [made], 0
         self._held = sum(len(cells.column) for cells in made.cells)
         return made
+
+
+def count_groups(
+    layout: Layout,
+    facts: Mapping[str, Any],
+    names: Sequence[Label],
+    blocks: Iterable[Rows],
+    members: str | None = None,
+) -> GroupTables | None:
+    """Count rows, whose ``codes`` number distinct names, in an order of the names that depends on them alone.
+
+    Many groups are counted into pools; ``members``, if given, is the digest of the names.
+    """
+    order = sorted(range(len(names)), key=lambda i: (type(names[i]).__name__, names[i]))
+    place = np.empty(len(names), dtype=np.int64)
+    place[order] = pool_chain(len(names), MOST_GROUPS)
+    tally, pools = GroupTally(layout, facts), np.arange(MOST_GROUPS)
+    for rows in blocks:
+        tally.add(pools, {**rows, "codes": place[rows["codes"]]})
+    made, labels = tally.tables(), tuple(names[i] for i in order)
+    if made is None:
+        return None
+    known = labels if len(labels) == len(made) else made.labels
+    return replace(made, labels=known, members=members or digest_of(labels), n_groups=len(labels))
 
 
 def _moments(values: FloatArray, starts: IntArray, weight: FloatArray | None = None) -> FloatArray:

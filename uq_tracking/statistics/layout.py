@@ -164,7 +164,41 @@ class Layout(ABC):
 
         ``known`` holds what cannot be recomputed from stored rows.
         """
-        return sort_samples(self, rows, facts, known)
+        return self.sort_weighted(rows, facts, known)
+
+    def sort_weighted(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
+        """Exact statistics of rows, of any weights above 0; arguments as for ``sort``."""
+        columns, moments = self.columns(rows), dict[str, Moments]()
+        weight = {WEIGHT: np.asarray(rows[WEIGHT], dtype=np.float64)} if WEIGHT in rows else {}
+        n = len(next(iter(rows.values())))
+        counts: npt.NDArray[Any] = np.ones(n, dtype=np.int64)
+        for name, column in weight.items():
+            moments[name] = Moments.of(column)
+            counts = in_units(column, moments[name].low)
+        told = {
+            name: column for name, column in columns.items() if known is None or name not in self.forgotten
+        }
+        sums = {name: float((told[name] * counts).sum()) for name in self.sums if name in told}
+        moments |= {name: Moments.of(told[name], counts) for name in self.moments if name in told}
+        tables = self.tables_of(told, facts, counts)
+        if known is not None:
+            sums |= {name: known.sums[name] for name in self.sums if name not in told}
+            moments |= {name: known.moments[name] for name in self.moments if name not in told}
+            tables = {**known.tables, **tables}
+        held = {name: {**rows, **columns}[name] for name in (*self.kept, *weight)}
+
+        def ordered(by: str, payloads: Sequence[str]) -> HeldRows:
+            order, values = stable_order(columns[by])
+            values += 0.0  # no negative zeros
+            first = run_starts(values)
+            sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
+            count = np.add.reduceat(counts[order], first)
+            return HeldRows(by, values[first], np.zeros(len(first)), count, sums, held)
+
+        orders = {name: ordered(name, payloads) for name, payloads in self.orders.items()}
+        counted = {name: int(np.count_nonzero(columns[name])) for name in self.counted}
+        derived = self.derived(columns, counts)
+        return Parts(orders, sums, moments, tables, derived, {"n": n, **counted})
 
     def complete(self, parts: Parts) -> None:
         """Compute now, on all cores, whatever exact statistics would otherwise compute when asked for it."""
@@ -183,39 +217,6 @@ class HeldRows(Buckets):
 
     rows: Rows = field(default_factory=dict)
     """Columns of the samples, and their weights as given."""
-
-
-def sort_samples(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-    """Exact statistics of rows, of any weights above 0; arguments as for ``Layout.sort``."""
-    columns, moments = layout.columns(rows), dict[str, Moments]()
-    weight = {WEIGHT: np.asarray(rows[WEIGHT], dtype=np.float64)} if WEIGHT in rows else {}
-    n = len(next(iter(rows.values())))
-    counts: npt.NDArray[Any] = np.ones(n, dtype=np.int64)
-    for name, column in weight.items():
-        moments[name] = Moments.of(column)
-        counts = in_units(column, moments[name].low)
-    told = {name: column for name, column in columns.items() if known is None or name not in layout.forgotten}
-    sums = {name: float((told[name] * counts).sum()) for name in layout.sums if name in told}
-    moments |= {name: Moments.of(told[name], counts) for name in layout.moments if name in told}
-    tables = layout.tables_of(told, facts, counts)
-    if known is not None:
-        sums |= {name: known.sums[name] for name in layout.sums if name not in told}
-        moments |= {name: known.moments[name] for name in layout.moments if name not in told}
-        tables = {**known.tables, **tables}
-    held = {name: {**rows, **columns}[name] for name in (*layout.kept, *weight)}
-
-    def ordered(by: str, payloads: Sequence[str]) -> HeldRows:
-        order, values = stable_order(columns[by])
-        values += 0.0  # no negative zeros
-        first = run_starts(values)
-        sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
-        count = np.add.reduceat(counts[order], first)
-        return HeldRows(by, values[first], np.zeros(len(first)), count, sums, held)
-
-    orders = {name: ordered(name, payloads) for name, payloads in layout.orders.items()}
-    counted = {name: int(np.count_nonzero(columns[name])) for name in layout.counted}
-    derived = layout.derived(columns, counts)
-    return Parts(orders, sums, moments, tables, derived, {"n": n, **counted})
 
 
 def weighted_correlation(one: FloatArray, other: FloatArray, counts: npt.NDArray[Any]) -> float | None:

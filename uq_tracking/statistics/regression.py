@@ -33,23 +33,17 @@ from uq_tracking.inputs.forms.form import JOINT, LEVELS, SCORES
 from uq_tracking.inputs.forms.form import PERCENT as PERCENT
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.exact import (
-    LARGE,
-    Column,
-    Derived,
-    SortedRows,
-    errors,
-    sort_by_abs_error,
-    sort_by_z,
-    sort_columns,
-    z_column,
-)
+from uq_tracking.statistics import exact
+from uq_tracking.statistics.exact import Column, Derived, SortedRows
 from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Places, Rows, weighted_correlation
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.sketch import CellCounts, Joint
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT, Moments
 from uq_tracking.typed import override
+
+OF_MEAN = ("error", "abs_error", "sq_error", "z", "z2")
+"""Losses that a mean and a std determine, whatever the distribution."""
 
 
 class RegressionLayout(Layout):
@@ -83,7 +77,7 @@ class RegressionLayout(Layout):
             made["error"] = made["target"] - rows["mean"]
         else:
             made["error"] = rows["error"].astype(np.float64)
-        made |= {"std": std, "z": z_column(made["error"], std)}
+        made |= {"std": std, "z": exact.z_column(made["error"], std)}
         with np.errstate(divide="ignore", over="ignore"):
             names = [payload for by in RegressionLayout.orders for payload in RegressionLayout.orders[by]]
             names += [*RegressionLayout.sums, *RegressionLayout.counted]
@@ -96,7 +90,9 @@ class RegressionLayout(Layout):
             return {}
         std, family = rows["std"].astype(np.float64), family_of(settings)
         error = rows["target"].astype(np.float64) - rows["mean"]
-        z, size = z_column(error, std), np.abs(error)
+        z = exact.z_column(error, std)
+        made = Derived({"error": error, "z": z})
+        size = made["abs_error"]
         density = family.pdf(z)
         with np.errstate(all="ignore"):
             crps = np.where(std > 0, std * family.crps(z, density), size)
@@ -106,11 +102,7 @@ class RegressionLayout(Layout):
         outside = (np.minimum(2 * family.cdf(reach) - 1, LEVELS[-1]) * (len(LEVELS) + 1)).astype(np.int64)
         inside = {f"inside_{percent}": reach <= half for percent, half in halves}
         return {
-            "error": error,
-            "abs_error": size,
-            "sq_error": np.square(error),
-            "z": z,
-            "z2": np.square(z),
+            **{name: made[name] for name in OF_MEAN},
             "nll": nll,
             "crps": crps,
             "interval_score": std * offset[outside] + size * slope[outside],
@@ -129,7 +121,7 @@ class RegressionLayout(Layout):
             for name, sort in {
                 "std": lambda: samples.by_std,
                 "abs_error": lambda: samples.by_abs_error,
-                "z": lambda: sort_by_z(**samples.columns),
+                "z": lambda: exact.sort_by_z(**samples.columns),
             }.items()
         }
 
@@ -138,7 +130,7 @@ class RegressionLayout(Layout):
                 return Moments.of(rows["target"]) if known is None else known.moments["target"]
             if name == "z":
                 by_z = orders["z"]
-                return Moments.of(by_z.values if by_z.is_sorted else z_column(**samples.columns))
+                return Moments.of(by_z.values if by_z.is_sorted else exact.z_column(**samples.columns))
             return Moments.of(samples.columns[name])
 
         def log_sum() -> float:
@@ -212,18 +204,21 @@ class _Samples:
         rows, std = self._rows, self._rows["std"]
         if "target" not in rows:
             return {"std": std, "error": rows["error"]}
-        return {"std": std, "error": errors(rows["target"], rows["mean"], std, many=len(std) >= LARGE)}
+        return {
+            "std": std,
+            "error": exact.errors(rows["target"], rows["mean"], std, many=len(std) >= exact.LARGE),
+        }
 
     @cached_property
     def by_std(self) -> Mapping[str, Column]:
-        self.columns = sort_columns("std", self.columns)
+        self.columns = exact.sort_columns("std", self.columns)
         self._rows = self.columns
         return self.columns
 
     @cached_property
     def ranked(self) -> tuple[Mapping[str, Column], float | None]:
         """By absolute error, and its rank correlation with the std."""
-        return sort_by_abs_error(**self.by_std)
+        return exact.sort_by_abs_error(**self.by_std)
 
     @cached_property
     def by_abs_error(self) -> Mapping[str, Column]:
@@ -337,9 +332,8 @@ class DistributionLayout(RegressionLayout):
     @override
     def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
         of_mean = super().losses(rows, settings)
-        names = ("error", "abs_error", "sq_error", "z", "z2")
         return {
-            **{name: of_mean[name] for name in names if name in of_mean},
+            **{name: of_mean[name] for name in OF_MEAN if name in of_mean},
             **{name: rows[name] for name in SCORES if name in rows},
         }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,7 @@ from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import TABLE_BLOCK
 from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray, run_starts
 from uq_tracking.statistics.weights import in_units
-from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
+from uq_tracking.typed import Self, override
 
 MANTISSA = 52
 PAGES = 1 << 12

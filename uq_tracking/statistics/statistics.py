@@ -17,27 +17,10 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory
 from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.groups import GroupTables, Label
-from uq_tracking.statistics.layout import (
-    BUILD_BLOCK,
-    HeldRows,
-    Layout,
-    Parts,
-    Rows,
-    joined_rows,
-    row_count,
-    sort_samples,
-)
+from uq_tracking.statistics.groups import GroupTables, Label, bucket_spans
+from uq_tracking.statistics.layout import BUILD_BLOCK, HeldRows, Layout, Parts, Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import Buckets, bucketed
-from uq_tracking.statistics.sketch import (
-    SKETCH_BITS,
-    BucketSums,
-    CellCounts,
-    Grid,
-    bucket_edges,
-    bucket_of,
-    coarse_keys,
-)
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 from uq_tracking.typed import DAMAGE
 
@@ -56,8 +39,11 @@ EACH_AT_ONCE = 1 << 16
 """Weights, groups by groups, held at a time when every group is examined by itself."""
 
 
-class Builder:
-    """Counts rows into buckets; ``finish`` returns the parts of the sketch so far.
+class SketchCollector:
+    """Counts a stream into a sketch of constant size.
+
+    Samples are counted in blocks of fixed size, whatever the batch size, so splitting the same stream into different
+    batches does not change a bit of the result.
 
     Parameters
     ----------
@@ -143,13 +129,13 @@ class Builder:
         for name in self._counts:
             self._counts[name] += parts.counts[name]
 
-    def finish(self) -> Parts:
-        """Return everything added."""
+    def statistics(self) -> Statistics:
+        """Return statistics of everything added."""
         self._flush()
-        return self.counted_parts()
+        return self._counted()
 
-    def counted_parts(self) -> Parts:
-        """Return everything counted, without what waits."""
+    def _counted(self) -> Statistics:
+        """Return statistics of everything counted, without what waits."""
         tables = {name: list(parts) for name, parts in self._tables.items()}
         for name, grid in self._grids.items():
             tables[name].append(grid.joint())
@@ -160,7 +146,53 @@ class Builder:
             {name: parts[0].total(parts) for name, parts in tables.items() if parts},
             counts=dict(self._counts),
         )
-        return made.in_units(made.unit)
+        return Statistics.of(self.layout, made.in_units(made.unit), bits=self.bits, facts=self.facts)
+
+    def merge(self, other: SketchCollector) -> None:
+        """Add the samples of another collector."""
+        self.absorb(other.statistics())
+
+    def to_arrays(self) -> Arrays:
+        """Return plain arrays from which ``load`` continues."""
+        return {**self._counted().to_arrays(), **prefixed("waiting", joined_rows(self._waiting))}
+
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
+        self.absorb(Statistics.from_arrays(self.layout, arrays))
+        if waiting := under("waiting", arrays):
+            self.add(waiting)
+
+
+class RowCollector:
+    """Keeps every sample, for exact statistics of sets that fit in memory; methods as of `SketchCollector`."""
+
+    def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
+        self.layout, self.facts = layout, facts
+        self._parts: list[Rows] = []
+
+    def add(self, rows: Rows) -> None:
+        """Copy samples: the caller reuses a batch's memory."""
+        self._parts.append({name: column.copy() for name, column in rows.items()})
+
+    def statistics(self) -> Statistics:
+        """Return statistics of everything added."""
+        rows = self.to_arrays()
+        if not row_count(rows):
+            return Statistics.counted(self.layout, [], facts=self.facts)
+        return Statistics.exact(self.layout, rows, facts=self.facts)
+
+    def merge(self, other: RowCollector) -> None:
+        """Add the samples of another collector."""
+        self._parts += other._parts
+
+    def to_arrays(self) -> Arrays:
+        """Return the columns."""
+        self._parts = [joined_rows(self._parts)]
+        return dict(self._parts[0])
+
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take the columns."""
+        self._parts = [dict(arrays)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -247,7 +279,7 @@ class Statistics(Parts):
             Whether orders, sums and moments are computed when first asked for; the rows must keep their values.
         """
         if WEIGHT in rows:
-            made = sort_samples(layout, rows, facts or {}, known)
+            made = layout.sort_weighted(rows, facts or {}, known)
         else:
             made = layout.sort(rows, facts or {}, known)
             if not lazy:
@@ -269,10 +301,10 @@ class Statistics(Parts):
         facts: Mapping[str, Any] | None = None,
     ) -> Statistics:
         """Return a sketch of blocks of validated rows; without any, an empty one, which changes nothing if added."""
-        builder = Builder(layout, facts or {}, bits)
+        collector = SketchCollector(layout, facts or {}, bits)
         for rows in blocks:
-            builder.add(rows)
-        return cls.of(layout, builder.finish(), bits=bits, facts=facts)
+            collector.add(rows)
+        return collector.statistics()
 
     @property
     def task(self) -> str:
@@ -542,7 +574,5 @@ def coarsened(statistics: Statistics, bits: int) -> Statistics:
     orders = {}
     for name, order in statistics.orders.items():
         held = bucketed(order)
-        key = coarse_keys(held.key, statistics.bits, bits)
-        width = bucket_edges(bucket_of(key, bits), bits)[1]
-        orders[name] = held.with_keys(key, width)
+        orders[name] = held.with_keys(*bucket_spans(coarse_keys(held.key, statistics.bits, bits), bits))
     return replace(statistics, orders=orders, bits=bits, groups=None)

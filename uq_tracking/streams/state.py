@@ -18,8 +18,8 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter
 from uq_tracking.statistics.classification import ClassSums, class_sums
-from uq_tracking.statistics.collecting import RowCollector, SketchCollector
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
+from uq_tracking.statistics.statistics import RowCollector, SketchCollector
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
 from uq_tracking.tasks import Task
 

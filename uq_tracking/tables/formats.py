@@ -14,20 +14,11 @@ from uq_tracking.formatting import one_line, typographic
 from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Table, rank_color
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-}
+_LATEX_NAMES = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater"}
+_LATEX = str.maketrans(
+    {letter: f"\\{letter}" for letter in "&%$#_{}"}
+    | {letter: rf"\text{name}{{}}" for letter, name in _LATEX_NAMES.items()}
+)
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$", "": ""}
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")
 """A spreadsheet takes text that starts this way for a formula."""
@@ -40,7 +31,7 @@ def markdown_escaped(text: str) -> str:
 
 def latex_escaped(text: str) -> str:
     """Put a user's text on one line, escaped so that LaTeX prints it verbatim."""
-    return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
+    return one_line(text).translate(_LATEX)
 
 
 def table_markdown(table: Table) -> str:

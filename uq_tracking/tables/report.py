@@ -38,8 +38,6 @@ PROBABILITY = "its probability is"
 """Heading of the words on a class."""
 UNSEEN = 1.005
 """Factors below this are not mentioned."""
-WITH_LIMITS = ("dice",)
-"""Columns that are shown with their limits."""
 BEFORE = "before"
 UNKNOWN = 1e100
 """Limits beyond this are unknown."""
@@ -195,7 +193,7 @@ def _class_cell(table: ClassTable, name: str, place: int) -> Cell:
         return Cell(words=f"{value:,.0f}")
     if name == "level_p":
         return Cell(words="< 0.001" if value < 0.001 else format_number(value, 2))
-    low, high = table.limits[name][place] if name in WITH_LIMITS and name in table.limits else (math.nan,) * 2
+    low, high = table.limits[name][place] if name == "dice" and name in table.limits else (math.nan,) * 2
     return Cell(words=_with_limits(f"{value:.3f}", low, high))
 
 

@@ -7,9 +7,7 @@ from typing import Any
 from uq_tracking import plugins
 from uq_tracking.checks import check_choice
 from uq_tracking.hookspecs import hookimpl
-from uq_tracking.tasks.classification import CLASSIFICATION
-from uq_tracking.tasks.regression import REGRESSION
-from uq_tracking.tasks.task import Samples, Task
+from uq_tracking.tasks.task import CLASSIFICATION, REGRESSION, Samples, Task
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "Samples", "Task", "task_of"]
 
