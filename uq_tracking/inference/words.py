@@ -730,16 +730,17 @@ def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> s
     for each in (first, last):
         event = each.event
         if event.slope is not None:
-            said.append(f"{format_number(event.slope, 2)} in '{each.name}'")
+            said.append(f"by {format_number(0.1 * event.slope, 2)} in '{each.name}'")
         elif of_errors:
             said.append(f"in '{each.name}' {_of_errors(event.stated, event.observed)}")
         else:
             rates = f"stated in {percent(event.stated)} and occurs in {percent(event.observed)} of cases"
             said.append(f"in '{each.name}' the event is {rates}")
-    text = "calibration slopes are from {} to {} (1 is ideal)" if first.event.slope is not None else "{}; {}"
-    return (
-        f"Strata differ by more than chance (p {_p(first.p)}): {text.format(*said)}. {of_each(first.enough)}"
-    )
+    found = "; ".join(said)
+    if first.event.slope is not None:
+        rate = "errors" if of_errors else "the event"
+        found = f"where probabilities rise by 0.1, the rate of {rate} rises {' and '.join(said)}"
+    return f"Strata differ by more than chance (p {_p(first.p)}): {found}. {of_each(first.enough)}"
 
 
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
