@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from uq_tracking.errors import BackendError
-from uq_tracking.tracking.backend import Backend, BackendStatus, Run
+from uq_tracking.tracking.backend import BackendStatus, Run
+from uq_tracking.tracking.folder import FolderBackend
 from uq_tracking_aim.run import AIM, AimRun
 from uq_tracking_aim.store import AimStore
 
 
-class AimBackend(Backend):
+class AimBackend(FolderBackend):
     """Aim's local repositories. There is no active run: pass the ``aim.Run`` as ``run=``."""
 
     name = "aim"
@@ -19,10 +20,6 @@ class AimBackend(Backend):
     def status(self) -> BackendStatus:
         """Report which Aim is installed, from its metadata."""
         return BackendStatus.of_package(self.name, "pip install 'uq-tracking[aim]'")
-
-    def active_run(self) -> Run | None:
-        """Return None: an ``aim.Run`` belongs to whoever created it."""
-        return None
 
     def place(self, address: str, *, scheme: str | None = None) -> str:
         """Return the folder that holds the repository; see `Backend`."""

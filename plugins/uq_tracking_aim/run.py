@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from uq_tracking.errors import RunNotFoundError
-from uq_tracking.tracking.backend import finite
+from uq_tracking.tracking.backend import picture_file, points_of
 from uq_tracking.tracking.folder import KEPT, FolderStore, KeptRun
 
 if TYPE_CHECKING:
@@ -50,12 +48,9 @@ class AimRun(KeptRun):
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Track the numbers that are new; without a step, each at its own last one; see `Run`."""
         with _lock:
-            live, known = self._opened(), self.journal.at(step)
-            new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
-            steps = sorted((at, name) for at, name in self.journal.scalars() if at is not None)
-            last = {name: at for at, name in steps}
-            for name, value in new.items():
-                live.track(value, name=name, step=last.get(name, 0) if step is None else step)
+            live = self._opened()
+            for name, value, place in self.new(scalars, step):
+                live.track(value, name=name, step=place)
             super().log_scalars(scalars, step=step)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
@@ -70,21 +65,9 @@ class AimRun(KeptRun):
         """Track the curve over integer steps, and keep it; see `Run`."""
         with _lock:
             live = self._opened()
-            if curve.steps is not None:  # else it is not a line, but a two-dimensional histogram
-                for step, value in zip(curve.steps.tolist(), curve.columns[curve.main].tolist(), strict=True):
-                    if np.isfinite(value):
-                        live.track(value, name=name, step=step)
+            for step, value in points_of(curve).items():
+                live.track(value, name=name, step=step)
             super().log_curve(name, curve)
-
-    def log_figure(self, name: str, figure: Figure) -> None:
-        """Keep the figure, and show it among the images; see `Run`."""
-        super().log_figure(name, figure)
-        self._show_image(name)
-
-    def log_map(self, name: str, figure: Figure) -> None:
-        """Keep the map, and show it among the images; see `Run`."""
-        super().log_map(name, figure)
-        self._show_image(name)
 
     def link(self) -> str | None:
         """Return the command that shows the run."""
@@ -113,11 +96,13 @@ class AimRun(KeptRun):
                 self._own = Run(self.hash, repo=str(self.root), **QUIET)
         return self._own
 
-    def _show_image(self, name: str) -> None:
+    def _note_picture(self, kind: str, name: str, figure: Figure) -> None:
+        """Keep a figure or map, and show it among the images."""
         from aim import Image
 
+        super()._note_picture(kind, name, figure)
         with _lock:
-            picture = Image(str(self.path / f"{name.replace('/', '_')}.png"))
+            picture = Image(str(self.path / picture_file(name)))
             self._opened().track(picture, name=name, step=0)
 
     def _check_exists(self) -> None:

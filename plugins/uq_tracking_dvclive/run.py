@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from filelock import FileLock
 
 from uq_tracking.errors import FileFormatError
-from uq_tracking.tracking.backend import finite
+from uq_tracking.tracking.backend import picture_file, points_of
 from uq_tracking.tracking.folder import KeptRun, write_whole
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ class DVCLiveRun(KeptRun):
         """Add the numbers that are new to their plots, with a step, and to the metrics; see `Run`."""
         self._check_exists()
         with self._lock():
-            known = self.journal.at(step)
-            new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
+            new = {name: value for name, value, _ in self.new(scalars, step)}
             if step is not None:
                 for name, value in new.items():
                     self._plot(name, {**self._points(name), step: value})
@@ -58,19 +56,8 @@ class DVCLiveRun(KeptRun):
         """Plot the curve over integer steps, as DVC plots a metric; see `Run`."""
         self._check_exists()
         if curve.steps is not None:  # else it is not a line, but a two-dimensional histogram
-            points = zip(curve.steps.tolist(), curve.columns[curve.main].tolist(), strict=True)
-            self._plot(name, {step: value for step, value in points if np.isfinite(value)})
+            self._plot(name, points_of(curve))
         super().log_curve(name, curve)
-
-    def log_figure(self, name: str, figure: Figure) -> None:
-        """Keep the figure, and show it among the images; see `Run`."""
-        super().log_figure(name, figure)
-        self._show_image(name)
-
-    def log_map(self, name: str, figure: Figure) -> None:
-        """Keep the map, and show it among the images; see `Run`."""
-        super().log_map(name, figure)
-        self._show_image(name)
 
     def _check_exists(self) -> None:
         super()._check_exists()
@@ -99,8 +86,10 @@ class DVCLiveRun(KeptRun):
         rows = [f"step\t{path.stem}", *(f"{step}\t{value!r}" for step, value in sorted(points.items()))]
         write_whole(path, ("\n".join(rows) + "\n").encode())
 
-    def _show_image(self, name: str) -> None:
-        kept = self.path / f"{name.replace('/', '_')}.png"
+    def _note_picture(self, kind: str, name: str, figure: Figure) -> None:
+        """Keep a figure or map, and show it among the images."""
+        super()._note_picture(kind, name, figure)
+        kept = self.path / picture_file(name)
         if self._live is not None:  # which then lists the images in dvc.yaml
             self._live.log_image(kept.name, kept)
             return

@@ -6,29 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from uq_tracking.errors import BackendError, NoRunHereError
-from uq_tracking.tracking.backend import Backend, BackendStatus, Run
-from uq_tracking_tensorboard.events import event_files
+from uq_tracking.tracking.backend import BackendStatus, Run, RunStore
+from uq_tracking.tracking.folder import FolderBackend
 from uq_tracking_tensorboard.run import TensorBoardRun
 from uq_tracking_tensorboard.store import TensorBoardStore
 
 
-class TensorBoardBackend(Backend):
+class TensorBoardBackend(FolderBackend):
     """TensorBoard's log folders. There is no active run: pass the writer as ``run=``."""
 
     name = "tensorboard"
+    kind = TensorBoardStore
 
     def status(self) -> BackendStatus:
         """Report which TensorBoard is installed, from its metadata."""
         return BackendStatus.of_package(self.name, "pip install 'uq-tracking[tensorboard]'")
 
-    def active_run(self) -> Run | None:
-        """Return None: a writer belongs to whoever created it."""
-        return None
-
     def place(self, address: str, *, scheme: str | None = None) -> str:
         """Return the folder; BackendError for an address elsewhere, which no later call could reach."""
         _check_local(address)
-        return str(Path(address or ".").expanduser().absolute())
+        return super().place(address)
 
     def adopt(self, run: Any) -> Run | None:
         """Adopt a ``SummaryWriter`` of torch or tensorboardX, or Lightning's ``TensorBoardLogger``."""
@@ -45,13 +42,10 @@ class TensorBoardBackend(Backend):
         _check_local(folder)
         return TensorBoardRun(Path(folder), run)
 
-    def store(self, address: str, *, scheme: str | None = None) -> tuple[TensorBoardStore, str | None]:
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
         """Treat ``address`` as a run if it holds event files, else as a folder of runs."""
         _check_local(address)
-        path = Path(address or ".").expanduser().absolute()
-        if event_files(path):
-            return TensorBoardStore(path.parent), path.name
-        return TensorBoardStore(path), None
+        return super().store(address)
 
 
 def _is_a(run: Any, name: str) -> bool:

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uq_tracking.tracking.backend import finite, picture_file, points_of
+from uq_tracking.tracking.backend import picture_file, points_of
 from uq_tracking.tracking.folder import KeptRun
 from uq_tracking.tracking.journal import csv_of
 from uq_tracking_tensorboard.events import EventWriter, Writer
@@ -44,13 +44,8 @@ class TensorBoardRun(KeptRun):
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Draw the numbers that are new; without a step, at each one's last step; see `Run`."""
         self._check_exists()
-        known, last = self.journal.at(step), dict[str, int]()
-        for at, name in self.journal.scalars() if step is None else ():
-            if at is not None:
-                last[name] = max(at, last.get(name, at))
-        for name, value in finite(scalars).items():
-            if known.get(name) != value:
-                self._writer().add_scalar(name, value, last.get(name, 0) if step is None else step)
+        for name, value, place in self.new(scalars, step):
+            self._writer().add_scalar(name, value, place)
         self._flush()
         super().log_scalars(scalars, step=step)
 
