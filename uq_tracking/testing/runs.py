@@ -41,6 +41,7 @@ NAMES = (
     "uq/my split-1.0/nll",
 )
 BAD_FILE_NAMES = ("", "/etc/x", "../x", "a/../../x", "a//b", "a\\b", "a/", "./a")
+QUICK: dict[str, Any] = {"method": "m", "figures": False, "maps": False}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -249,15 +250,14 @@ class RunContract(BackendCase):
         self, store: RunStore, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        quick: dict[str, Any] = {"method": "m", "figures": False, "maps": False, "deadline": 5.0}
         with self.writing(store, run_id) as run:
             run.log_scalars({"uq/before": 1.0})
             with self.outage(store, run) as broken:
                 with pytest.warns(TrackingWarning, match="Everything is kept in") as warned:
-                    report = log(sample_predictions(), run=broken, **quick)
+                    report = log(sample_predictions(), run=broken, deadline=5.0, **QUICK)
                 start = time.monotonic()
                 with pytest.raises(BackendError, match="did not take"):
-                    log(sample_predictions(), run=broken, strict=True, **quick)
+                    log(sample_predictions(), run=broken, strict=True, deadline=5.0, **QUICK)
                 assert time.monotonic() - start < self.capabilities.patience
         assert len([item for item in warned if item.category is TrackingWarning]) == 1
         kept = [read_entry(path) for path in entries(tmp_path / "uq_runs")]
@@ -276,18 +276,13 @@ class RunContract(BackendCase):
         self, store: RunStore, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        quick: dict[str, Any] = {
-            "method": "m",
-            "figures": False,
-            "maps": False,
-            "deadline": self.capabilities.patience,
-        }
+        patience = self.capabilities.patience
         with self.writing(store, name="other") as other:
             with self.writing(store, run_id) as run, self.refusal(store, run) as refused:
                 assert refused.place == other.place
                 with pytest.warns(TrackingWarning, match="Everything is kept in"):
-                    log(sample_predictions(), run=refused, **quick)
-                report = log(sample_predictions(), run=other, strict=True, **quick)
+                    log(sample_predictions(), run=refused, deadline=patience, **QUICK)
+                report = log(sample_predictions(), run=other, strict=True, deadline=patience, **QUICK)
             other_id = run_id_of(other)
         assert logged_scores(report).items() <= self.stored(store, other_id).scalars.items()
 

@@ -173,8 +173,14 @@ class RunWriter:
             run, key = self.target.label, f"{origin.key} {self.safety.kind}"
             self.safety.health.forget_entries(lambda waiting: (waiting.run, waiting.key) == (run, key))
             arrival = None if self.run is None else self.run.arrival()
-            if arrival is not None:
-                self._keep_until(arrival, self.safety.health, origin)
+            if arrival is None:
+                return
+            try:  # files that the tracker uploads in the background are kept until it has them
+                path = keep(origin, self._groups, drawings=False)
+            except Exception as error:  # a full disk: they are on their way regardless
+                _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
+                return
+            self.safety.health.confirm(path, arrival)
 
     def interrupted(self) -> bool:
         """Stop asking the tracker because the user interrupted; return whether the call can be spooled instead."""
@@ -320,15 +326,6 @@ class RunWriter:
 
         if steps:
             yield [("the steps of earlier calls", write)]
-
-    def _keep_until(self, arrival: Callable[[], None], health: Health, origin: Origin) -> None:
-        """Keep files that the tracker uploads in the background until it has them."""
-        try:
-            path = keep(origin, self._groups, drawings=False)
-        except Exception as error:  # a full disk: they are on their way regardless
-            _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
-            return
-        health.confirm(path, arrival)
 
     def _origin(self, safety: Safety) -> Origin:
         target = self.target
