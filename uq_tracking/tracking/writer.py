@@ -100,7 +100,7 @@ class RunWriter:
             return
         reason = self.safety.health.refusal(self.target.label, strict=self.safety.strict)
         if reason is not None:
-            self._give_up(TrackerUnreachableError(reason))
+            self._give_up(self.safety, reason)
 
     def write(self, name: str, action: Write) -> None:
         """Write one thing; a failure is remembered."""
@@ -190,7 +190,7 @@ class RunWriter:
         self.settle()
         self._groups.clear()
         self.lost.clear()
-        self._give_up(TrackerUnreachableError("the call was interrupted"))
+        self._give_up(self.safety, "the call was interrupted")
         return True
 
     def problem(self) -> str | None:
@@ -273,11 +273,10 @@ class RunWriter:
         if self._gave_up and self.safety is not None:
             self.safety.budget.given_up()
 
-    def _give_up(self, error: Exception) -> None:
+    def _give_up(self, safety: Safety, reason: str) -> None:
         """Stop trying for the rest of this call, for a known reason."""
-        self._gave_up, self.error, self.is_news = True, error, False
-        if self.safety is not None:
-            self.safety.budget.given_up()
+        self._gave_up, self.error, self.is_news = True, TrackerUnreachableError(reason), False
+        safety.budget.given_up()
 
     def _keep(self, safety: Safety) -> None:
         """Write this whole call to the spool, to be sent in the background."""
