@@ -42,7 +42,7 @@ class DVCLiveRun(KeptRun):
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Add the numbers that are new to their plots, with a step, and to the metrics; see `Run`."""
         self._check_exists()
-        with self._lock():
+        with FileLock(self.folder / ".uq.lock"):
             new = {name: value for name, value, _ in self.new(scalars, step)}
             if step is not None:
                 for name, value in new.items():
@@ -73,9 +73,6 @@ class DVCLiveRun(KeptRun):
     def link(self) -> str | None:
         """Return the command that shows the run."""
         return f"dvc plots show --open {self.folder / 'plots'}"
-
-    def _lock(self) -> FileLock:
-        return FileLock(self.folder / ".uq.lock")
 
     def _points(self, name: str) -> dict[int, float]:
         """Points that this package added to a plot."""
