@@ -193,33 +193,25 @@ def experiment_link(tracking_uri: str, experiment_id: str) -> str:
 VARIABLE = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 
 
-class _Silence:
-    """Counts the threads that need silence."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted_by = 0
-        self._before: str | None = None
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if self._wanted_by == 0:
-                self._before = os.environ.get(VARIABLE)
-                os.environ[VARIABLE] = "false"
-            self._wanted_by += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._wanted_by -= 1
-                if self._wanted_by == 0:
-                    os.environ.pop(VARIABLE, None)
-                    os.environ.update({} if self._before is None else {VARIABLE: self._before})
+_silence = threading.Lock()
+_before: list[str | None] = []
+"""What the variable was when each of the threads that want silence came: first the user's value, then ours."""
 
 
-no_progress_bar = _Silence()
-"""Use as ``with no_progress_bar():`` around a download."""
+@contextmanager
+def no_progress_bar() -> Iterator[None]:
+    """Keep MLflow silent during a download, in whichever threads there are any."""
+    with _silence:
+        _before.append(os.environ.get(VARIABLE))
+        os.environ[VARIABLE] = "false"
+    try:
+        yield
+    finally:
+        with _silence:
+            before = _before.pop()
+            if not _before:
+                os.environ.pop(VARIABLE, None)
+                os.environ.update({} if before is None else {VARIABLE: before})
 
 
 class StoredArtifacts:

@@ -7,30 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from uq_tracking.errors import FileFormatError
 from uq_tracking.tracking.backend import Image
 
 
-class Writer(Protocol):
-    """The parts used of a ``SummaryWriter``, whether torch's, tensorboardX's or the one below."""
-
-    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> Any:
-        """Write a number."""
-
-    def add_image(self, tag: str, img_tensor: Image, global_step: int, *, dataformats: str) -> Any:
-        """Write pixels of shape (height, width, 3), for ``dataformats="HWC"``."""
-
-    def add_text(self, tag: str, text_string: str, global_step: int) -> Any:
-        """Write Markdown."""
-
-    def flush(self) -> Any:
-        """Flush to disk."""
-
-
 class EventWriter:
-    """A `Writer` with its own event file in ``folder``."""
+    """The parts used of a ``SummaryWriter``, torch's or tensorboardX's, with its own event file in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -44,7 +28,7 @@ class EventWriter:
         self._add(self._summary.Value(tag=tag, simple_value=scalar_value), global_step)
 
     def add_image(self, tag: str, img_tensor: Image, global_step: int, *, dataformats: str = "HWC") -> None:
-        """Write pixels; see `Writer`."""
+        """Write pixels of shape (height, width, 3), for ``dataformats="HWC"``."""
         import PIL.Image
 
         height, width, _ = img_tensor.shape

@@ -35,8 +35,7 @@ class WandbBackend(Backend):
 
     def active_run(self) -> Run | None:
         """Return ``wandb.run`` if the process has loaded ``wandb`` and opened a run; never starts one."""
-        sdk = sys.modules.get("wandb")
-        run = getattr(sdk, "run", None)
+        run = getattr(sys.modules.get("wandb"), "run", None)
         return None if run is None else self._run(run)
 
     def own_run(self) -> Run | None:

@@ -14,7 +14,7 @@ from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking_wandb.artifacts import artifact_name, is_of_others
 from uq_tracking_wandb.fragment import Fragment, read_fragment, started
 from uq_tracking_wandb.names import OFFLINE, config_with, media_files, numbers, run_folder, tags_in
-from uq_tracking_wandb.session import OwnedRun, open_run
+from uq_tracking_wandb.run import OwnedRun, open_run
 
 EXIT_SECONDS = 5.0
 """Seconds a finished run's last record may take to arrive in its file."""

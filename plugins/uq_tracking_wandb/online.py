@@ -14,7 +14,7 @@ from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.names import MAPS, METHOD_TAG
 from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
 from uq_tracking_wandb.names import ONLINE, OnlineAddress, config_with, media_files, numbers, tags_in
-from uq_tracking_wandb.session import OnlineRun, OwnedRun, open_run
+from uq_tracking_wandb.run import OnlineRun, OwnedRun, open_run
 from uq_tracking_wandb.workspace import save_workspace
 
 if TYPE_CHECKING:

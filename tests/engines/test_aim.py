@@ -10,8 +10,7 @@ import uq_tracking as uq
 from tests.plugins.aim.test_contract import reindex
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_predictions
-from uq_tracking_aim.backend import AimBackend
-from uq_tracking_aim.store import AimStore
+from uq_tracking_aim.backend import AimBackend, AimStore
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

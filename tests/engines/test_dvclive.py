@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 import uq_tracking as uq
 from uq_tracking.testing import sample_predictions
-from uq_tracking_dvclive.backend import DVCLiveBackend
-from uq_tracking_dvclive.store import DVCLiveStore
+from uq_tracking_dvclive.backend import DVCLiveBackend, DVCLiveStore
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

@@ -212,7 +212,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 def tensorboard_store(folder: Path) -> Store:
     """Runs of tensorboardX's writer; what event files show and what is kept beside them."""
-    from uq_tracking_tensorboard.store import TensorBoardStore
+    from uq_tracking_tensorboard.backend import TensorBoardStore
 
     def content(logdir: str) -> Content:
         path = Path(logdir)

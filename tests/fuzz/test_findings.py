@@ -18,7 +18,7 @@ import uq_tracking as uq
 from tests.fuzz.test_readers import packed, sound
 from uq_tracking.errors import FileFormatError, InputError, InvalidValueError, SettingsError, TrackingWarning
 from uq_tracking.files.reading import read_predictions
-from uq_tracking_tensorboard.store import TensorBoardStore
+from uq_tracking_tensorboard.backend import TensorBoardStore
 
 __all__ = ["sound"]
 

@@ -68,7 +68,7 @@ def test_without_its_report_a_run_keeps_what_it_has(wandb_online_place, wandb_on
 
 
 def test_scores_that_the_server_did_not_take_are_noticed(wandb_online_place, wandb_online, monkeypatch):
-    monkeypatch.setattr("uq_tracking_wandb.session.SHOWN_SECONDS", 0.5)
+    monkeypatch.setattr("uq_tracking_wandb.run.SHOWN_SECONDS", 0.5)
     place, data = wandb_online_place, predictions(n=100)
     before = place.log(data)
     reason = rescored_with_fault(place, wandb_online, "file stream")

@@ -160,12 +160,8 @@ class Pairs:
         """Return the differences of every other method to the baseline."""
         others = [name for name in self.groups if name != baseline]
         found = [self.difference(name, baseline, metric) for name in others for metric in metrics]
-        found += [
-            self.skill(name, baseline, metric)
-            for name in others
-            for metric in metrics
-            if metric.key in SKILLS
-        ]
+        losses = [metric for metric in metrics if metric.key in SKILLS]
+        found += [self.skill(name, baseline, metric) for name in others for metric in losses]
         return tuple(item for item in found if item is not None)
 
     def skill(self, name: str, baseline: str, metric: Metric) -> Difference | None:
@@ -348,12 +344,10 @@ def skill_sentences(baseline: str | None, differences: Sequence[Difference]) -> 
 
 
 def _percent(item: Difference) -> str:
-    ends = (
-        ""
-        if item.interval is None
-        else f" ({' to '.join(format_number(100 * end, 2) for end in item.interval)} %)"
-    )
-    return f"{format_percent(item.value)}{ends}"
+    if item.interval is None:
+        return format_percent(item.value)
+    ends = " to ".join(format_number(100 * end, 2) for end in item.interval)
+    return f"{format_percent(item.value)} ({ends} %)"
 
 
 def other_targets(pairs: Pairs) -> Iterator[str]:

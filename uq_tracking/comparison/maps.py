@@ -170,10 +170,8 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
     problems += [
-        f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}, or is stored "
-        "at another resolution."
-        if item.target.shape != first.target.shape
-        else f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}."
+        f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}"
+        f"{', or is stored at another resolution' * (item.target.shape != first.target.shape)}."
         for item in items
         if item not in same
     ]

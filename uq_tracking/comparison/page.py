@@ -56,7 +56,6 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
     style = _resource("page.css") + _map_colors(facts)
     script = _resource("plot.min.js") + _resource("page.js")
     index, labels = {name: k for k, name in enumerate(facts.methods)}, _labels(facts, LETTERS)
-    scatter = _scatter(facts, table)
     data = {
         "methods": list(index),
         "labels": list(labels.values()),
@@ -66,7 +65,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
         "sorted_by": None if facts.sorted_by is None else facts.sorted_by.key,
         "metrics": {metric.key: _metric(facts, metric) for metric in facts.metrics},
         "curves": _curves(facts, index),
-        "scatter": scatter,
+        "scatter": _scatter(facts, table),
         "csv": csv,
         "differences": sorted(
             ({**plain(item), "method": index[item.method]} for item in facts.differences),
@@ -94,10 +93,9 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
         style=Markup(style),
         script=Markup(script),
         data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
-        scatter=scatter,
+        scatter=data["scatter"],
         marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
         starred=_starred(facts.verdicts),
-        unjudged=facts.unjudged,
         glossary=by_family(facts.metrics),
         about=data["metrics"],
         intervals_used=intervals_used(facts),

@@ -353,6 +353,7 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
     curves = _curves(new, old, then, None if again is None else kept, exact)
     undefined = {key: reason for key, reason in new.undefined.items() if key not in scores}
     undefined |= {key: reason for key, reason in old.undefined.items() if key not in scores | undefined}
+    told = {name: found for name, found in (("kept", kept), ("exact", exact)) if found}
     intervals = new.intervals or {
         key: interval
         for key, interval in old.intervals.items()
@@ -365,11 +366,7 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
         curves=curves,
         verdicts={**old.verdicts, **new.verdicts},
         intervals=intervals,
-        provenance={
-            **new.provenance,
-            **({"kept": kept} if kept else {}),
-            **({"exact": exact} if exact else {}),
-        },
+        provenance={**new.provenance, **told},
         judgement=_judgement(new, old),
         left_out=new.left_out or (old.left_out if again is None else None),
         counted_blocks=new.blocks or old.blocks,

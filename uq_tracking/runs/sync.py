@@ -12,7 +12,6 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from uq_tracking.checks import check_callable, check_flag, check_text, named_options
 from uq_tracking.errors import (
@@ -27,14 +26,15 @@ from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import LoggedRun, logged_runs
 from uq_tracking.tracking.backend import RunStore, StoredRun, calling
 from uq_tracking.tracking.deadline import PATIENCE
+from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.guard import LONG_ANSWER, limited
 from uq_tracking.tracking.health import is_sick
-from uq_tracking.tracking.journal import PAGES, JournalRun, Line, replay
+from uq_tracking.tracking.journal import PAGES, Line, replay
 from uq_tracking.tracking.names import ORIGIN_TAG, REPORT_FILE, curve_name, map_name
 from uq_tracking.tracking.overview import dataset, description
 from uq_tracking.tracking.places import copy_lock, scratch_folder, spool_lock
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
-from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, read_entry
+from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, entries, read_entry
 
 SOURCE_TAG = "uq.synced"
 """Names the run that was copied; in a copy of a copy, the first one."""
@@ -166,10 +166,9 @@ def _copied(run: LoggedRun, store: RunStore, held: Sequence[StoredRun], dry_run:
         written = store.create(run.name, {SOURCE_TAG: source}) if copy is None else store.reopen(copy.run_id)
         try:
             with calling(time.time()), scratch_folder() as folder:
-                rebuilt = _Rebuilt(folder)
-                replay(
-                    _journal(run, rebuilt, left_out), partial(_file, run, folder), written, damaged=left_out
-                )
+                rebuilt = FolderStore(folder).open(".rebuilt", run.name)
+                file = partial(_file, run, folder, rebuilt)
+                replay(_journal(run, rebuilt, left_out), file, written, damaged=left_out)
             written.seal({CONTENT_TAG: content})
         finally:
             store.close_run(written)
@@ -202,38 +201,21 @@ def _tags(stored: StoredRun) -> dict[str, str]:
     }
 
 
-class _Rebuilt(JournalRun):
-    """The journal of a run whose tracker keeps none, made again in a folder from what the run holds."""
+def _journal(run: LoggedRun, rebuilt: FolderRun, left_out: list[str]) -> list[list[Line]]:
+    """Return the lines of a run by what is sent together: series, final numbers, drawings and files, pages.
 
-    uri = "rebuilt:"
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.lines: list[Line] = []
-
-    def _note(self, kind: str, **line: Any) -> None:
-        self.lines.append({"kind": kind, **line})
-
-    def _keep(self, name: str, content: bytes | Path) -> str:
-        path = self._folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.read_bytes())
-        return name
-
-
-def _journal(run: LoggedRun, rebuilt: _Rebuilt, left_out: list[str]) -> list[list[Line]]:
-    """Return the lines of a run by what is sent together: series, final numbers, drawings and files, pages."""
+    A journal that the run's tracker does not keep is made again in ``rebuilt``, from what the run holds.
+    """
     by_step: dict[int | None, dict[str, float]] = {}
     for (step, name), value in run.store.series(run.stored).items():
         if step is not None or not _is_curve(name):
             by_step.setdefault(step, {})[name] = value
-    rebuilt.set_tags(_tags(run.stored))
-    for step, values in by_step.items():
-        rebuilt.log_scalars(values, step=step)
-    kept = list(run.store.lines(run.stored.run_id))
+    lines: list[Line] = [{"kind": "tags", "values": _tags(run.stored)}]
+    lines += [{"kind": "scalars", "step": step, "values": values} for step, values in by_step.items()]
+    kept = run.store.lines(run.stored.run_id)
     if not kept:
         _rebuild(run, {*by_step.get(None, ())}, rebuilt, left_out)
-    lines = [*rebuilt.lines, *kept]
+    lines += kept or rebuilt.journal.others()
     stored = {line.get("file") for line in lines}
     lines += [_line_of(name, run) for name in run.files if not _is_curve(name) and name not in stored]
     return [list(batch) for _, batch in groupby(sorted(lines, key=_place), lambda line: _place(line)[0])]
@@ -247,7 +229,7 @@ def _place(line: Line) -> tuple[int, bool, int]:
     return 1 if kind in ("scalars", "curve") else 3 if kind in PAGES else 2, False, 0
 
 
-def _rebuild(run: LoggedRun, names: set[str], rebuilt: _Rebuilt, left_out: list[str]) -> None:
+def _rebuild(run: LoggedRun, names: set[str], rebuilt: FolderRun, left_out: list[str]) -> None:
     """Note the curves, the description and the data set of every report, also those of splits and outputs."""
     for split in (*([None] if run.has(REPORT_FILE) else []), *run.splits()):
         try:
@@ -261,7 +243,7 @@ def _rebuild(run: LoggedRun, names: set[str], rebuilt: _Rebuilt, left_out: list[
             names |= {name} if curve.steps is not None else set()
         rebuilt.describe(description(report, split))
         rebuilt.use_dataset(dataset(report, split))
-    if any(line["kind"] == "description" for line in rebuilt.lines):
+    if any(line["kind"] == "description" for line in rebuilt.journal.others()):
         drawn = [_line_of(name, run) for name in run.files]
         rebuilt.show(names | {line["name"] for line in drawn if line["kind"] == "map"})
 
@@ -283,11 +265,11 @@ def _line_of(file: str, run: LoggedRun) -> Line:
     return {"kind": "map", "name": map_name(case.removeprefix(start), splits.get(start)), "file": file}
 
 
-def _file(run: LoggedRun, folder: Path, name: str) -> Path:
-    """Return the path of a file that was made again, or is fetched."""
-    path = folder / name
+def _file(run: LoggedRun, folder: Path, rebuilt: FolderRun, name: str) -> Path:
+    """Return the path of a curve that was made again, or of a file that is fetched."""
+    path = rebuilt.path / name
     try:
-        return path if path.is_file() else run.fetch(name, folder)
+        return path if _is_curve(name) and path.is_file() else run.fetch(name, folder)
     except FileNotFoundError as error:
         raise FileFormatError(f"{name} is gone") from error
 
@@ -367,13 +349,26 @@ def _send_run(
     own: Sequence[Entry], destination: str | None, *, dry_run: bool, keep: bool
 ) -> Iterator[Outcome]:
     """Send the entries of one run, and put away those that it has certainly taken."""
-    message = f"would be sent to {own[0].origin.uri}"
+    first = own[0].origin
+    message = f"would be sent to {first.uri}"
     try:
-        _check_place(own[0].origin)
+        current = find_backend(first.tracker).place("")
+        if "://" in first.place and current and current != first.place:
+            raise BackendError(
+                f"it belongs to {first.place}, but {first.tracker} is set to {current}; set the former and sync again"
+            )
         failed: dict[Path, Exception] = {}
         if not dry_run:
             with limited(SECONDS, LONG_ANSWER):
-                message, failed = _sent(own, destination)
+                opened = _opened(own[0], destination)
+                failed = _replayed(own, opened)
+                gone = [entry for entry in own if isinstance(failed.get(entry.path), RunNotFoundError)]
+                if gone and first.is_run:  # the tracker shows a run that it has deleted
+                    opened = _instead(own[0], destination)
+                    for entry in gone:
+                        del failed[entry.path]
+                    failed |= _replayed(gone, opened)
+            message = f"sent to {opened.run.uri}"
     except Exception as error:  # trackers raise whatever their libraries raise
         failed = {entry.path: error for entry in own}
     for entry in own:
@@ -385,18 +380,6 @@ def _send_run(
         if not dry_run:
             _put_away(entry.path, keep=keep)
         yield Outcome(address, name, "done", message)
-
-
-def _sent(own: Sequence[Entry], destination: str | None) -> tuple[str, dict[Path, Exception]]:
-    """Write the entries to their run, or to a substitute if the tracker shows a run that it has deleted."""
-    opened = _opened(own[0], destination)
-    failed = _replayed(own, opened)
-    refused = [entry for entry in own if isinstance(failed.get(entry.path), RunNotFoundError)]
-    if refused and own[0].origin.is_run:
-        opened = _instead(own[0], destination)
-        failed = {path: error for path, error in failed.items() if not isinstance(error, RunNotFoundError)}
-        failed |= _replayed(refused, opened)
-    return f"sent to {opened.run.uri}", failed
 
 
 def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
@@ -422,15 +405,6 @@ def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
     finally:
         opened.release()
     return failed
-
-
-def _check_place(origin: Origin) -> None:
-    """Refuse to send to a server other than the one the entry was meant for."""
-    current = find_backend(origin.tracker).place("")
-    if "://" in origin.place and current and current != origin.place:
-        raise BackendError(
-            f"it belongs to {origin.place}, but {origin.tracker} is set to {current}; set the former and sync again"
-        )
 
 
 def _opened(entry: Entry, destination: str | None) -> Opened:

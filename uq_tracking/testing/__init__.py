@@ -33,14 +33,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uq_tracking.testing.case import (
+    from uq_tracking.testing.runs import (
         BackendCase,
         Capabilities,
+        RunContract,
+        StoreContract,
         sample_curve,
         sample_figure,
         sample_predictions,
     )
-    from uq_tracking.testing.runs import RunContract, StoreContract
 
 __all__ = [
     "BackendCase",
@@ -59,5 +60,4 @@ def __getattr__(name: str) -> Any:
     import pytest
 
     pytest.register_assert_rewrite(f"{__name__}.runs")
-    home = "runs" if name.endswith("Contract") else "case"
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    return getattr(import_module(f"{__name__}.runs"), name)

@@ -23,7 +23,7 @@ import shutil
 import threading
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -35,7 +35,7 @@ from uq_tracking._version import __version__
 from uq_tracking.checks import plain_text
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.hookspecs import hookimpl
-from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, name_parts
+from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, finite, name_parts
 from uq_tracking.tracking.journal import Journal, JournalRun, Line, journal_at, moment
 from uq_tracking.tracking.places import in_first_place, places
 from uq_tracking.tracking.resolve import Opened, Target
@@ -55,7 +55,7 @@ class FolderRun(JournalRun):
     @property
     def place(self) -> str:
         """The folder that contains the run's folder; see `Run`."""
-        return str(self.path.parent)
+        return os.path.dirname(self.uri.partition(":")[2])
 
     @property
     def journal(self) -> Journal:
@@ -90,24 +90,19 @@ class FolderRun(JournalRun):
             raise RunNotFoundError(f"{self.path} holds no run (no {RUN_FILE}); was it moved or deleted?")
 
 
-class FolderStore(RunStore):
-    """The runs in the folder ``path``, which need not exist before the first run."""
+class FilesStore(RunStore):
+    """What stores share that keep the files and the journal of each run in a folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
 
-    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
-        """List runs by creation time; ``where`` is comma-separated ``tag=value`` pairs that must all match."""
-        wanted = _parse_where(where)
-        found = []
-        for path in self.path.glob(f"*/{RUN_FILE}"):
-            try:
-                found.append(_stored_run(path.parent))
-            except (BackendError, FileFormatError, OSError) as error:
-                _leave_out(error)
-        for run in sorted(found, key=lambda run: (run.created, run.run_id)):
-            if all(run.tags.get(name) == value for name, value in wanted.items()):
-                yield run
+    @abstractmethod
+    def is_run(self, folder: Path) -> bool:
+        """Whether a folder is a run of the tracker."""
+
+    @abstractmethod
+    def _folder(self, run_id: str) -> Path:
+        """Return the folder with a run's files, which need not exist before the first; RunNotFoundError."""
 
     def files(self, run_id: str) -> list[str]:
         """List the stored files, except the two that the backend keeps for itself; see `RunStore`."""
@@ -126,10 +121,6 @@ class FolderStore(RunStore):
         shutil.copyfile(source, target)
         return target
 
-    def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
-        """Every scalar at every step; see `RunStore`."""
-        return _journal_in(self._folder(run.run_id)).scalars()
-
     def lines(self, run_id: str) -> list[Line]:
         """Return what the run's journal says besides scalars and tags; see `RunStore`."""
         return _journal_in(self._folder(run_id)).others()
@@ -138,6 +129,31 @@ class FolderStore(RunStore):
         """Size of a stored file in bytes; None if there is none."""
         path = _stored_path(self._folder(run_id), name)
         return path.stat().st_size if path.is_file() else None
+
+
+class FolderStore(FilesStore):
+    """The runs in the folder ``path``, which need not exist before the first run."""
+
+    def is_run(self, folder: Path) -> bool:
+        """Whether a folder holds the head of a run."""
+        return (folder / RUN_FILE).is_file()
+
+    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
+        """List runs by creation time; ``where`` is comma-separated ``tag=value`` pairs that must all match."""
+        wanted = _parse_where(where)
+        found = []
+        for path in self.path.glob(f"*/{RUN_FILE}"):
+            try:
+                found.append(_stored_run(path.parent))
+            except (BackendError, FileFormatError, OSError) as error:
+                _leave_out(error)
+        for run in sorted(found, key=lambda run: (run.created, run.run_id)):
+            if all(run.tags.get(name) == value for name, value in wanted.items()):
+                yield run
+
+    def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
+        """Every scalar at every step; see `RunStore`."""
+        return _journal_in(self._folder(run.run_id)).scalars()
 
     def reopen(self, run_id: str) -> FolderRun:
         """Open the run with this id; see `RunStore`."""
@@ -151,7 +167,7 @@ class FolderStore(RunStore):
     def open(self, run_id: str, name: str, tags: Mapping[str, str] | None = None) -> FolderRun:
         """Open the run with this id, creating it if missing."""
         folder = _stored_path(self.path, run_id)
-        if not (folder / RUN_FILE).is_file():
+        if not self.is_run(folder):
             folder.mkdir(parents=True, exist_ok=True)
             head = {"id": run_id, "name": name, "status": "finished", "created": moment()}
             write_whole(
@@ -165,7 +181,7 @@ class FolderStore(RunStore):
 
     def _folder(self, run_id: str) -> Path:
         folder = _stored_path(self.path, run_id)
-        if not (folder / RUN_FILE).is_file():
+        if not self.is_run(folder):
             raise RunNotFoundError(f"{self.path} has no run {run_id!r}; list them with `ls {self.path}`")
         return folder
 
@@ -192,10 +208,15 @@ class KeptRun(FolderRun):
         super().__init__(self.folder / KEPT)
         self.uri = f"{scheme}:{self.folder}"
 
-    @property
-    def place(self) -> str:
-        """The folder that contains the run's folder; see `Run`."""
-        return str(self.folder.parent)
+    def new(self, scalars: Mapping[str, float], step: int | None) -> Iterator[tuple[str, float, int]]:
+        """Yield the numbers that are not kept yet, and where to draw them: without a step, each at its last."""
+        known, last = self.journal.at(step), dict[str, int]()
+        for at, name in self.journal.scalars() if step is None else ():
+            if at is not None:
+                last[name] = max(at, last.get(name, at))
+        for name, value in finite(scalars).items():
+            if known.get(name) != value:
+                yield name, value, last.get(name, 0) if step is None else step
 
     def start(self) -> None:
         """Write what the tracker recognizes a new run by."""
@@ -209,7 +230,7 @@ class KeptRun(FolderRun):
         FolderStore(self.folder).open(KEPT, self.folder.name)
 
 
-class KeptStore(RunStore):
+class KeptStore(FilesStore):
     """The runs below ``path`` of a tracker that keeps each in a folder; a run's id is its path relative to it.
 
     Attributes
@@ -223,13 +244,6 @@ class KeptStore(RunStore):
     scheme: ClassVar[str]
     tracker: ClassVar[str]
     evidence: ClassVar[str]
-
-    def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
-
-    @abstractmethod
-    def is_run(self, folder: Path) -> bool:
-        """Whether a folder is a run of the tracker."""
 
     @abstractmethod
     def folders(self) -> Iterable[Path]:
@@ -270,7 +284,9 @@ class KeptStore(RunStore):
                 _leave_out(error)
 
     def _stored(self, folder: Path, started: float) -> StoredRun:
-        run_id, kept = folder.relative_to(self.path).as_posix(), _kept(folder)
+        run_id = folder.relative_to(self.path).as_posix()
+        # what this package keeps beside the tracker's files, if it has written to the run
+        kept = next((run for run in FolderStore(folder).runs() if run.run_id == KEPT), None)
         scalars = {
             name: value
             for name, value in self.last_scalars(folder).items()
@@ -288,36 +304,19 @@ class KeptStore(RunStore):
 
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
         """Last values, and those this package wrote at every step; see `RunStore`."""
-        folder = self._folder(run.run_id)
-        ours = {} if (kept := _kept(folder)) is None else FolderStore(folder).series(kept)
+        ours = _journal_in(self._folder(run.run_id)).scalars()
         names = {name for _, name in ours}
         return ours | {key: value for key, value in super().series(run).items() if key[1] not in names}
 
-    def files(self, run_id: str) -> list[str]:
-        """List the files kept beside the tracker's; see `RunStore`."""
-        folder = self._folder(run_id)
-        return [] if _kept(folder) is None else FolderStore(folder).files(KEPT)
-
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Copy one kept file; see `RunStore`."""
-        run_folder = self._folder(run_id)
-        if _kept(run_folder) is None:
+        if not (self._folder(run_id) / RUN_FILE).is_file():
             raise FileNotFoundError(f"run {run_id} in {self.path} keeps no files, so no {name!r}")
-        return FolderStore(run_folder).fetch(KEPT, name, folder)
-
-    def lines(self, run_id: str) -> Sequence[Line]:
-        """Return what is kept besides scalars and tags; see `RunStore`."""
-        folder = self._folder(run_id)
-        return () if _kept(folder) is None else FolderStore(folder).lines(KEPT)
-
-    def size(self, run_id: str, name: str) -> int | None:
-        """Size of a kept file in bytes; None if there is none."""
-        folder = self._folder(run_id)
-        return None if _kept(folder) is None else FolderStore(folder).size(KEPT, name)
+        return super().fetch(run_id, name, folder)
 
     def reopen(self, run_id: str) -> KeptRun:
         """Open the run with this id; see `RunStore`."""
-        return self.opened(self._folder(run_id))
+        return self.opened(self._folder(run_id).parent)
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> KeptRun:
         """Create a run in a new folder of that name, with a number appended if needed."""
@@ -341,7 +340,7 @@ class KeptStore(RunStore):
         folder = self.path if run_id == "." else self.path.joinpath(*name_parts(run_id))
         if not self.is_run(folder):
             raise RunNotFoundError(f"{self.path} has no run {run_id!r}: there are no {self.evidence}")
-        return folder
+        return folder / KEPT
 
 
 def _leave_out(error: Exception) -> None:
@@ -349,15 +348,11 @@ def _leave_out(error: Exception) -> None:
     warn(f"run skipped: {printable(str(error))}")
 
 
-def _kept(folder: Path) -> StoredRun | None:
-    """Return what this package keeps beside the tracker's files, if it has written to the run."""
-    return next((run for run in FolderStore(folder).runs() if run.run_id == KEPT), None)
-
-
 class FolderBackend(Backend):
-    """Runs as plain folders; always usable."""
+    """Runs as plain folders; always usable. A tracker that keeps each run in a folder has another ``kind``."""
 
     name = "dir"
+    kind: type[FilesStore] = FolderStore
 
     def status(self) -> BackendStatus:
         """Report that the backend is usable."""
@@ -378,12 +373,11 @@ class FolderBackend(Backend):
         path = Path(run).absolute()
         return FolderStore(path.parent).open(path.name, path.name)
 
-    def store(self, address: str, *, scheme: str | None = None) -> tuple[FolderStore, str | None]:
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
         """Treat ``address`` as a run's folder if it holds a run, else as a folder of runs."""
         path = Path(address or ".").expanduser().absolute()
-        if (path / RUN_FILE).is_file():
-            return FolderStore(path.parent), path.name
-        return FolderStore(path), None
+        store = self.kind(path)
+        return (self.kind(path.parent), path.name) if store.is_run(path) else (store, None)
 
 
 def slug(text: str) -> str:

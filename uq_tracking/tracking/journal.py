@@ -160,10 +160,8 @@ def write_of(line: Line, file: Callable[[str], Path]) -> Write:
             return lambda run: run.seal(values)
         case {"kind": "curve", "name": str(name), "file": str(member), "about": dict(about)}:
             return lambda run: run.log_curve(name, _read_curve(file(member), about))
-        case {"kind": "figure", "name": str(name), "file": str(member)}:
-            return lambda run: run.log_figure(name, picture_of(file(member)))
-        case {"kind": "map", "name": str(name), "file": str(member)}:
-            return lambda run: run.log_map(name, picture_of(file(member)))
+        case {"kind": "figure" | "map" as kind, "name": str(name), "file": str(member)}:
+            return lambda run: getattr(run, f"log_{kind}")(name, picture_of(file(member)))
         case {"kind": "table", "name": str(name), "columns": list(columns), "rows": list(rows)}:
             return lambda run: run.log_table(name, columns, rows)
         case {"kind": "file", "name": str(name), "file": str(member)}:

@@ -165,7 +165,9 @@ def log(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
     if isinstance(source, Report | Accumulator):
-        contents = [_collected(source, options, about)]
+        report = source if isinstance(source, Report) else source.compute(**options)
+        drawn = {} if isinstance(source, Report) or about.maps is False else source.cases
+        contents = [_content(report, about, about.split, drawn=DrawnCases(drawn))]
     elif is_lazy(forecast.y_true):
         contents = [_counted(plan, forecast, given, about)]
     elif outputs is not None:
@@ -205,13 +207,6 @@ def _check_options(source: Report | Accumulator, options: Mapping[str, Any], abo
         raise SettingsError(f"images cannot be passed here; pass them to {kind}.update, batch by batch")
     if about.predictions is True:
         raise SettingsError(f"predictions=True needs predictions, and the {kind} holds none")
-
-
-def _collected(source: Report | Accumulator, options: Mapping[str, Any], about: LogOptions) -> Content:
-    """Return the content of a report or an accumulator."""
-    report = source if isinstance(source, Report) else source.compute(**options)
-    cases = {} if isinstance(source, Report) or about.maps is False else source.cases
-    return _content(report, about, about.split, drawn=DrawnCases(cases))
 
 
 def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None) -> Content:

@@ -235,7 +235,15 @@ def read_entry(path: Path) -> Entry:
     check_plain(path, LIMIT)
     with path.open("rb") as file:  # operating system errors pass through
         try:
-            about = _read_about(file)
+            with zipfile.ZipFile(file) as archive:
+                if sum(info.file_size for info in archive.infolist()) > os.fstat(file.fileno()).st_size:
+                    raise FileFormatError("it is packed, as entries are not")
+                if archive.getinfo(ENTRY).file_size > LONGEST_TEXT:
+                    raise FileFormatError(f"{ENTRY} has more than {LONGEST_TEXT:,} bytes")
+                about = json.loads(archive.read(ENTRY))
+            if not isinstance(about, dict) or about.get("format") != FORMAT:
+                raise FileFormatError("it is not an entry of uq_tracking")
+            check_version("it", about["version"], VERSION)
             content = {"groups": about["groups"], "members": about["members"]}
             origin = Origin(**about["origin"])
             entry = Entry(path, origin, float(about["called"]), content["groups"], dict(content["members"]))
@@ -248,19 +256,6 @@ def read_entry(path: Path) -> Entry:
         except Exception as error:  # zipfile, zlib and json raise a dozen kinds of errors for damaged bytes
             raise FileFormatError(f"{path} is damaged: {type(error).__name__}: {error}") from error
     return entry
-
-
-def _read_about(file: Any) -> dict[str, Any]:
-    with zipfile.ZipFile(file) as archive:
-        if sum(info.file_size for info in archive.infolist()) > os.fstat(file.fileno()).st_size:
-            raise FileFormatError("it is packed, as entries are not")
-        if archive.getinfo(ENTRY).file_size > LONGEST_TEXT:
-            raise FileFormatError(f"{ENTRY} has more than {LONGEST_TEXT:,} bytes")
-        about = json.loads(archive.read(ENTRY))
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise FileFormatError("it is not an entry of uq_tracking")
-    check_version("it", about["version"], VERSION)
-    return about
 
 
 def entries(folder: Path | None = None) -> Iterator[Path]:

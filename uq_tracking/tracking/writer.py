@@ -100,7 +100,7 @@ class RunWriter:
             return
         reason = self.safety.health.refusal(self.target.label, strict=self.safety.strict)
         if reason is not None:
-            self._give_up(TrackerUnreachableError(reason))
+            self._give_up(self.safety, reason)
 
     def write(self, name: str, action: Write) -> None:
         """Write one thing; a failure is remembered."""
@@ -173,8 +173,14 @@ class RunWriter:
             run, key = self.target.label, f"{origin.key} {self.safety.kind}"
             self.safety.health.forget_entries(lambda waiting: (waiting.run, waiting.key) == (run, key))
             arrival = None if self.run is None else self.run.arrival()
-            if arrival is not None:
-                self._keep_until(arrival, self.safety.health, origin)
+            if arrival is None:
+                return
+            try:  # files that the tracker uploads in the background are kept until it has them
+                path = keep(origin, self._groups, drawings=False)
+            except Exception as error:  # a full disk: they are on their way regardless
+                _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
+                return
+            self.safety.health.confirm(path, arrival)
 
     def interrupted(self) -> bool:
         """Stop asking the tracker because the user interrupted; return whether the call can be spooled instead."""
@@ -184,7 +190,7 @@ class RunWriter:
         self.settle()
         self._groups.clear()
         self.lost.clear()
-        self._give_up(TrackerUnreachableError("the call was interrupted"))
+        self._give_up(self.safety, "the call was interrupted")
         return True
 
     def problem(self) -> str | None:
@@ -267,11 +273,10 @@ class RunWriter:
         if self._gave_up and self.safety is not None:
             self.safety.budget.given_up()
 
-    def _give_up(self, error: Exception) -> None:
+    def _give_up(self, safety: Safety, reason: str) -> None:
         """Stop trying for the rest of this call, for a known reason."""
-        self._gave_up, self.error, self.is_news = True, error, False
-        if self.safety is not None:
-            self.safety.budget.given_up()
+        self._gave_up, self.error, self.is_news = True, TrackerUnreachableError(reason), False
+        safety.budget.given_up()
 
     def _keep(self, safety: Safety) -> None:
         """Write this whole call to the spool, to be sent in the background."""
@@ -320,15 +325,6 @@ class RunWriter:
 
         if steps:
             yield [("the steps of earlier calls", write)]
-
-    def _keep_until(self, arrival: Callable[[], None], health: Health, origin: Origin) -> None:
-        """Keep files that the tracker uploads in the background until it has them."""
-        try:
-            path = keep(origin, self._groups, drawings=False)
-        except Exception as error:  # a full disk: they are on their way regardless
-            _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
-            return
-        health.confirm(path, arrival)
 
     def _origin(self, safety: Safety) -> Origin:
         target = self.target

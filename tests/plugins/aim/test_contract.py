@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
-from uq_tracking_aim.run import AimRun
-from uq_tracking_aim.store import AimStore
+from uq_tracking_aim.backend import AimRun, AimStore
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("default")]
 

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
-from uq_tracking_dvclive.run import DVCLiveRun
-from uq_tracking_dvclive.store import DVCLiveStore
+from uq_tracking_dvclive.backend import DVCLiveRun, DVCLiveStore
 
 
 class DVCLive:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
+from uq_tracking_tensorboard.backend import TensorBoardRun, TensorBoardStore
 from uq_tracking_tensorboard.events import read_points
-from uq_tracking_tensorboard.run import TensorBoardRun
-from uq_tracking_tensorboard.store import TensorBoardStore
 
 
 class TensorBoard:

@@ -24,10 +24,8 @@ from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
 from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.resolve import check_usable
-from uq_tracking_tensorboard.backend import TensorBoardBackend
+from uq_tracking_tensorboard.backend import TensorBoardBackend, TensorBoardRun, TensorBoardStore
 from uq_tracking_tensorboard.events import event_files, read_points
-from uq_tracking_tensorboard.run import TensorBoardRun
-from uq_tracking_tensorboard.store import TensorBoardStore
 
 WRITERS = [SummaryWriter, tensorboardX.SummaryWriter]
 
