@@ -305,7 +305,7 @@ with tempfile.TemporaryDirectory() as place:
         if not name.startswith("media"):
             files[name] = base64.b64encode(store.fetch(run_id, name, Path(place)).read_bytes()).decode()
 print(json.dumps({"series": {k: sorted(map(list, v)) for k, v in series.items()}, "last": dict(run.scalars),
-                  "tags": dict(run.tags), "notes": {"notes": content.identity.notes}, "files": files}))
+                  "tags": dict(run.tags), "notes": {"notes": content.options.get("notes")}, "files": files}))
 """
 
     def content(run_id: str) -> Content:

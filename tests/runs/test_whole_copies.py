@@ -69,7 +69,7 @@ def test_the_verdict_and_tables_reach_wandb(tmp_path, wandb_offline_place):
     from uq_tracking_wandb.fragment import read_fragment
 
     found = read_fragment(path)
-    assert found.identity.notes.startswith("uq_tracking: ")
+    assert found.options["notes"].startswith("uq_tracking: ")
     assert any(key.startswith("uq_worst/") for key in found.summary)
 
 

@@ -1444,7 +1444,7 @@ def calibrated_small_sites(rng):
 
 @scenario(
     "1.25 times too small at 25 of fifty sites of 40 samples, 1.25 times too large at the others", PLACES, USEFUL,
-    says=("fit a recalibration to each",), never=("Recalibrate with",),
+    says=("recalibrate each stratum",), never=("Recalibrate with",),
 )  # fmt: skip
 def small_sites_of_two_sizes(rng):
     z, s, mu, site = small_sites(rng)
@@ -1453,7 +1453,7 @@ def small_sites_of_two_sizes(rng):
 
 @scenario(
     "predictions .25 std too high at every other of fifty sites of 40 samples, too low between", PLACES, USEFUL,
-    bias=None, says=("First correct the predictions in",), never=("Recalibrate with", "Multiply"),
+    bias=None, says=("First correct the predictions: from those of",), never=("Recalibrate with", "Multiply"),
 )  # fmt: skip
 def small_sites_of_either_bias(rng):
     z, s, mu, site = small_sites(rng)
@@ -1462,7 +1462,7 @@ def small_sites_of_either_bias(rng):
 
 @scenario(
     "quantiles, the outer .8 times as far from the median, the inner .6 times", OVER,
-    says=("Widen them until they contain 90 %, and move the 25 % and 75 % quantiles until",),
+    says=("Widen them until they contain 90 %, and lower the 25 % quantile until", "raise the 75 % quantile until"),
 )  # fmt: skip
 def quantiles_of_two_widths(rng):
     y, mu, s = calibrated(rng, 2000)

@@ -63,6 +63,8 @@ TREND = 0.75
 """Share of a drift's level that its trend takes; the rest is for parts of the order."""
 TOGETHER = 0.25
 """Share of the level of labels that is left to what all of them show together."""
+MOST_LABELS = 0.5
+"""Share of labels that must be wrong for one that is not to be the exception."""
 OUTER = 0.4
 """Distance of the middle of the outer fifths from that of the whole."""
 
@@ -446,15 +448,19 @@ def find_strata(
         ends = zip(tests.estimate.tolist(), low.tolist(), high.tolist(), strict=True)
         grades = [grade(*each, NEGLIGIBLE[quantity], SLIGHT[quantity]) for each in ends]
         claims[row] = (adjusted[row] < level) & [each in ("slight", "off") for each in grades]
-        off = claims[row] & [part.is_off(quantity) for part in parts]
-        # One bad label makes the good ones differ from the mean.
+        is_off = np.asarray([part.is_off(quantity) for part in parts])
+        off = claims[row] & is_off
+        # One bad label makes the good ones differ from the mean; a right one may also be the exception.
+        others = ~claims[row]
+        stands_out = off.any() or np.sum(is_off & others) > MOST_LABELS * np.sum(others)
         claims[row] = off if off.any() else claims[row]
         named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -_size(parts[k], quantity))
         worst: Grade = "fine" if all(each == "fine" for each in grades) else "unclear"
         if named:
             worst = "off" if "off" in [grades[k] for k in named] else "slight"
         pattern = Pattern(quantity, "label", float(adjusted[row].min()), 0.0, tuple(named), worst)
-        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_nested and not named else None
+        are_joint = are_nested and not (named and stands_out)
+        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_joint else None
         if apart is not None and apart.p < least and apart.spread >= NEGLIGIBLE[quantity]:
             how_much: Grade = "slight" if apart.spread < SLIGHT[quantity] else "off"
             pattern = Pattern(

@@ -212,11 +212,11 @@ def of_bias(found: Findings, settings: Settings) -> str:
         share = found.below_median
         if share.low <= 0.5 <= share.high:
             return ""
-        side = "high" if share.value > 0.5 else "low"
+        side, way = ("high", "down") if share.value > 0.5 else ("low", "up")
         low, high = percent(share.low), percent(share.high)
         return (
             f"Predictions are too {side}: {percent(share.value)} of the true values ({low} to {high}) lie below the "
-            f"predicted median, not half. Shift the quantiles {'down' if side == 'high' else 'up'}, then score again."
+            f"predicted median. Shift all quantiles {way} by as much, until half do. Then score again."
         )
     bias, in_std = found.bias, found.bias_in_std
     if found.bias_grade == "fine":
@@ -380,12 +380,13 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
 
 def with_enough(enough: float) -> str:
     """Say how many samples a stratum needs for a correction of its own, where no single one stands out."""
-    return f" that has {format_number(enough, 1)} samples or more" if enough else ""
+    return f" of {format_number(enough, 1)} samples or more" if enough else ""
 
 
 def of_each(enough: float = 0.0) -> str:
     """Say which strata need a recalibration of their own."""
-    return f"If strata are known when predicting, fit a recalibration to each{with_enough(enough)}."
+    others = ", and the others together" if enough else ""
+    return f"If strata are known when predicting, recalibrate each stratum{with_enough(enough)} by itself{others}."
 
 
 def _of_others(alike: int, *, all_wrong: bool = False) -> str:
@@ -555,21 +556,27 @@ def of_interval(
 
 def _of_quantile(share: Share, off: Sequence[Share], *, cure: bool = True) -> str:
     """Say how a quantile is wrong, and how to move it, and others."""
-    side, step = ("high", "Lower") if share.value > share.level else ("low", "Raise")
-    level = percent(share.level)
+    (side, step), level = _side(share), percent(share.level)
     said = f"the {level} quantile is too {side}: {percent(share.value)} lie below it"
     others = [each for each in off if each != share]
-    return f"{said}. {step} it until {level} do{_and_move(others)}" if cure else said
+    return f"{said}. {step.capitalize()} it until {level} do{_and_move(others)}" if cure else said
+
+
+def _side(share: Share) -> tuple[str, str]:
+    """Return on which side a quantile is wrong, and how to mend that."""
+    return ("high", "lower") if share.value > share.level else ("low", "raise")
 
 
 def _and_move(others: Sequence[Share]) -> str:
     """Say which other quantiles to move."""
     if not others:
         return ""
+    level = percent(others[0].level)
     if len(others) > 2:
-        return ", and move each other quantile until its own share lies below it"
-    levels = " and ".join(percent(each.level) for each in others)
-    return f", and move the {levels} quantile{'s' * (len(others) - 1)} until {levels} lie below"
+        return f", and move the others too, until {level} lie below the {level} quantile, and so on"
+    steps = [f"{_side(each)[1]} the {percent(each.level)} quantile" for each in others]
+    until = [f"{percent(each.level)} lie below it" for each in others]
+    return "".join(f", and {step} until {share}" for step, share in zip(steps, until, strict=True))
 
 
 def of_certain(errors: float) -> str:
