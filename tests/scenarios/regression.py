@@ -1453,7 +1453,7 @@ def small_sites_of_two_sizes(rng):
 
 @scenario(
     "predictions .25 std too high at every other of fifty sites of 40 samples, too low between", PLACES, USEFUL,
-    bias=None, says=("First correct the predictions: from those of",), never=("Recalibrate with", "Multiply"),
+    bias=None, says=("First correct the predictions: in each stratum",), never=("Recalibrate with", "Multiply"),
 )  # fmt: skip
 def small_sites_of_either_bias(rng):
     z, s, mu, site = small_sites(rng)

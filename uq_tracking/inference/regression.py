@@ -242,7 +242,7 @@ class RegressionTests(Tests):
         enough = words.with_enough(found.in_places.enough)
         ways = {
             "mean": ": fit y_true as a function of y_pred, and predict the fit",
-            "label": f": from those of {'each' if enough else 'that'} stratum{enough}, subtract their mean error",
+            "label": f": in {'each' if enough else 'that'} stratum{enough}, subtract the mean of y_pred - y_true",
         }
         shift = " there" if biased else f": {words.lowered(words.of_shift(found, self.settings))}"
         how = next((way for on, way in ways.items() if on in biased), shift)

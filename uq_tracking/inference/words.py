@@ -216,7 +216,7 @@ def of_bias(found: Findings, settings: Settings) -> str:
         low, high = percent(share.low), percent(share.high)
         return (
             f"Predictions are too {side}: {percent(share.value)} of the true values ({low} to {high}) lie below the "
-            f"predicted median. Shift all quantiles {way} by as much, until half do. Then score again."
+            f"predicted median. Shift all quantiles {way} equally, until 50 % do. Then score again."
         )
     bias, in_std = found.bias, found.bias_in_std
     if found.bias_grade == "fine":
@@ -573,7 +573,9 @@ def _and_move(others: Sequence[Share]) -> str:
         return ""
     level = percent(others[0].level)
     if len(others) > 2:
-        return f", and move the others too, until {level} lie below the {level} quantile, and so on"
+        return (
+            f", and move each other quantile until its share lies below it (as {level} below the {level} one)"
+        )
     steps = [f"{_side(each)[1]} the {percent(each.level)} quantile" for each in others]
     until = [f"{percent(each.level)} lie below it" for each in others]
     return "".join(f", and {step} until {share}" for step, share in zip(steps, until, strict=True))
@@ -746,7 +748,7 @@ def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> s
     found = "; ".join(said)
     if first.event.slope is not None:
         rate = "errors" if of_errors else "the event"
-        found = f"where probabilities rise by 0.1, the rate of {rate} rises {' and '.join(said)}"
+        found = f"for each 0.1 more in probability, the rate of {rate} rises {' and '.join(said)}"
     return f"Strata differ by more than chance (p {_p(first.p)}): {found}. {of_each(first.enough)}"
 
 
