@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -90,10 +92,12 @@ def _without_labels(folder, probs):
 def test_the_callback_counts_classes():
     labels, probs = np.searchsorted(NAMES, Y[300:]), fitted().predict_proba(X[300:])
     callback = UncertaintyCallback(task="classification", ignore_label=255)
-    callback._begin("test", [3])
+    trainer = SimpleNamespace(testing=True, num_test_batches=[3])
+    callback.on_test_epoch_start(trainer, None)
     for start in range(0, 300, 100):
         part = slice(start, start + 100)
-        callback._count("test", {"labels": labels[part], "probs": probs[part]}, None, 0)
+        outputs = {"labels": labels[part], "probs": probs[part]}
+        callback.on_test_batch_end(trainer, None, outputs, None, start // 100)
     (counted,) = callback._counting
     assert_allclose(
         counted.compute().scores["brier"],
