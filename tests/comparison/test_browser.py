@@ -97,17 +97,20 @@ class TestSorting:
         assert header.get_attribute("aria-sort") == "descending"
         assert losses(page, "crps") == found[::-1]
 
+    @pytest.mark.slow
     def test_only_one_column_is_the_sorted_one(self, page):
         for key in ("crps", "nll"):
             page.locator(f'th[data-key="{key}"] button').click()
         assert page.locator("th[aria-sort]").count() == 1
 
+    @pytest.mark.slow
     def test_names_sort_too(self, page):
         page.locator("th.name .sort").first.click()
         found = [name.lower() for name in names(page)]
         assert found[-1] == "third"
         assert found.index("as good") < found.index("bad") < found.index("good")
 
+    @pytest.mark.slow
     def test_methods_without_the_metric_stay_last(self, page):
         page.locator('button[data-family="Ranking of errors"]').click()
         header = page.locator('#scores-table th[data-key="spearman"] button')
@@ -115,6 +118,7 @@ class TestSorting:
             header.click()
             assert names(page)[-1] == "third"
 
+    @pytest.mark.slow
     def test_runs_stay_below_their_method(self, page):
         page.locator("#single-runs").check()
         page.locator('th[data-key="nll"] button').click()
@@ -125,6 +129,7 @@ class TestSorting:
             [a for a, b in zip(parents, [None, *parents], strict=False) if a != b]
         )
 
+    @pytest.mark.slow
     def test_the_keyboard_sorts(self, page):
         page.locator('th[data-key="crps"] button').focus()
         page.keyboard.press("Enter")
@@ -142,18 +147,21 @@ class TestToggling:
         page.locator(".chip", has_text="large").click()
         assert lines(page) == before
 
+    @pytest.mark.slow
     def test_the_box_in_the_table_does_the_same(self, page):
         before = lines(page)
         page.locator("tr.method", has_text="third").locator("input").uncheck()
         assert lines(page) == before - 1
         assert page.locator(".chip", has_text="third").get_attribute("aria-pressed") == "false"
 
+    @pytest.mark.slow
     def test_a_single_run_is_taken_out_of_the_curves(self, page):
         before = lines(page)
         page.locator("#single-runs").check()
         page.locator("tr.run:visible input").first.uncheck()
         assert lines(page) == before - 1
 
+    @pytest.mark.slow
     def test_all_at_once(self, page):
         before = lines(page)
         page.locator("#toggle-all").click()
@@ -174,6 +182,7 @@ class TestMetrics:
         page.locator('button[data-family="headline"]').click()
         assert visible.count() == first
 
+    @pytest.mark.slow
     def test_a_heading_explains_its_metric(self, page):
         heading = page.locator('th[data-key="n_merci"] button')
         heading.scroll_into_view_if_needed()
@@ -187,6 +196,7 @@ class TestMetrics:
         page.keyboard.press("Escape")
         assert not tip.is_visible()
 
+    @pytest.mark.slow
     def test_differences_follow_the_columns(self, page):
         page.locator('button[data-family="Ranking of errors"]').click()
         keys = page.locator("[data-difference]").evaluate_all(
@@ -195,6 +205,7 @@ class TestMetrics:
         assert set(keys) == {"ause_rmse", "ause_mae", "aurg_rmse", "merci", "n_merci", "spearman"}
 
 
+@pytest.mark.slow
 def test_pointing_at_a_curve_shows_every_run(page):
     plot = page.locator('[data-curve="calibration"] svg')
     plot.scroll_into_view_if_needed()
@@ -276,6 +287,7 @@ class TestRecalibrated:
         yield opened
         opened.close()
 
+    @pytest.mark.slow
     def test_scores_after_recalibration_stand_below_their_method(self, opened):
         rows = opened.locator("#scores-table tbody:last-child tr")
         assert (
@@ -353,6 +365,7 @@ class TestFiles:
         assert outside == []
         alone.close()
 
+    @pytest.mark.slow
     def test_a_picture_as_pixels(self, opened):
         content = self.saved(opened, '[data-curve="calibration"]', "PNG")
         height, width, _ = imread(io.BytesIO(content)).shape
@@ -461,6 +474,7 @@ def test_no_text_leaves_its_picture_and_no_name_covers_another(page, width):
             assert across <= 0 or down <= 3
 
 
+@pytest.mark.slow
 def test_titles_of_curves_are_unique(page):
     titles = page.locator("#curve-grid h3").all_inner_texts()
     assert len(set(titles)) == len(titles)
@@ -516,6 +530,7 @@ class TestLongNames:
         assert "deep ensemble of 0 members with dropout, seed 0" in names(opened)
 
 
+@pytest.mark.slow
 def test_no_name_covers_that_of_a_bound(browser, tmp_path):
     """A constant uncertainty lies on its bound, at the left border where the bound's name stands."""
     truth, mean, std = samples()

@@ -86,7 +86,9 @@ def event_proven(rng):
     return events(rng, p, p)
 
 
-@scenario("odds 2 % too high, 400,000 samples: too little to matter", ("calibrated",), USEFUL, bias=None)
+@scenario(
+    "odds 2 % too high, 400,000 samples: too little to matter", ("calibrated",), USEFUL, bias=None, slow=True
+)
 def event_negligibly_too_high(rng):
     p = stated(rng, 400_000)
     return events(rng, odds(p, 1.02), p)
@@ -312,7 +314,7 @@ def ten_classes_timid(rng):
     return labelled(rng, 1500, 10, 1 / 1.5)
 
 
-@scenario("logits 1.3 times too large, 1000 classes", OVER, bias=None)
+@scenario("logits 1.3 times too large, 1000 classes", OVER, bias=None, slow=True)
 def thousand_classes_extreme(rng):
     return labelled(rng, 1000, 1000, 1.3, spread=3.0)
 
@@ -371,6 +373,7 @@ def named_class_too_low(rng):
     "10 classes, a rare one stated four times too often",
     CLASSES,
     bias=None,
+    slow=True,
     says=("class 9 is stated",),
 )
 def rare_class_too_high(rng):
