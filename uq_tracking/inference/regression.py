@@ -363,9 +363,8 @@ class RegressionTests(Tests):
             return target - mean, std, mean
         std = rows.get("width_widest", std)
         low, high = rows["pit_low"], rows["pit_high"]
-        own = np.random.default_rng(
-            zlib.crc32(target.tobytes())
-        )  # the same for all would share its chance trends
+        # The same draws for all data would share their chance trends.
+        own = np.random.default_rng(zlib.crc32(target.tobytes()))
         pit = low + (high - low) * own.random(len(low))
         score = np.clip(special.ndtri(pit), -DEEPEST, DEEPEST)
         if form_of(self.statistics.facts).noisy_std:
