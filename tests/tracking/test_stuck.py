@@ -11,7 +11,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.tracking.folder import FolderRun, FolderStore
-from uq_tracking.tracking.health import Waiting
+from uq_tracking.tracking.health import Health, Waiting
 from uq_tracking.tracking.places import spool_lock
 from uq_tracking.tracking.spool import entries
 
@@ -107,6 +107,18 @@ def test_a_folder_that_another_process_is_sending_says_nothing_of_the_tracker(tm
     monkeypatch.setattr("uq_tracking.tracking.health.LOCK_SECONDS", 0.01)
     with spool_lock(tmp_path, 1):
         assert Waiting(tmp_path / "entry", lambda: None, "dir:runs").send("dir", "runs") == "again"
+
+
+def test_a_call_waits_for_earlier_ones_of_its_run_until_their_files_are_gone(tmp_path, monkeypatch):
+    """A file goes when it has been sent, and the thread that sent it says so a moment later."""
+    monkeypatch.setattr(Health, "_start", lambda self: None)
+    earlier, health = tmp_path / "entry", Health("dir", "runs", 1.0)
+    earlier.touch()
+    health.wait_with(Waiting(earlier, lambda: None, "dir:runs"))
+    assert health.refusal("dir:runs") == "earlier calls are still being sent"
+    assert health.refusal("dir:other") is None
+    earlier.unlink()
+    assert health.refusal("dir:runs") is None
 
 
 def test_a_call_that_was_refused_is_replaced_only_by_the_same_scores(tmp_path, monkeypatch):

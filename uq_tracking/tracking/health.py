@@ -180,7 +180,8 @@ class Health:
             if self._sick_since is not None:
                 ago = time.monotonic() - self._sick_since
                 return f"it has not answered for {ago:.0f} s and is being retried in the background"
-            if any(entry.run == run for entry in self._in("queued")):
+            # An entry's file goes when it has been sent, just before the entry itself does.
+            if any(entry.path.exists() for entry in self._of_run(run, "queued")):
                 return "earlier calls are still being sent"
             stuck = next((each.path for each in self._entries if each.is_stuck and each.path.exists()), None)
             return None if stuck is None else f"it fails on {stuck}, so calls are sent in the background"
