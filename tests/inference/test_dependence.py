@@ -6,12 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import signal, special
 
 import uq_tracking as uq
 from tests.scenarios.regression import field, series
 from uq_tracking.errors import SettingsError
-from uq_tracking.inference.samples import _period, clipped, correlation_reach, find_dependence
+from uq_tracking.inference.samples import _period, clipped, correlation_reach, find_dependence, find_season
 from uq_tracking.inputs import Predictions
 
 
@@ -281,3 +281,31 @@ def test_copies_of_rows_count_once():
     counts = rng.poisson(5, 1000).astype(float)
     honest = uq.evaluate(counts, rng.poisson(5, 1000).astype(float), np.full(1000, 3.0)).verdict
     assert honest.worth is None
+
+
+def cycle(rng, n, period, amplitude):
+    """Noise with a cycle."""
+    return amplitude * np.sin(2 * np.pi * np.arange(n) / period) + rng.normal(size=n)
+
+
+@pytest.mark.parametrize(("n", "period"), [(600, 12), (700, 7), (2000, 24), (8000, 24), (16_000, 168)])
+def test_errors_that_recur_are_found_with_their_period(n, period):
+    rng = np.random.default_rng(14)
+    found = [find_season((z, clipped(z))) for z in (cycle(rng, n, period, 0.8) for _ in range(10))]
+    assert found.count(period) >= 9, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", ["normal", "heavy", "slow", "walk", "drift", "stations", "damped"])
+def test_errors_that_do_not_recur_have_no_season(draw):
+    rng = np.random.default_rng(15)
+    made = {
+        "normal": lambda: rng.normal(size=800),
+        "heavy": lambda: rng.standard_t(3, size=2000),
+        "slow": lambda: series(rng, 2000, 0.99),
+        "walk": lambda: np.cumsum(rng.normal(size=1500)),
+        "drift": lambda: rng.normal(size=2000) * np.linspace(0.8, 2, 2000),
+        "stations": lambda: np.stack([series(rng, 100, 0.8) for _ in range(24)], axis=1).ravel(),
+        "damped": lambda: signal.lfilter([1], [1, -1.8, 0.9], rng.normal(size=2000)),
+    }[draw]
+    assert not any(find_season((z, clipped(z))) for z in (made() for _ in range(100)))

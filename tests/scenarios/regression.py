@@ -580,6 +580,40 @@ def stations_in_turn_too_small(rng):
     return mu + 1.6 * s * z, mu, s
 
 
+def hourly(rng: np.random.Generator, amplitude: float, correlation: float = 0.0) -> tuple[np.ndarray, ...]:
+    """Predictions, stds and errors of hourly data whose bias, in stds, has a daily cycle."""
+    hour = 2 * np.pi * np.arange(2000) / 24
+    s, mu = spread_stds(rng, 2000, 0.4), 10 + 3 * np.sin(hour) + rng.normal(size=2000)
+    return mu, s, s * (amplitude * np.sin(hour + 1) + series(rng, 2000, correlation))
+
+
+@scenario(
+    "hourly data, predictions .8 std too low or too high by the hour", (*PLACES, *OVER), USEFUL,
+    says=("rrors recur every 24 samples", "at each place in that period, subtract"), never=("Recalibrate with",),
+)  # fmt: skip
+def daily_bias(rng):
+    mu, s, error = hourly(rng, 0.8)
+    return mu + error, mu, s
+
+
+@scenario(
+    "the same, neighbors alike (AR .6)", (*PLACES, *OVER), bias=None,
+    says=("rrors recur every 24 samples", "at each place in that period, subtract"), never=("Recalibrate with",),
+)  # fmt: skip
+def daily_bias_of_a_series(rng):
+    mu, s, error = hourly(rng, 0.8, 0.6)
+    return mu + error, mu, s
+
+
+@scenario(
+    "hourly data, errors .6 to 1.6 times the stated size by the hour", PLACES, USEFUL,
+    says=("rrors recur every 24 samples", "Recalibrate each of these places"), never=("Recalibrate with",),
+)  # fmt: skip
+def daily_size(rng):
+    mu, s, error = hourly(rng, 0.0)
+    return mu + error * np.exp(0.5 * np.sin(2 * np.pi * np.arange(2000) / 24)), mu, s
+
+
 @scenario("calibrated frames of a video, each like the one before (AR .8)", (*FINE, *UNKNOWN))
 def frames(rng):
     noise, z = field(rng, 60, 16, 2), np.zeros((60, 16, 16))

@@ -165,6 +165,8 @@ class Pattern:
     grade: Grade
     spread: float = 0.0
     enough: float = 0.0
+    recurs: bool = False
+    """Whether labels are places in a period."""
 
     @property
     def found(self) -> bool:
@@ -174,7 +176,10 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Places:
-    """What was found along each covariate: its parts, and the patterns, the most significant first."""
+    """What was found along each covariate: its parts, and the patterns, the most significant first.
+
+    What recurs comes before all others: it explains some of them, and is mended first.
+    """
 
     parts: Mapping[Covariate, tuple[Part, ...]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
@@ -201,7 +206,7 @@ class Places:
             else each
             for each in other.patterns
         )
-        patterns = sorted((*self.patterns, *moved), key=lambda pattern: pattern.p)
+        patterns = sorted((*self.patterns, *moved), key=lambda pattern: (not pattern.recurs, pattern.p))
         sizes = [places.size for places in (self, other) if places.size is not None]
         size = min(sizes, key=lambda limits: limits[1], default=None)
         return Places({**self.parts, **other.parts}, tuple(patterns), size, (*self.strata, *other.strata))
@@ -395,6 +400,7 @@ def find_strata(
     inside: FloatArray | None = None,
     level: float = LEVEL_OF_LABELS,
     of: str = "",
+    recur: bool = False,
     tests_of_all: int = 0,
     sizes: Sequence[FloatArray | None] = (None, None),
 ) -> Places:
@@ -413,6 +419,8 @@ def find_strata(
         Share of calibrated models of which anything is claimed.
     of : str
         Name of the set of labels, one of several.
+    recur : bool
+        Whether labels are places in a period, of which all are said together.
     tests_of_all : int
         Number of tests of all sets, `tests_of` each; by default of this one.
     """
@@ -466,6 +474,12 @@ def find_strata(
             pattern = Pattern(
                 quantity, "label", apart.p, 0.0, apart.ends, how_much, apart.spread, apart.enough
             )
+        if recur and pattern.found and not pattern.spread:
+            known = np.flatnonzero(~untested)
+            values = tests.estimate[known]
+            outer = int(known[values.argmin()]), int(known[values.argmax()])
+            pattern = replace(pattern, named=outer, spread=float(values.std()))
+        pattern = replace(pattern, recurs=recur)
         patterns.append(pattern)
     made = []
     for k, part in enumerate(parts):

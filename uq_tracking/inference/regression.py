@@ -244,6 +244,8 @@ class RegressionTests(Tests):
             "mean": ": fit y_true as a function of y_pred, and predict the fit",
             "label": f": in {'each' if enough else 'that'} stratum{enough}, subtract the mean of y_pred - y_true",
         }
+        if any(each.recurs for each in found.in_places.found()):
+            ways = {"label": ": at each place in that period, subtract the mean of y_pred - y_true there"}
         shift = " there" if biased else f": {words.lowered(words.of_shift(found, self.settings))}"
         how = next((way for on, way in ways.items() if on in biased), shift)
         return f"First correct the predictions{how}. Then score again."
@@ -346,8 +348,9 @@ class RegressionTests(Tests):
             of_labels: dict[str, Any] = {**units, **of_parts, "level": each}
             of_labels["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
-                of = str(own[0]).partition(": ")[0] if len(sets) > 1 else ""
-                found = found.joined(find_strata(error, std, label, own, **of_labels, of=of))
+                of = str(own[0]).partition(": ")[0] if len(sets) > 1 else samples.recur
+                recur = samples.recur != ""
+                found = found.joined(find_strata(error, std, label, own, **of_labels, of=of, recur=recur))
         return found
 
     def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -72,6 +72,15 @@ MULTIPLES = 0.7
 """A period's multiples are about as much alike: the first that is so by this share of the largest is the period."""
 MOST_IN_ORDER, MOST_PERIOD = 16_384, 1000
 """Consecutive samples of which periods are looked for, and the longest one."""
+OF_NOISE, WIDE, NEAR = 20.0, 24, (2, 6)
+"""How many times as strong as others a frequency must be for errors to recur with it: as the median of so many on
+both sides, and as the mean of those at these distances."""
+MOST_PLACES, PER_PLACE = 48, 30
+"""Places of a period that are told apart, and fewest samples at each."""
+LASTS, SMOOTH, AS_MUCH, ALL = 0.5, 0.6, 0.8, 0.95
+"""Correlations between what the places show in both halves of a series, and between neighboring places, from which on
+errors recur, and shares of what the best period explains from which on a divisor of it is the period: one of as many
+places as stations may be, or of fewer."""
 SORTED = 0.99
 """Data of which this share of the steps goes one way are sorted, which is no order in time."""
 SWITCH = 0.0005
@@ -398,6 +407,67 @@ def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
     return 0, False
 
 
+def find_season(scores: Sequence[FloatArray]) -> int:
+    """Return after how many places errors recur for good, as those of an hour or a month do; 0 if after none.
+
+    A single frequency must stand out from those around it. Twelve places or more, of which each is unlike the next,
+    are as many stations in turn.
+    """
+    for score in scores:
+        values = score[:MOST_IN_ORDER] - score[:MOST_IN_ORDER].mean()
+        n = len(values)
+        if n < 4 * WIDE or not _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:]):
+            continue
+        periods = range(2, min(n // LEAST_PERIODS, MOST_PERIOD) + 1)
+        explained = np.asarray([_explained(values, places_of(n, period)) for period in periods])
+        best = int(explained.argmax())
+        share = explained / explained[best]
+        divisors = (round(periods[best] / parts) for parts in range(periods[best] // 2, 0, -1))
+        period = next(
+            each for each in divisors if share[each - 2] >= (AS_MUCH if each >= FEWEST_CASES else ALL)
+        )
+        place, later = places_of(n, period), np.arange(n) >= n // 2
+        halves = [_means(values[half], place[half], int(place.max()) + 1) for half in (later, ~later)]
+        if np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
+            continue
+        means = _means(values, place)
+        if period < FEWEST_CASES or np.asarray(np.corrcoef(means, np.roll(means, 1)))[0, 1] >= SMOOTH:
+            return period
+    return 0
+
+
+def places_of(n: int, period: int) -> IntArray:
+    """Return the place of each of n samples in a period; neighboring places are one where there are many."""
+    width = max(math.ceil(period * PER_PLACE / n), math.ceil(period / MOST_PLACES))
+    return np.asarray(np.arange(n) % period // width)
+
+
+def _stands_out(power: FloatArray) -> bool:
+    """Return whether one of these frequencies, not the lowest, is much stronger than those around it."""
+    around: FloatArray = np.lib.stride_tricks.sliding_window_view(
+        np.pad(power, WIDE, mode="reflect"), 2 * WIDE + 1
+    )
+    apart = np.abs(np.arange(-WIDE, WIDE + 1))
+    usual = np.median(around[:, apart >= NEAR[0]], axis=1) / math.log(2)
+    near = around[:, (apart >= NEAR[0]) & (apart <= NEAR[1])].mean(axis=1)
+    strongest = power / np.maximum(np.maximum(usual, near), 1e-300)
+    return bool(strongest[LEAST_PERIODS - 1 :].max() > OF_NOISE)
+
+
+def _means(values: FloatArray, place: IntArray, places: int = 0) -> FloatArray:
+    return np.asarray(
+        np.bincount(place, values, places) / np.maximum(np.bincount(place, minlength=places), 1)
+    )
+
+
+def _explained(values: FloatArray, place: IntArray) -> float:
+    """Return the squares that the means of places explain, beyond those that noise does, over its variance."""
+    size = np.bincount(place)
+    between = float(np.square(_means(values, place)) @ size)
+    noise = (float(values @ values) - between) / (len(values) - len(size))
+    return between / max(noise, 1e-300) - len(size) + 1
+
+
 def _without_trend(values: FloatArray, place: IntArray | None = None) -> FloatArray:
     """Return what remains of a series after a straight line: a drift alone makes all its neighbors alike."""
     at = np.arange(len(values)) if place is None else place
@@ -476,6 +546,8 @@ class InOrder:
     """Number of each sample's case, where the shape of the input is not known."""
     total: int | None = None
     """Number of all samples, if these are only some of them, evenly spread."""
+    recur: str = ""
+    """After how many samples errors recur, if their place in that period is what labels them; else ""."""
 
     def units(self, dependence: Dependence | None) -> IntArray | None:
         """Return the number of each sample's group, given or found."""
@@ -484,7 +556,10 @@ class InOrder:
     @property
     def recurring(self) -> IntArray | None:
         """Labels that come back so often that what they have in common is not that of neighbors; else None."""
-        if self.by is None or np.count_nonzero(np.diff(self.by[1])) < OFTEN * (int(self.by[1].max()) + 1):
+        if self.by is None:
+            return None
+        labels = int(self.by[1].max()) + 1
+        if not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels:
             return None
         return self.by[1]
 
@@ -527,7 +602,31 @@ class Samples(InOrder):
             valid=data.valid,
             spatial=looks_spatial(data.shape),
             by=labels_of(data, data.select),
-        )
+        )._with_season()
+
+    def _with_season(self) -> Samples:
+        """Label a series in which nobody labelled anything by its places in a period after which errors recur."""
+        in_order = self.group is None or (self.ordered and bool(np.all(np.diff(self.group) >= 0)))
+        if not in_order or self.by is not None or self.independent or len(self.shape) != 1 or self.total:
+            return self
+        at = np.arange(self.shape[0]) if self.valid is None else np.flatnonzero(self.valid)
+        known = self._z()
+        z = np.full(self.shape, known.mean())
+        z[at] = known
+        if not (period := find_season((z, clipped(z)))):
+            return self
+        place = places_of(len(z), period)
+        ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
+        used, own = np.unique(place[at], return_inverse=True)
+        names = (" to ".join(dict.fromkeys((f"{ends[k] + 1}", f"{ends[k + 1]}"))) for k in used)
+        about = "about " * (period > MOST_PLACES)
+        return replace(self, by=(tuple(names), own), recur=f"{about}every {period} samples")
+
+    def _z(self) -> FloatArray:
+        """Return the errors in standard deviations, or, where some are 0, the errors."""
+        target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
+        error = target.astype(np.float64) - mean
+        return np.asarray(error / std if np.all(std > 0) else error)
 
     def dependence(self, *, within: IntArray | None = None) -> Dependence | None:
         """Find out which samples belong together; None where groups were given, or independence was decided.
@@ -538,13 +637,12 @@ class Samples(InOrder):
             return None
         within = self.recurring if within is None else within  # sites in turn are alike every so often
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
-        error = target.astype(np.float64) - mean
-        z = error / std if np.all(std > 0) else error
+        z = self._z()
         if within is not None:
             count = np.bincount(within)
             z = z - (np.bincount(within, z) / count)[within]
             z = z / np.sqrt(np.maximum(np.bincount(within, np.square(z)) / count, 1e-300))[within]
-        found = self.alike(z, (target, mean, std, np.abs(error)))
+        found = self.alike(z, (target, mean, std, np.abs(target - mean)))
         is_alone = found.kind in ("independent", "sorted")
         return (is_alone and find_copies(std, target, mean)) or found
 

@@ -167,9 +167,14 @@ def _of_places(
     """Say what is wrong where: of quantiles and intervals, by what those of a ``level`` contain."""
     parts: list[str] = []
     places = found.in_places
+    recurring = [each for each in places.found() if each.recurs]
     for each in places.found():
         first = leads and not parts
-        if each.on == "label":
+        if each.recurs and each is not recurring[0]:
+            continue
+        if each.recurs:
+            parts.append(_of_period(recurring, places.strata, level))
+        elif each.on == "label":
             parts.append(_of_strata(each, places.strata, level, leads=leads))
         elif each.on == "order":
             parts.append(_of_drift(each, places.parts[each.on]))
@@ -179,7 +184,7 @@ def _of_places(
             parts[0] = of_places(parts[0], slight=found.grade() == "slight")
     if any(each.on == "order" and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
-    if any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
+    if not recurring and any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
         parts.append(of_each(places.enough))
     return [
         part if level is None else part.replace("standard deviations are", "widths are") for part in parts
@@ -308,7 +313,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == "consistent with calibrated":
         if of_the_bias:
             return f"Consistent with calibrated in size: {best}."
-        strata = sum(part.word != "too few" for part in places.strata)
+        by_labels = not any(each.recurs for each in places.patterns)
+        strata = by_labels * sum(part.word != "too few" for part in places.strata)
         where = {
             f"where {' or '.join(tested)} are small or large": bool(tested),
             f"in any of {strata} strata": strata > 1,
@@ -366,7 +372,29 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
 
 def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
     """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
-    what, ends = "errors", []
+    what, ends = _of_ends(pattern, strata, level)
+    low, high = (f"{end} in '{name}'" for name, end in ends.items())
+    return f"Strata differ by more than chance (p {_p(pattern.p)}): {what} are from {low} to {high}."
+
+
+def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
+    """Name the ends of a period: ``Errors recur every 24 samples ...: predictions are ... at place 3 of these``."""
+    said = []
+    for pattern in recurring:
+        what, ends = _of_ends(pattern, strata, level)
+        low, high = (f"{end} at place{'s' * (' ' in name)} {name}" for name, end in ends.items())
+        said.append(f"{what} are {low} of these, and {high}")
+    of, p = strata[recurring[0].named[0]].of, min(each.p for each in recurring)
+    is_size = all(each.quantity == "scale" for each in recurring)
+    step = " Recalibrate each of these places by itself." * is_size
+    return f"Errors recur {of}, as with an hour or a season (p {_p(p)}): {'; '.join(said)}.{step}"
+
+
+def _of_ends(
+    pattern: Pattern, strata: tuple[Stratum, ...], level: float | None
+) -> tuple[str, dict[str, str]]:
+    """Return what differs between labels, and how much of it the lowest and the highest have, by name."""
+    what, ends = "errors", {}
     for part in (strata[place] for place in pattern.named):
         if pattern.quantity == "bias":
             what, end = "predictions", f"{_stds(part.bias)} too {'low' if part.bias > 0 else 'high'}"
@@ -374,8 +402,8 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
             what, end = f"shares inside the {percent(level)} intervals", percent(part.inside)
         else:
             end = f"{format_number(part.factor, 2)} times the stated size"
-        ends.append(f"{end} in '{part.name}'")
-    return f"Strata differ by more than chance (p {_p(pattern.p)}): {what} are from {ends[0]} to {ends[1]}."
+        ends[part.name] = end
+    return what, ends
 
 
 def with_enough(enough: float) -> str:
