@@ -614,6 +614,82 @@ def daily_size(rng):
     return mu + error * np.exp(0.5 * np.sin(2 * np.pi * np.arange(2000) / 24)), mu, s
 
 
+@scenario(
+    "a series whose last tenth is 3 times too small, with its order", ("overconfident in few samples",),
+    says=("in the last 10 % of the samples", "Look at those samples"), never=("no miscalibration",),
+)  # fmt: skip
+def last_tenth_too_small(rng):
+    time, mu, s = np.arange(4000), 5 * rng.normal(size=4000), spread_stds(rng, 4000, 0.3)
+    return (mu + s * rng.normal(size=4000) * np.where(time < 3600, 1, 3), mu, s), {"order": time}
+
+
+@scenario(
+    "20 patients, predictions of one 4 std too high", ("overconfident in few samples",), bias=None,
+    says=("in group '7' (5 % of the samples)",), never=("no miscalibration",),
+)  # fmt: skip
+def one_patient_of_twenty(rng):
+    patient, mu, s = np.repeat(np.arange(20), 200), 5 * rng.normal(size=4000), spread_stds(rng, 4000, 0.3)
+    return (mu + s * (rng.normal(size=4000) - 4 * (patient == 7)), mu, s), {"groups": patient}
+
+
+@scenario(
+    "600 calibrated rows, each predicted five times with some noise",
+    (*FINE, *UNKNOWN),
+    says=("the 600 different ones",),
+)
+def several_passes(rng):
+    row = rng.permutation(np.repeat(np.arange(600), 5))
+    y, mu, s = (column[row] for column in calibrated(rng, 600))
+    return y, mu + 0.05 * s * rng.normal(size=3000), s * np.exp(0.02 * rng.normal(size=3000))
+
+
+@scenario(
+    "calibrated; labels are decades of the truth", FINE, says=("intervals of the truth",), never=("stratum",)
+)
+def labels_of_the_truth(rng):
+    mu, s = rng.uniform(20, 80, 5000), spread_stds(rng, 5000, 0.3)
+    y = mu + 4 * s * rng.normal(size=5000)
+    return (y, mu, 4 * s), {"by": (y // 10).astype(int)}
+
+
+@scenario("50 hospitals, each with a bias (std .3)", PLACES, bias=None, says=("in each of these",))
+def hospitals(rng):
+    at, mu, s = rng.integers(0, 50, 10_000), 3 * rng.normal(size=10_000), spread_stds(rng, 10_000, 0.3)
+    return (mu + s * (0.3 * rng.normal(size=50)[at] + rng.normal(size=10_000)), mu, s), {"by": at}
+
+
+@scenario(
+    "a constant offset, stds over orders of magnitude",
+    ("biased",),
+    bias=None,
+    says=("Add 0.",),
+    never=("vary too",),
+)
+def offset_of_a_sensor(rng):
+    mu, s = 10 * rng.normal(size=4000), spread_stds(rng, 4000, 0.9)
+    return mu + 0.5 + s * rng.normal(size=4000), mu, s
+
+
+@scenario(
+    "gamma variables of many shapes, with their means and stds", SHAPE, says=("some miscalibration is left",),
+    never=("vary too", "no miscalibration"),
+)  # fmt: skip
+def shapes_by_prediction(rng):
+    mean = np.exp(0.9 * rng.normal(size=8000))
+    return rng.gamma(2 * mean) / 2, mean, np.sqrt(mean / 2)
+
+
+@scenario(
+    "counts, most of them 0, with their means and stds",
+    SHAPE,
+    bias=None,
+    never=("vary too", "no miscalibration"),
+)
+def sparse_counts(rng):
+    mean = np.exp(rng.normal(size=5000) - 1.2)
+    return rng.poisson(mean).astype(float), mean, np.sqrt(mean)
+
+
 @scenario("calibrated frames of a video, each like the one before (AR .8)", (*FINE, *UNKNOWN))
 def frames(rng):
     noise, z = field(rng, 60, 16, 2), np.zeros((60, 16, 16))

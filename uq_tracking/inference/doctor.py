@@ -539,7 +539,7 @@ def find_cure(
     if side is None:
         return None
     if shape:
-        return _cure_of_shape(kept, side, settings)
+        return _cure_of_shape(kept, unit, side, settings)
     before, best = _ence(kept, settings), Cure()
     for method in (StdScaling, StdIsotonic):
         made = kept["std"].copy()
@@ -555,7 +555,7 @@ def find_cure(
             was, falls = (_losses(each["target"] - each["mean"], each["std"]) for each in (kept, cured))
             has_shape = _has_shape(cured, unit)
             if removes and not has_shape and method is StdScaling and "weight" not in kept:
-                of_shape = _cure_of_shape(kept, side, settings)
+                of_shape = _cure_of_shape(kept, unit, side, settings)
                 if of_shape is not None and of_shape.method and of_shape.removes:
                     return of_shape
             if removes and after <= GAIN * before and np.average(falls - was, weights=kept.get("weight")) < 0:
@@ -570,15 +570,25 @@ def find_cure(
     return best
 
 
-def _cure_of_shape(rows: Mapping[str, FloatArray], side: IntArray, settings: Settings) -> Cure | None:
-    """Return the table of quantiles if it halves the largest gap, in each half by what was fitted to the other."""
-    z, before, after = (rows["target"] - rows["mean"]) / rows["std"], 0.0, 0.0
+def _cure_of_shape(
+    rows: Mapping[str, FloatArray], group: IntArray | None, side: IntArray, settings: Settings
+) -> Cure | None:
+    """Return the table of quantiles if it halves the largest gap, in each half by what was fitted to the other.
+
+    It leaves an error where the shape depends on the standard deviation or on the prediction.
+    """
+    std, mean = rows["std"], rows["mean"]
+    z, before, after = (rows["target"] - mean) / std, 0.0, 0.0
+    pit = np.empty_like(z)
     for half in (side == 0, side == 1):
         known = Statistics.exact(REGRESSION, {name: column[~half] for name, column in rows.items()})
         made = CdfIsotonic.fit(known, settings, FittedOn(len(side), "exact"))
         before += _largest_gap(special.ndtr(z[half])) / 2
-        after += _largest_gap(np.interp(z[half], made.z, made.levels)) / 2
+        pit[half] = np.interp(z[half], made.z, made.levels)
+        after += _largest_gap(pit[half]) / 2
+    error = std * special.ndtri(np.clip(pit, 0.5 / len(pit), 1 - 0.5 / len(pit)))
     removes = after <= TWO_SAMPLES * math.sqrt(4 / len(side))
+    removes = removes and not find_places(error, std, mean, group=group).found()
     if after <= GAIN * before:
         return Cure(CdfIsotonic.method, before, after, "pit_ks", removes)
     return None if removes else Cure()

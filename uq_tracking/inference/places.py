@@ -57,6 +57,10 @@ NEGLIGIBLE_SHAPE = 0.01
 """Largest gap between shares below quantiles and their levels that does not matter."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
+DIFFERENT = 0.6
+"""Least difference of two parts of a trend, in half the width of the limits that hold for all parts."""
+LEAST_STD = 1e-6
+"""Standard deviations that are smaller, in the largest one, weigh no more than this one when lines are fitted."""
 SAME = 0.75
 """Two parts that share more than this are said once."""
 TREND = 0.75
@@ -248,13 +252,13 @@ class _Samples:
         ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
         return cls(on, covariate[order.place], order, *ordered)
 
-    def without_lines(self, values: FloatArray) -> FloatArray:
+    def without_lines(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Return what remains of values after a straight line in the covariate within each part."""
         starts, sizes = self.order.starts, self.order.sizes
-        mass = sizes if self.weight is None else np.add.reduceat(self.weight, starts)
+        mass = sizes if weight is None else np.add.reduceat(weight, starts)
 
         def mean(column: FloatArray) -> FloatArray:
-            product = column if self.weight is None else self.weight * column
+            product = column if weight is None else weight * column
             return np.asarray(np.add.reduceat(product, starts) / mass)
 
         x, y = (column - np.repeat(mean(column), sizes) for column in (self.covariate, values))
@@ -353,8 +357,11 @@ def find_places(
     of_mean = next((each for each in ordered if each.on == "mean"), None)
     if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
         rest = np.empty(len(error))
-        rest[of_mean.order.place] = of_mean.without_lines(of_mean.error)
-        of_z = (of_mean.without_lines(z) for z in (of_mean.error / of_mean.std, of_mean.shifted()))
+        relative = np.maximum(of_mean.std / of_mean.std.max(), LEAST_STD)
+        precision = (1.0 if of_mean.weight is None else of_mean.weight) / np.square(relative)
+        rest[of_mean.order.place] = of_mean.without_lines(of_mean.error, precision)
+        scores = of_mean.error / of_mean.std, of_mean.shifted()
+        of_z = (of_mean.without_lines(z, of_mean.weight) for z in scores)
         ways = (rest[of_mean.order.place] / of_mean.std, *of_z)
         least = min(
             mean_limits(np.square(each), of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in ways
@@ -677,7 +684,9 @@ def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], 
         worst = "unclear"
     slope = float(along.trend.estimate[0]) if trend < level else 0.0
     named = _named(along, parts, number, level, slope)
-    may_be_right = not slope and not any(parts[place].is_off(quantity) for place in named)
+    is_size = quantity == "scale"  # mean absolute errors also differ where only the shape does
+    may_be_right = (is_size or not slope) and not any(parts[place].is_off(quantity) for place in named)
+    may_be_right |= is_size and slope != 0 and not _differ(parts[0], parts[-1])
     if (
         worst in ("off", "slight")
         and named
@@ -685,6 +694,13 @@ def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], 
     ):
         worst = "unclear"  # it differs from the others, but may be right itself
     return Pattern(quantity, along.on, p, slope, named, worst)
+
+
+def _differ(first: Part, last: Part) -> bool:
+    """Return whether the factors of two parts differ by more than chance."""
+    logs = np.log(np.clip([first.factors, last.factors], SMALLEST, LARGEST))
+    value, low, high = logs.T
+    return bool(abs(value[1] - value[0]) > DIFFERENT * math.hypot(*(high - low) / 2))
 
 
 def _named(

@@ -32,7 +32,7 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, is_slow
+from uq_tracking.inference.samples import Dependence, are_intervals, is_slow
 from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.labels import sets_of
@@ -45,7 +45,7 @@ from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification,
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.groups import bucket_spans
-from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.regression import HIGH, LOW, POINT, is_distribution
 from uq_tracking.typed import override
 
@@ -72,6 +72,9 @@ MANY = 100_000
 """Of more samples, the mean of skewed errors is taken for normal."""
 EQUAL = 1e-9
 """Coefficient of variation below which standard deviations differ by rounding."""
+FEW_GROUPS, OUTLYING, ABOUT = 8, 5.0, 0.1
+"""At most one group of so many is an exception, whose log size is so many standard deviations of the others' from
+theirs, if these are right within so much."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
 FEWEST_BEYOND = 5
@@ -114,7 +117,9 @@ class RegressionTests(Tests):
         suspicions = self.suspicions()
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
             return self._unjudged(
-                suspicions, words.of_too_alike(self.dependence, self._size()), self.dependence
+                suspicions,
+                words.of_too_alike(self.dependence, self._size(), self.samples.shape),
+                self.dependence,
             )
         no_error = not self.statistics.orders["abs_error"].sum("abs_error")
         if reason := self.too_little() or "every error is 0" * no_error:
@@ -141,7 +146,10 @@ class RegressionTests(Tests):
             calibration = found.kind()
             by_few = self._is_gaussian and found.scale and found.dominated and found.scale.low > 1
             few = few_samples(self.statistics) if by_few else None
-            calibration = calibration if few is None else "overconfident in few samples"
+            if self._is_gaussian and calibration in ("not enough data", "consistent with calibrated"):
+                few = self._few_groups()
+            if few is not None:
+                calibration, grade = "overconfident in few samples", "off"
             sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
@@ -213,6 +221,39 @@ class RegressionTests(Tests):
             shape_level=self.at(SHAPE_LEVEL),
         )
 
+    def _few_groups(self) -> Few | None:
+        """The few groups whose errors are far larger than those of all others, whose size is about right."""
+        found = groups.count(self.statistics) and groups.moments(self.statistics, "z")
+        if not found:
+            return None
+        count, middle, spread = found
+        square = spread + count * middle**2
+        logs = np.log(np.maximum(square / count, 1e-300)) / 2
+        order = np.argsort(-logs)
+        for most in range(len(order) // FEW_GROUPS, 0, -1):
+            few, rest = order[:most], order[most:]
+            size = math.sqrt(float(square[rest].sum() / count[rest].sum()))
+            apart = logs[few].min() - logs[rest].mean() > OUTLYING * logs[rest].std()
+            if apart and abs(math.log(max(size, 1e-300))) < ABOUT:
+                samples, of = float(count[few].sum()), float(count.sum())
+                errors = math.sqrt(float(square[few].sum()) / samples)
+                return Few(samples, of, errors, size, self._where(np.sort(few), count))
+        return None
+
+    def _where(self, few: IntArray, count: FloatArray) -> str:
+        """Say where few groups are: in the order of the samples, or by their labels."""
+        kind, of = "groups" if self.dependence is None else self.dependence.kind, len(count)
+        ends = np.cumsum(count) / count.sum()
+        if kind == "blocks" or (self.samples is not None and self.samples.ordered):
+            if few[-1] - few[0] < len(few):
+                low, high = ends[few[0]] - count[few[0]] / count.sum(), ends[few[-1]]
+                return words.between(100 * low, 100 * high)
+            kind = "blocks"
+        share = f"({words.percent(float(count[few].sum() / count.sum()))} of the samples)"
+        if kind == "groups" and len(few) == 1:
+            return f"in group '{self.statistics.groups.labels[few[0]]}' {share}"
+        return f"in {len(few)} of {of} {kind} {share}"
+
     def _is_shift_in_std(self, bias: float) -> bool:
         """Return whether shifts by a share of each standard deviation leave smaller z than one by the bias does."""
         if self.samples is None or is_distribution(self.statistics):
@@ -230,24 +271,17 @@ class RegressionTests(Tests):
         """Say what to do where no recalibration is named: predictions come first, if they are wrong."""
         if cure is not None and cure.method:
             return ""
-        biased = [each.on for each in found.in_places.found() if each.quantity == "bias"]
+        biased = [each for each in found.in_places.found() if each.quantity == "bias"]
         if calibration == "biased":
             return f"{words.of_shift(found, self.settings)}."
         off = biased or found.bias_grade == "off"
         if not off and cure is None and not found.in_places.found() and not self._below:
             is_std = not is_distribution(self.statistics)
             return words.of_step(calibration, found, is_std=is_std, is_normal=self._is_gaussian)
-        if not off or "order" in biased or calibration not in CURABLE:
+        if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
             return ""
-        enough = words.with_enough(found.in_places.enough)
-        ways = {
-            "mean": ": fit y_true as a function of y_pred, and predict the fit",
-            "label": f": in {'each' if enough else 'that'} stratum{enough}, subtract the mean of y_pred - y_true",
-        }
-        if any(each.recurs for each in found.in_places.found()):
-            ways = {"label": ": at each place in that period, subtract the mean of y_pred - y_true there"}
-        shift = " there" if biased else f": {words.lowered(words.of_shift(found, self.settings))}"
-        how = next((way for on, way in ways.items() if on in biased), shift)
+        shift = f": {words.lowered(words.of_shift(found, self.settings))}"
+        how = words.of_correction(biased) if biased else shift
         return f"First correct the predictions{how}. Then score again."
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
@@ -260,7 +294,7 @@ class RegressionTests(Tests):
         shape = calibration in CURABLE_SHAPES
         if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
             return None
-        label = None if samples.by is None else samples.by[1]
+        label = samples.by[1] if self._sets else None
         unit = samples.units(self.dependence)
         cure = find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
@@ -325,7 +359,7 @@ class RegressionTests(Tests):
             return None
         error, std, mean = self._standardizable(samples.rows)
         in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
-        more = in_order + (samples.by is not None)
+        more = in_order + bool(self._sets)
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
         units = {"weight": samples.rows.get("weight"), "group": samples.units(self.dependence)}
         # past errors move a slow forecast, so that its own errors seem to depend on it
@@ -340,11 +374,9 @@ class RegressionTests(Tests):
         found = find_places(error, std, known_mean, **units, **of_parts, level=level - more * each)
         if in_order:
             found = found.joined(find_drift(error, std, **units, level=each))
-        if samples.by is not None:
-            names, joint = samples.by
+        if sets := self._sets:
             if in_order and not samples.ordered:
-                units["group"] = samples.units(samples.dependence(within=joint))
-            sets = [(own, place[joint]) for own, place in sets_of(names)]
+                units["group"] = samples.units(samples.dependence(within=samples.by[1]))
             of_labels: dict[str, Any] = {**units, **of_parts, "level": each}
             of_labels["tests_of_all"] = sum(tests_of(label) for _, label in sets)
             for own, label in sets:
@@ -352,6 +384,19 @@ class RegressionTests(Tests):
                 recur = samples.recur != ""
                 found = found.joined(find_strata(error, std, label, own, **of_labels, of=of, recur=recur))
         return found
+
+    @cached_property
+    def _sets(self) -> list[tuple[list[str], IntArray]]:
+        """Names and place of each sample's label, of each set of labels but those that are made of the truth."""
+        if self.samples is None or self.samples.by is None:
+            return []
+        names, joint = self.samples.by
+        sets = [(own, place[joint]) for own, place in sets_of(names)]
+        target, mean = self.samples.rows["target"], self.samples.rows["mean"]
+        kept = [each for each in sets if not are_intervals(each[1], target) or are_intervals(each[1], mean)]
+        if len(kept) < len(sets):
+            self.caveats.append(words.OF_TRUTH)
+        return kept
 
     def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return errors, and stds and predictions along which to look for places.
@@ -626,13 +671,16 @@ def _bulk(z: Any) -> float:
 
 @dataclass(frozen=True)
 class Few:
-    """The few samples that carry most of the squared standardized errors."""
+    """The few samples that carry most of the squared standardized errors, or those of few groups."""
 
     samples: float
     of: float
-    share: float
+    carried: float
+    """Share of the squared errors; of groups, the scale of their errors."""
     rest: float
     """Scale of all others."""
+    where: str = ""
+    """Which groups they are."""
 
 
 def few_samples(statistics: Any) -> Few | None:

@@ -17,7 +17,7 @@ Maps and series have neighbors with errors alike. So where nobody said which bel
   consecutive samples become the groups; so they do if every S-th sample is alike, as where the rows of S stations
   take turns. If twelve or more of these stay alike over the whole series, they are the groups.
 
-Rows that are exact copies of others count as one sample.
+Rows that repeat others count as one sample.
 
 Groups are worth :math:`n / F` independent samples, with F the mean square between groups over that within.
 """
@@ -90,7 +90,10 @@ SAID = 0.01
 PROBES = 64
 """Rows of which copies are looked for first."""
 COPIES, MOST_COPIES, CERTAIN_COPIES = 0.05, 0.9, 0.95
-"""Least and largest share of the samples, and least share of the equal predictions, that copies must be."""
+"""Least and largest share of the samples, and least share of those with equal truths, that copies must be; those of
+one row are fewer than the least."""
+NEARLY, BY_CHANCE = 0.2, 0.5
+"""Largest difference of the predictions of copies in their std, and share of other neighbors that may be as near."""
 
 Kind = Literal["independent", "sorted", "cases", "tiles", "blocks", "too few", "few maps", "copies"]
 
@@ -169,28 +172,29 @@ def find_dependence(
 
 
 def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Dependence | None:
-    """Find out whether rows are exact copies of others, as those of overlapping tiles or of repeated passes are.
+    """Find out whether rows repeat others, as those of overlapping tiles or of several passes over a sample do.
 
-    Equal predictions alone do not make copies: their truth and standard deviation must be equal too, as good as
-    always. Those without an error do not count, since all that are clipped to the same end are equal. Only if one of
-    a few rows has a copy are all compared.
+    Wherever the truth is equal, the prediction must be nearly so, which it is not elsewhere. Rows without an error do
+    not count, since all that are clipped to the same end are equal. Only if one of a few rows has a copy are all
+    compared.
     """
-    n, columns = len(std), (std, target, mean)
+    n = len(std)
     probes = np.linspace(0, n - 1, min(n, PROBES)).astype(np.int64)
-    if not any(
-        np.count_nonzero(np.all([column == column[probe] for column in columns], axis=0)) > 1
-        for probe in probes
-    ):
+    if not any(np.count_nonzero(target == target[probe]) > 1 for probe in probes):
         return None
-    place = np.lexsort(columns)
-    same = [column[place][1:] == column[place][:-1] for column in columns]
-    equal, errs = np.all(same, axis=0), target[place][1:] != mean[place][1:]
-    found, alike = np.count_nonzero(equal & errs), np.count_nonzero(same[-1] & errs)
+    place = np.argsort(target, kind="stable")
+    truth, predicted, unit = target[place], mean[place], std[place]
+    equal, errs = truth[1:] == truth[:-1], truth[1:] != predicted[1:]
+    near = np.abs(np.diff(predicted)) <= NEARLY * np.minimum(unit[1:], unit[:-1])
+    found, alike = np.count_nonzero(equal & near & errs), np.count_nonzero(equal & errs)
+    group = np.concatenate([[0], np.cumsum(~equal)])
     if not COPIES * n <= found <= MOST_COPIES * n or found < CERTAIN_COPIES * alike:
         return None
-    group = np.empty(n, dtype=np.int64)
-    group[place] = np.concatenate([[0], np.cumsum(~equal)])
-    return Dependence("copies", group, float(n - np.count_nonzero(equal)), True)
+    if np.mean(near[~equal]) > BY_CHANCE or np.bincount(group).max() > COPIES * n:
+        return None
+    of_row = np.empty(n, dtype=np.int64)
+    of_row[place] = group
+    return Dependence("copies", of_row, float(group[-1] + 1), True)
 
 
 def worth_of(scores: Sequence[FloatArray], group: IntArray) -> tuple[float, float]:
@@ -220,6 +224,15 @@ def is_slow(values: FloatArray, group: IntArray) -> bool:
     size = np.bincount(group)
     means = np.bincount(group, values) / np.maximum(size, 1)
     return 2 * float(np.square(values - means[group]).sum()) < float(np.square(values - values.mean()).sum())
+
+
+def are_intervals(label: IntArray, values: FloatArray) -> bool:
+    """Return whether labels are intervals of these values, of which none overlap."""
+    place = np.argsort(label, kind="stable")
+    starts = np.searchsorted(label[place], np.arange(int(label.max()) + 1))
+    lowest, highest = (each.reduceat(values[place], starts) for each in (np.minimum, np.maximum))
+    order = np.argsort(lowest)
+    return len(starts) > 1 and bool(np.all(highest[order][:-1] <= lowest[order][1:]))
 
 
 def clipped(z: FloatArray) -> FloatArray:

@@ -47,6 +47,10 @@ NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
+OF_TRUTH = (
+    "Labels of by= that are intervals of the truth are not judged: in them, a right model is biased too. Pass "
+    "intervals of the prediction."
+)
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _DOES = {
     "std_scaling": "one factor for all",
@@ -134,9 +138,14 @@ def of_parts(verdicts: Mapping[str, Verdict]) -> str:
 
 def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
     """Say how calibrated the standard deviations are."""
+    if few is not None and few.where:
+        return (
+            f"Overconfident in few samples: {few.where}, errors are {few.carried:.2f} times the stated size; all "
+            f"other errors are {few.rest:.2f} times. Look at those samples before changing any standard deviation."
+        )
     if few is not None:
         count, total = (f"{round(number):,}" for number in (few.samples, few.of))
-        share = min(math.floor(1000 * few.share) / 10, 99.9)
+        share = min(math.floor(1000 * few.carried) / 10, 99.9)
         return (
             f"Overconfident in few samples: {count} of {total} carr{'ies' if count == '1' else 'y'} {share:g} % of "
             f"the squared standardized errors; all other errors are {few.rest:.2f} times the stated size. Look at "
@@ -411,6 +420,22 @@ def with_enough(enough: float) -> str:
     return f" of {format_number(enough, 1)} samples or more" if enough else ""
 
 
+def of_correction(biased: Sequence[Pattern]) -> str:
+    """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
+    by = {each.on: each for each in biased}
+    label = by.get("label")
+    if "mean" in by and not (label and label.recurs):
+        return ": fit y_true as a function of y_pred, and predict the fit"
+    if label is None:
+        return " there"
+    where = "in that stratum" if len(label.named) == 1 else f"in each of these {len(label.named)} strata"
+    if label.spread:
+        where = (
+            "at each place in that period" if label.recurs else f"in each stratum{with_enough(label.enough)}"
+        )
+    return f": {where}, subtract the mean of y_pred - y_true"
+
+
 def of_each(enough: float = 0.0) -> str:
     """Say which strata need a recalibration of their own."""
     others = ", and the others together" if enough else ""
@@ -430,7 +455,8 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
         part = parts[pattern.named[0]]
         size = f"errors are {_times_stated(*part.factors)}"
         what = f"predictions are {_bias_of(part)}" if pattern.quantity == "bias" else size
-        where = f"Between {part.low:.0f} % and {part.high:.0f} % of the way through the samples"
+        where = between(part.low, part.high)
+        where = f"{where[0].upper()}{where[1:]}"
         return f"{where}, {what}. Find out what is special there before changing anything elsewhere."
     first, last = parts[0], parts[-1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
@@ -448,6 +474,13 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
         )
     )
     return f"{what}: errors {'grow' if pattern.slope > 0 else 'shrink'} from {was} to {becomes}."
+
+
+def between(low: float, high: float) -> str:
+    """Name a stretch of the samples, in percent of their order."""
+    if high > 99.5:
+        return f"in the last {high - low:.0f} % of the samples"
+    return f"between {low:.0f} % and {high:.0f} % of the way through the samples"
 
 
 def _of_pattern(
@@ -941,9 +974,7 @@ def of_cure(cure: Cure) -> str:
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
-        return (
-            f"Rows are exact copies of others: the {int(found.worth):,} different ones of {n:,} were judged."
-        )
+        return f"Rows repeat others, with equal truth: the {int(found.worth):,} different ones of {n:,} were judged."
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
     worth = f"carry the information of about {_about(found.worth)} independent ones, which the limits above allow for"
     return f"Neighboring errors are correlated: {seen} {worth}."
@@ -954,8 +985,9 @@ def of_beyond(size: float, explains: str) -> str:
     return f"Overconfident: errors are {format_number(size)} times the stated size, more than {explains} explains."
 
 
-def of_too_alike(found: Dependence, size: float) -> str:
+def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
     """Say that samples are too much alike to be judged; ``size`` is that of the errors over the stated one."""
+    rows = "rows" if len(shape) == 1 else "first axis (slices, images or times)"
     times = f"errors are {format_number(size)} times the stated size"
     worth = _about(found.worth)
     if found.kind == "few maps":
@@ -965,7 +997,7 @@ def of_too_alike(found: Dependence, size: float) -> str:
             "maps in total, or groups=, a label for each region whose errors are correlated."
         )
     reason = (
-        f"errors are correlated along the rows, which are worth about {worth} independent samples. Pass more rows; "
+        f"errors are correlated along the {rows}, which are worth about {worth} independent samples. Pass more; "
         "if they belong to several series, pass groups=, a label for each series"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
