@@ -690,6 +690,27 @@ def sparse_counts(rng):
     return rng.poisson(mean).astype(float), mean, np.sqrt(mean)
 
 
+@scenario(
+    "24 maps, predictions .6 std too low at the right edge", PLACES, USEFUL, bias=None,
+    says=("n columns 40 to 48 predictions are", "in that area, subtract"), never=("Recalibrate with",), slow=True,
+)  # fmt: skip
+def edge_of_maps(rng):
+    z, s, mu = field(rng, 24, 48, 2), spread_stds(rng, (24, 48, 48), 0.4), 3 * rng.normal(size=(24, 48, 48))
+    z[:, :, 38:] += 0.6
+    return mu + s * z, mu, s
+
+
+@scenario(
+    "24 maps, 1.8 times too small within 5 pixels of the border", (*PLACES, *OVER), USEFUL, bias=None,
+    says=("Recalibrate these areas",), never=("no miscalibration is found",), slow=True,
+)  # fmt: skip
+def border_of_maps(rng):
+    z, s, mu = field(rng, 24, 48, 2), spread_stds(rng, (24, 48, 48), 0.4), 3 * rng.normal(size=(24, 48, 48))
+    inner = np.s_[:, 5:-5, 5:-5]
+    z[inner] /= 1.8
+    return mu + 1.8 * s * z, mu, s
+
+
 @scenario("calibrated frames of a video, each like the one before (AR .8)", (*FINE, *UNKNOWN))
 def frames(rng):
     noise, z = field(rng, 60, 16, 2), np.zeros((60, 16, 16))

@@ -47,6 +47,7 @@ MOST = 1 << 18
 Grade = Literal["fine", "unclear", "slight", "off"]
 Covariate = Literal["std", "mean", "order", "label"]
 Quantity = Literal["scale", "bias"]
+Made = Literal["given", "period", "area"]
 NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
 """Size, log factor or standard deviations, that does not matter in a part of the samples."""
 SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
@@ -169,8 +170,8 @@ class Pattern:
     grade: Grade
     spread: float = 0.0
     enough: float = 0.0
-    recurs: bool = False
-    """Whether labels are places in a period."""
+    made: Made = "given"
+    """What labels are: given with ``by=``, places in a period, or areas of maps."""
 
     @property
     def found(self) -> bool:
@@ -210,7 +211,7 @@ class Places:
             else each
             for each in other.patterns
         )
-        patterns = sorted((*self.patterns, *moved), key=lambda pattern: (not pattern.recurs, pattern.p))
+        patterns = sorted((*self.patterns, *moved), key=lambda pattern: (pattern.made != "period", pattern.p))
         sizes = [places.size for places in (self, other) if places.size is not None]
         size = min(sizes, key=lambda limits: limits[1], default=None)
         return Places({**self.parts, **other.parts}, tuple(patterns), size, (*self.strata, *other.strata))
@@ -407,7 +408,7 @@ def find_strata(
     inside: FloatArray | None = None,
     level: float = LEVEL_OF_LABELS,
     of: str = "",
-    recur: bool = False,
+    made: Made = "given",
     tests_of_all: int = 0,
     sizes: Sequence[FloatArray | None] = (None, None),
 ) -> Places:
@@ -426,8 +427,8 @@ def find_strata(
         Share of calibrated models of which anything is claimed.
     of : str
         Name of the set of labels, one of several.
-    recur : bool
-        Whether labels are places in a period, of which all are said together.
+    made : {"given", "period", "area"}
+        What labels are; those of a period are said together.
     tests_of_all : int
         Number of tests of all sets, `tests_of` each; by default of this one.
     """
@@ -481,19 +482,19 @@ def find_strata(
             pattern = Pattern(
                 quantity, "label", apart.p, 0.0, apart.ends, how_much, apart.spread, apart.enough
             )
-        if recur and pattern.found and not pattern.spread:
+        if made == "period" and pattern.found and not pattern.spread:
             known = np.flatnonzero(~untested)
             values = tests.estimate[known]
             outer = int(known[values.argmin()]), int(known[values.argmax()])
             pattern = replace(pattern, named=outer, spread=float(values.std()))
-        pattern = replace(pattern, recurs=recur)
+        pattern = replace(pattern, made=made)
         patterns.append(pattern)
-    made = []
+    strata = []
     for k, part in enumerate(parts):
         word = "too few" if few[k] else _word(part, *claims[:, k].tolist())
         least, n = float(adjusted[:, k].min()), int(order.sizes[k])
-        made.append(Stratum(**vars(part), name=names[k], n=n, p=least, word=word, of=of))
-    return Places(patterns=tuple(patterns) if own > 2 else (), strata=tuple(made))
+        strata.append(Stratum(**vars(part), name=names[k], n=n, p=least, word=word, of=of))
+    return Places(patterns=tuple(patterns) if own > 2 else (), strata=tuple(strata))
 
 
 def is_nested(group: IntArray | None, label: IntArray) -> bool:

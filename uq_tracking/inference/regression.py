@@ -25,6 +25,7 @@ from uq_tracking.inference.places import (
     LEVEL_OF_LABELS,
     NEGLIGIBLE_SHAPE,
     Grade,
+    Made,
     Places,
     find_drift,
     find_places,
@@ -294,7 +295,7 @@ class RegressionTests(Tests):
         shape = calibration in CURABLE_SHAPES
         if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
             return None
-        label = samples.by[1] if self._sets else None
+        label = samples.by[1] if samples.by is not None and self._sets else None
         unit = samples.units(self.dependence)
         cure = find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
@@ -374,22 +375,25 @@ class RegressionTests(Tests):
         found = find_places(error, std, known_mean, **units, **of_parts, level=level - more * each)
         if in_order:
             found = found.joined(find_drift(error, std, **units, level=each))
-        if sets := self._sets:
-            if in_order and not samples.ordered:
-                units["group"] = samples.units(samples.dependence(within=samples.by[1]))
-            of_labels: dict[str, Any] = {**units, **of_parts, "level": each}
-            of_labels["tests_of_all"] = sum(tests_of(label) for _, label in sets)
-            for own, label in sets:
-                of = str(own[0]).partition(": ")[0] if len(sets) > 1 else samples.recur
-                recur = samples.recur != ""
-                found = found.joined(find_strata(error, std, label, own, **of_labels, of=of, recur=recur))
+        made: Made = "area" if samples.by is None else "period" if samples.recur else "given"
+        if samples.by is not None and in_order and not samples.ordered:
+            units["group"] = samples.units(samples.dependence(within=samples.by[1]))
+        tests = sum(tests_of(label) for _, label in self._sets)
+        for own, label in self._sets:
+            of = str(own[0]).partition(": ")[0] if len(self._sets) > 1 else samples.recur
+            columns = {**units, **of_parts, "level": each, "tests_of_all": tests, "of": of, "made": made}
+            strata = find_strata(error, std, label, own, **columns)
+            found = found.joined(strata) if made != "area" or strata.found() else found
         return found
 
     @cached_property
     def _sets(self) -> list[tuple[list[str], IntArray]]:
-        """Names and place of each sample's label, of each set of labels but those that are made of the truth."""
+        """Names and place of each sample's label, of each set of labels but those that are made of the truth.
+
+        Without labels, areas of maps.
+        """
         if self.samples is None or self.samples.by is None:
-            return []
+            return [] if self.samples is None else self.samples.areas()
         names, joint = self.samples.by
         sets = [(own, place[joint]) for own, place in sets_of(names)]
         target, mean = self.samples.rows["target"], self.samples.rows["mean"]

@@ -81,6 +81,8 @@ LASTS, SMOOTH, AS_MUCH, ALL = 0.5, 0.6, 0.8, 0.95
 """Correlations between what the places show in both halves of a series, and between neighboring places, from which on
 errors recur, and shares of what the best period explains from which on a divisor of it is the period: one of as many
 places as stations may be, or of fewer."""
+BANDS, LEAST_SIDE = 5, 15
+"""Bands of rows, and of columns, into which maps are cut, and least side of such maps."""
 SORTED = 0.99
 """Data of which this share of the steps goes one way are sorted, which is no order in time."""
 SWITCH = 0.0005
@@ -634,6 +636,21 @@ class Samples(InOrder):
         names = (" to ".join(dict.fromkeys((f"{ends[k] + 1}", f"{ends[k + 1]}"))) for k in used)
         about = "about " * (period > MOST_PLACES)
         return replace(self, by=(tuple(names), own), recur=f"{about}every {period} samples")
+
+    def areas(self) -> list[tuple[list[str], IntArray]]:
+        """Return bands of rows and of columns as labels of pixels; none where not all pixels of maps are kept."""
+        if not self.spatial or self.case is not None or self.total or min(self.shape[-2:]) < LEAST_SIDE:
+            return []
+        at = np.arange(math.prod(self.shape)) if self.valid is None else np.flatnonzero(self.valid)
+        made = []
+        for name, size, place in (
+            ("rows", self.shape[-2], at // self.shape[-1]),
+            ("columns", self.shape[-1], at),
+        ):
+            used, band = np.unique(place % size * BANDS // size, return_inverse=True)
+            ends = [-(-k * size // BANDS) for k in range(BANDS + 1)]
+            made.append(([f"{name}: {ends[k] + 1} to {ends[k + 1]}" for k in used], band))
+        return made
 
     def _z(self) -> FloatArray:
         """Return the errors in standard deviations, or, where some are 0, the errors."""

@@ -176,12 +176,12 @@ def _of_places(
     """Say what is wrong where: of quantiles and intervals, by what those of a ``level`` contain."""
     parts: list[str] = []
     places = found.in_places
-    recurring = [each for each in places.found() if each.recurs]
+    recurring = [each for each in places.found() if each.made == "period"]
     for each in places.found():
         first = leads and not parts
-        if each.recurs and each is not recurring[0]:
+        if each.made == "period" and each is not recurring[0]:
             continue
-        if each.recurs:
+        if each.made == "period":
             parts.append(_of_period(recurring, places.strata, level))
         elif each.on == "label":
             parts.append(_of_strata(each, places.strata, level, leads=leads))
@@ -194,7 +194,8 @@ def _of_places(
     if any(each.on == "order" and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
     if not recurring and any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
-        parts.append(of_each(places.enough))
+        of_areas = any(each.made == "area" for each in places.found())
+        parts.append("Recalibrate these areas by themselves." if of_areas else of_each(places.enough))
     return [
         part if level is None else part.replace("standard deviations are", "widths are") for part in parts
     ]
@@ -322,7 +323,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == "consistent with calibrated":
         if of_the_bias:
             return f"Consistent with calibrated in size: {best}."
-        by_labels = not any(each.recurs for each in places.patterns)
+        by_labels = not any(each.made == "period" for each in places.patterns)
         strata = by_labels * sum(part.word != "too few" for part in places.strata)
         where = {
             f"where {' or '.join(tested)} are small or large": bool(tested),
@@ -363,19 +364,23 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
         return _of_all_strata(pattern, strata, level)
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
+    is_area = pattern.made == "area"
+    where = part.name.replace(": ", " ") if is_area else f"stratum '{part.name}'"
     if pattern.quantity == "bias":
-        text = f"In stratum '{part.name}' predictions are {_bias_of(part)}"
+        text = f"In {where} predictions are {_bias_of(part)}"
     elif level is not None and part.inside is not None:
-        text = f"In stratum '{part.name}' {_contain(level, part.inside)}"
+        text = f"In {where} {_contain(level, part.inside)}"
     elif is_right:
         size = _times_stated(*part.factors)
-        text = f"Stratum '{part.name}' is the exception: its errors are {size}"
+        text = f"{where[0].upper()}{where[1:]} is the exception: its errors are {size}"
     else:
-        text = f"In stratum '{part.name}' standard deviations are {_times_too(*part.factors)}"
+        text = f"In {where} standard deviations are {_times_too(*part.factors)}"
     others = len(pattern.named) - 1
     alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
-    also = f"; {others} other strata differ too" if others else ""
-    also = f"; '{strata[pattern.named[1]].name}' differs too" if others == 1 else also
+    also = f"; {others} other {'areas' if is_area else 'strata'} differ too" if others else ""
+    if others == 1:
+        other = strata[pattern.named[1]].name
+        also = f"; {other.replace(': ', ' ')} differ too" if is_area else f"; '{other}' differs too"
     return text + also + _of_others(alike, all_wrong=is_right or not leads) + "."
 
 
@@ -424,15 +429,16 @@ def of_correction(biased: Sequence[Pattern]) -> str:
     """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
     by = {each.on: each for each in biased}
     label = by.get("label")
-    if "mean" in by and not (label and label.recurs):
+    if "mean" in by and not (label and label.made == "period"):
         return ": fit y_true as a function of y_pred, and predict the fit"
     if label is None:
         return " there"
-    where = "in that stratum" if len(label.named) == 1 else f"in each of these {len(label.named)} strata"
+    one, several = ("area", "areas") if label.made == "area" else ("stratum", "strata")
+    where = f"in that {one}" if len(label.named) == 1 else f"in each of these {len(label.named)} {several}"
     if label.spread:
-        where = (
-            "at each place in that period" if label.recurs else f"in each stratum{with_enough(label.enough)}"
-        )
+        where = f"in each {one}{with_enough(label.enough)}"
+    if label.made == "period":
+        where = "at each place in that period"
     return f": {where}, subtract the mean of y_pred - y_true"
 
 
