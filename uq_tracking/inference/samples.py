@@ -35,8 +35,7 @@ from scipy import fft, special
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.statistics.blocks import block_length
-from uq_tracking.statistics.collecting import groups_of_rows
-from uq_tracking.statistics.groups import plain_labels
+from uq_tracking.statistics.groups import GroupTally, count_groups, plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 from uq_tracking.statistics.statistics import Statistics
@@ -97,6 +96,8 @@ one row are fewer than the least."""
 NEARLY, BY_CHANCE = 0.2, 0.5
 """Largest difference of the predictions of copies in their std, and share of other neighbors that may be as near."""
 
+Scores = Sequence[FloatArray]
+"""Standardized errors, and their clipped sizes."""
 Kind = Literal["independent", "sorted", "cases", "tiles", "blocks", "too few", "few maps", "copies"]
 
 
@@ -158,19 +159,20 @@ def find_dependence(
     keep = slice(None) if valid is None else valid.reshape(-1)
     lead = shape[:-2] if spatial else shape[:1]
     cases = math.prod(lead) if case is None else int(case.max()) + 1
+    scores = (z, clipped(z))
     if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
         size = math.prod(shape) if case is None else 0
         own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
-        if _cases_follow(z, own, cases, keep, size):
-            return _in_blocks(z, own, cases)
-        return _of_cases(z, own, cases)
-    if spatial and case is None and (row := _row_of_table(z, shape, keep)) is not None:
-        return _of_cases(z, row, math.prod(shape[:-1]))
+        if _cases_follow(scores, own, cases, keep, size):
+            return _in_blocks(scores, own, cases)
+        return _of_cases(scores, own, cases)
+    if spatial and case is None and (row := _row_of_table(scores, shape, keep)) is not None:
+        return _of_cases(scores, row, math.prod(shape[:-1]))
     if spatial and case is not None:
         return Dependence("few maps", None, float(cases), True)
     if spatial:
-        return _of_maps(z, (cases, shape[-2], shape[-1]), keep)
-    return _of_series(z, also)
+        return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
+    return _of_series(scores, also)
 
 
 def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Dependence | None:
@@ -199,7 +201,7 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
     return Dependence("copies", of_row, float(group[-1] + 1), True)
 
 
-def worth_of(scores: Sequence[FloatArray], group: IntArray) -> tuple[float, float]:
+def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
     """Return how many independent samples groups are worth, and the p-value of their being alike."""
     n = len(group)
     size = np.bincount(group)
@@ -269,22 +271,21 @@ def correlation_reach(maps: FloatArray) -> int:
     return most
 
 
-def _of_cases(z: FloatArray, case: IntArray, cases: int) -> Dependence:
+def _of_cases(scores: Scores, case: IntArray, cases: int) -> Dependence:
     """Put consecutive cases together, so that there are not too many."""
-    return _of_groups("cases", z, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
+    return _of_groups("cases", scores, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
 
 
-def _of_groups(kind: Kind, z: FloatArray, label: IntArray, reach: int | None = None) -> Dependence:
+def _of_groups(kind: Kind, scores: Scores, label: IntArray, reach: int | None = None) -> Dependence:
     group = dense(label)[1]
-    worth, p = worth_of((z, clipped(z)), group)
+    worth, p = worth_of(scores, group)
     return Dependence(kind, group, worth, p < SAID, reach)
 
 
-def _row_of_table(z: FloatArray, shape: tuple[int, ...], keep: Any) -> IntArray | None:
+def _row_of_table(scores: Scores, shape: tuple[int, ...], keep: Any) -> IntArray | None:
     """Return the row of each sample of a table, whose rows are alike in themselves but unlike their neighbors."""
     rows = math.prod(shape[:-1])
     row: IntArray = np.repeat(np.arange(rows), shape[-1])[keep]
-    scores = (z, clipped(z))
     if rows < FEWEST_ROWS or worth_of(scores, row)[1] >= SWITCH:
         return None
     size = np.bincount(row)
@@ -292,8 +293,8 @@ def _row_of_table(z: FloatArray, shape: tuple[int, ...], keep: Any) -> IntArray 
     return None if max(map(_lag_one, means)) >= 2 / math.sqrt(rows) else row
 
 
-def _of_maps(z: FloatArray, shape: tuple[int, int, int], keep: Any) -> Dependence:
-    cases, height, width = shape
+def _of_maps(scores: Scores, shape: tuple[int, int, int], keep: Any) -> Dependence:
+    z, (cases, height, width) = scores[0], shape
     maps = np.full(shape, np.nan)
     maps.reshape(-1)[keep] = z
     reach = correlation_reach(maps)
@@ -301,7 +302,7 @@ def _of_maps(z: FloatArray, shape: tuple[int, int, int], keep: Any) -> Dependenc
     label = _tiles(cases // same, height, width, reach)
     if label is None:
         return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)) / same, True, reach)
-    return _of_groups("tiles", z, np.tile(label, same)[keep], reach)
+    return _of_groups("tiles", scores, np.tile(label, same)[keep], reach)
 
 
 def _tiles(cases: int, height: int, width: int, reach: int) -> IntArray | None:
@@ -334,8 +335,8 @@ def _are_positive(products: FloatArray) -> bool:
     return error > 0 and bool(special.stdtr(len(products) - 1, -products.mean() / error) < SWITCH)
 
 
-def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
-    n = len(z)
+def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
+    n = len(scores[0])
     for values in also:
         steps = np.diff(values)
         rising, falling = np.count_nonzero(steps > 0), np.count_nonzero(steps < 0)
@@ -343,15 +344,15 @@ def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
             return Dependence("sorted", None, float(n))
     if n < 2 * FEWEST_BLOCKS:
         return Dependence("independent", None, float(n))
-    scores, at = (z, clipped(z)), np.arange(n)
+    at = np.arange(n)
     period, persists = _period(scores)
     if persists and period >= FEWEST_CASES:
-        return _of_groups("cases", z, at % period)
+        return _of_groups("cases", scores, at % period)
     if period:
-        found = _in_blocks(z, at // period, -(-n // period))
+        found = _in_blocks(scores, at // period, -(-n // period))
         if found.worth < n:
             return found
-    found = _in_blocks(z, at, n)
+    found = _in_blocks(scores, at, n)
     correlation = max(_lag_one(score) for score in scores)
     finer = min(max(n // FEWEST_OF_FINER, 2), MOST_FINER)
     p = min(found.p, worth_of(scores, at * finer // n)[1])
@@ -360,16 +361,15 @@ def _of_series(z: FloatArray, also: Sequence[FloatArray]) -> Dependence:
     return found
 
 
-def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
+def _in_blocks(scores: Scores, at: IntArray, places: int) -> Dependence:
     """Cut a series into blocks; ``at`` is the place of each sample among so many, each of which may hold several."""
     blocks = min(max(round(BLOCKS_RATE * places ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
     block = at * blocks // places
-    scores: tuple[FloatArray, ...] = (z, clipped(z))
     worth, p = worth_of(scores, block)
     few, of_rest, block_of = blocks, DRIFTS * blocks, block
-    if len(z) > 2 * places:  # the means at all places are a series, too short for its worth to be well known
+    if len(at) > 2 * places:  # the means at all places are a series, too short for its worth to be well known
         size = np.bincount(at)
-        scores = tuple(np.bincount(at, score)[size > 0] / size[size > 0] for score in scores)
+        scores = [np.bincount(at, score)[size > 0] / size[size > 0] for score in scores]
         few = of_rest = 2 * blocks
         block_of = np.flatnonzero(size) * blocks // places
     own = worth_of(scores, block_of)[0]
@@ -380,9 +380,9 @@ def _in_blocks(z: FloatArray, at: IntArray, places: int) -> Dependence:
     return Dependence("blocks", block, worth, p < SAID, p=p)
 
 
-def _cases_follow(z: FloatArray, case: IntArray, cases: int, keep: Any, size: int) -> bool:
+def _cases_follow(scores: Scores, case: IntArray, cases: int, keep: Any, size: int) -> bool:
     """Return whether each case is like the one before: by its mean, or, of a whole array, sample by sample."""
-    for score in (z, clipped(z)):
+    for score in scores:
         rest = _without_trend(score, case)
         parts: list[FloatArray] = [np.asarray(np.bincount(case, rest, cases)[:, None])]
         if size:
@@ -395,7 +395,7 @@ def _cases_follow(z: FloatArray, case: IntArray, cases: int, keep: Any, size: in
     return False
 
 
-def _period(scores: Sequence[FloatArray]) -> tuple[int, bool]:
+def _period(scores: Scores) -> tuple[int, bool]:
     """Return after how many places samples are alike again, 0 if after none, and whether that persists."""
     for score in scores:
         smooth = score[:MOST_IN_ORDER] - score[:MOST_IN_ORDER].mean()
@@ -681,7 +681,10 @@ class Samples(InOrder):
         layout, facts = statistics.layout, statistics.facts
         if self.total is not None:  # of others, the group is not known
             statistics = Statistics.exact(layout, self.rows, facts=facts)
-        return replace(statistics, groups=groups_of_rows(layout, self.rows, facts, group))
+        orders = {**layout.orders, "std": ("std", "std2", "sq_error"), "z": ("z", "z2")}  # what is read
+        del orders["abs_error"]
+        tally, names = GroupTally(layout, facts, orders=orders), range(int(group.max()) + 1)
+        return replace(statistics, groups=count_groups(tally, names, [{**self.rows, "codes": group}]))
 
 
 def labels_of(data: Any, select: Callable[[Any], Any]) -> tuple[tuple[str, ...], IntArray] | None:

@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from uq_tracking.checks import check_choice
 from uq_tracking.inputs.predictions import Predictions
@@ -16,7 +15,7 @@ from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT, Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.classification import class_sums
-from uq_tracking.statistics.groups import GroupTables, count_groups, plain_labels
+from uq_tracking.statistics.groups import GroupTables, GroupTally, count_groups, plain_labels
 from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Rows, row_count
 from uq_tracking.statistics.statistics import Statistics
 
@@ -100,17 +99,10 @@ def build_groups(layout: Layout, data: Predictions, wanted: bool | None = None) 
         codes = np.zeros(data.shape, dtype=np.int64)
         codes[np.ones(data.shape, dtype=bool) if data.valid is None else data.valid] = np.arange(data.n)
         blocks = data.row_blocks(codes=codes)
-        return count_groups(layout, data.facts, range(data.n), blocks, data.target_digest())
+        return count_groups(GroupTally(layout, data.facts), range(data.n), blocks, data.target_digest())
     labels, codes = data.label_codes("groups")
     used = np.unique(data.select(codes))
     number = np.zeros(len(labels), dtype=np.int64)
     number[used] = np.arange(len(used))
     known = ({**rows, "codes": number[rows["codes"]]} for rows in data.row_blocks(codes=codes))
-    return count_groups(layout, data.facts, plain_labels(labels[used]), known)
-
-
-def groups_of_rows(
-    layout: Layout, rows: Rows, facts: Mapping[str, Any], codes: npt.NDArray[np.int64]
-) -> GroupTables | None:
-    """Make coarse statistics of groups of validated rows, whose numbers start at 0."""
-    return count_groups(layout, facts, range(int(codes.max()) + 1), [{**rows, "codes": codes}])
+    return count_groups(GroupTally(layout, data.facts), plain_labels(labels[used]), known)

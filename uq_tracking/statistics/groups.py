@@ -514,6 +514,8 @@ class GroupTally:
         As of `Statistics`.
     bits, table_bits : int
         Mantissa bits of the buckets, and of the cells of grids.
+    orders : dict of tuple of str, optional
+        The orders and payloads that are counted, without any tables; by default all, with the tables.
     """
 
     def __init__(
@@ -522,8 +524,10 @@ class GroupTally:
         facts: Mapping[str, Any],
         bits: int = GROUP_BITS,
         table_bits: int = GROUP_TABLE_BITS,
+        orders: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self.layout, self.facts, self.bits, self.table_bits = layout, facts, bits, table_bits
+        self.orders = orders
         self._parts: list[GroupTables] = []
         self._waiting = self._held = 0
 
@@ -557,18 +561,16 @@ class GroupTally:
         sizes = np.diff(np.append(starts, len(codes)))
         row = np.repeat(np.arange(len(starts)), sizes)
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
-        heavy = columns
-        if weight is not None:
-            heavy = {name: column * weight for name, column in columns.items()}
+        heavy = columns if weight is None else {name: column * weight for name, column in columns.items()}
         groups = len(starts)
         each = {"count": np.ones(len(codes), dtype=np.int64) if weight is None else weight}
         orders = {}
-        for name, payloads in self.layout.orders.items():
+        for name, payloads in (self.orders or self.layout.orders).items():
             buckets, index = dense(coarse_bucket(columns[name], self.bits))
             key = bucket_edges(buckets.astype(np.uint64), self.bits)[0]
             sums = {**each, **{payload: heavy[payload] for payload in payloads}}
             orders[name] = GroupCells.of(groups, row, index, key, sums)
-        places = self.layout.places(columns, self.facts, self.table_bits)
+        places = {} if self.orders else self.layout.places(columns, self.facts, self.table_bits)
         sums = {"n": sizes}
         sums |= {
             name: np.add.reduceat(columns[name].astype(np.int64), starts) for name in self.layout.counted
@@ -612,11 +614,7 @@ class GroupTally:
 
 
 def count_groups(
-    layout: Layout,
-    facts: Mapping[str, Any],
-    names: Sequence[Label],
-    blocks: Iterable[Rows],
-    members: str | None = None,
+    tally: GroupTally, names: Sequence[Label], blocks: Iterable[Rows], members: str | None = None
 ) -> GroupTables | None:
     """Count rows, whose ``codes`` number distinct names, in an order of the names that depends on them alone.
 
@@ -625,7 +623,7 @@ def count_groups(
     order = sorted(range(len(names)), key=lambda i: (type(names[i]).__name__, names[i]))
     place = np.empty(len(names), dtype=np.int64)
     place[order] = pool_chain(len(names), MOST_GROUPS)
-    tally, pools = GroupTally(layout, facts), np.arange(MOST_GROUPS)
+    pools = np.arange(MOST_GROUPS)
     for rows in blocks:
         tally.add(pools, {**rows, "codes": place[rows["codes"]]})
     made, labels = tally.tables(), tuple(names[i] for i in order)
