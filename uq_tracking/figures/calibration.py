@@ -27,6 +27,7 @@ MOST_LABELLED = 10
 WIDE = (8.6, 5.1)
 PANEL_WIDTH = 290.0
 """Maximum width, in points, of the title of one of two panels."""
+TITLE: dict[str, Any] = {"fontsize": style.TEXT, "color": "black", "fontweight": "normal"}
 STYLES = (
     {"label": "before", "color": style.BEFORE, "linestyle": "--", "marker": "s"},
     {"label": "after", "color": style.MODEL, "linestyle": "-", "marker": "o"},
@@ -290,7 +291,7 @@ def before_after(report: Report) -> Figure:
             style.readable(scores[key], padded=True) if key in scores else "undefined"
             for scores in all_scores
         )
-        _panel_title(ax, f"{label} {one} → {other}")
+        ax.set_title(f"{label} {one} → {other}", **TITLE)
     curves.square_axes(left, bins, "rmv", "rmse")
     name_sides(left, [(table["rmv"], table["rmse"]) for table in bins])
     _calibration_axes(right)
@@ -306,10 +307,6 @@ def _headed(figure: Figure, report: Report, name: str, what: str = "after") -> F
     entry = next(iter(report.scored_methods().values()))
     of = f"{what}: the {entry['split']['scored']:,.0f} that nothing was fitted to" if "split" in entry else ""
     return report_header(figure, report, name, judged=("calibration",), when="Before: ", samples=of)
-
-
-def _panel_title(ax: Axes, text: str) -> None:
-    ax.set_title(text, fontsize=style.TEXT, color="black", fontweight="normal")
 
 
 def class_before_after(report: Report) -> Figure:
@@ -334,5 +331,5 @@ def class_before_after(report: Report) -> Figure:
             ": ".join(filter(None, (str(look["label"]), ", ".join(filter(None, scores[:most])))))
             for most in (2, 1, 0)
         ]
-        _panel_title(ax, style.first_fitting(titles, style.TEXT, PANEL_WIDTH))
+        ax.set_title(style.first_fitting(titles, style.TEXT, PANEL_WIDTH), **TITLE)
     return _headed(figure, report, name)

@@ -152,20 +152,17 @@ def _own_limits(
     They are those of single pixels, which vary more than the means that are drawn; of many pixels, some will do.
     """
     step = max(1, math.isqrt(arrays[0].size // MOST_PIXELS))
-    target, mean, std, *known_parts = (
+    target, mean, std, *known = (
         array[::step, ::step].astype(np.float64) for array in (*arrays, *parts.values())
     )
     with np.errstate(invalid="ignore", over="ignore"):
-        shown: dict[Scale, list[FloatArray]] = {
-            "value": [target, mean],
-            "error": [np.abs(mean - target), scale * std],
-            "part": known_parts,
-        }
-    limits: dict[str, tuple[float, float]] = {}
-    for name, maps in shown.items():
-        if any(np.isfinite(values).any() for values in maps):
-            limits[name] = limits_of(maps, name)
-    return limits
+        error, stated = np.abs(mean - target), scale * std
+    shown: dict[Scale, list[FloatArray]] = {"value": [target, mean], "error": [error, stated], "part": known}
+    return {
+        name: limits_of(maps, name)
+        for name, maps in shown.items()
+        if any(np.isfinite(values).any() for values in maps)
+    }
 
 
 def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:

@@ -243,8 +243,7 @@ def draw_panels(
             vmin=low, vmax=high, origin=origin, interpolation="antialiased",
             aspect="auto" if stretched else "equal",
         )  # fmt: skip
-        ax.set(xticks=[], yticks=[])
-        for axis in (ax.xaxis, ax.yaxis):  # so that they need not be measured
+        for axis in (ax.xaxis, ax.yaxis):
             axis.set_visible(False)
         ax.spines[:].set(visible=True, color=style.QUIET, linewidth=0.8)
         name = panel.title

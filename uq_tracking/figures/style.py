@@ -79,11 +79,10 @@ def style_axes(ax: Axes, x_label: str, y_label: str) -> Axes:
     ax.set_facecolor("white")
     ax.set_axisbelow(True)
     ax.grid(True, which="major", color="#E6E6E6", linewidth=0.8, linestyle="-")
-    style_ticks(ax, TICKS)
-    ax.tick_params(which="both", top=False, right=False, labeltop=False, labelright=False)
+    style_ticks(ax, TICKS, top=False, right=False, labeltop=False, labelright=False)
     for side, spine in ax.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set(color=QUIET, linewidth=0.8, in_layout=False)  # its measurement doubles the time of a layout
+        # in a layout, their measurement would double its time
+        spine.set(visible=side in ("left", "bottom"), color=QUIET, linewidth=0.8, in_layout=False)
     labels = zip((ax.xaxis, ax.yaxis), (x_label, y_label), LABEL_ROOM, strict=True)
     for axis, label, room in labels:
         size = min(TEXT, max(SMALL, TEXT * room / max(text_width(label, TEXT), 1.0)))
@@ -94,10 +93,10 @@ def style_axes(ax: Axes, x_label: str, y_label: str) -> Axes:
     return ax
 
 
-def style_ticks(ax: Axes, size: float, *, length: float = 4) -> None:
+def style_ticks(ax: Axes, size: float, *, length: float = 4, **sides: bool) -> None:
     """Set everything about the ticks that the user's own settings could otherwise change."""
     look: dict[str, Any] = {"labelsize": size, "labelcolor": "black", "color": QUIET, "direction": "out"}
-    ax.tick_params(which="major", **look, length=length, width=0.8, pad=3.5)
+    ax.tick_params(which="major", **look | sides, length=length, width=0.8, pad=3.5)
 
 
 def style_color_bar(bar: Colorbar, label: str, *, size: float, ticks: float) -> None:

@@ -107,15 +107,15 @@ def where(report: Report) -> Figure:
     unit = report.settings.get("unit")
     columns = _columns(places, unit)
     figure = new_figure((MARGIN + WIDTH * len(columns), HEIGHT))
-    grid = figure.subplots(2, len(columns), sharex="col", sharey="row", squeeze=False)
+    grid = figure.subplots(2, len(columns), squeeze=False)
     for row, quantity in zip(grid, AXES, strict=True):
         limits = _limits(quantity, [part for column in columns for part in column.parts])
         for ax, column in zip(row, columns, strict=True):
             below, first = ax in grid[-1], ax is row[0]
             axes = SCORES if _is_interval(column.parts) else AXES
             style_axes(ax, column.label if below else "", axes[quantity] if first else "")
-            _draw(ax, quantity, column, column.named(places, quantity), limits)
             ax.tick_params(labelbottom=below, labelleft=first)
+            _draw(ax, quantity, column, column.named(places, quantity), limits)
     legend_below(figure, max(grid.flat, key=lambda ax: len(ax.get_legend_handles_labels()[0])))
     facts = [
         _fact(each.quantity, column, place, unit)
@@ -195,10 +195,10 @@ def _draw(
         above, under = "too narrow", "too wide"
     name_side(ax, 0.02, 0.97, above, over=True, va="top")
     name_side(ax, 0.02, 0.03, under, over=False, va="bottom")
-    ax.set_xticks(range(len(parts)), column.ticks)
     turned = 90 if max(map(len, column.ticks)) * len(parts) > ROOM and column.on == "label" else 0
     ax.tick_params(axis="x", labelsize=style.SMALL - 1.5, rotation=turned)
     ax.grid(False, axis="x")
+    ax.set_xticks(range(len(parts)), column.ticks)  # after all that would change each tick
     ax.set(xlim=ends, ylim=limits)
 
 
