@@ -289,6 +289,12 @@ def some_of(n: int, most: int) -> slice | IntArray:
     return np.random.default_rng(0).integers(ends[:-1], ends[1:])
 
 
+def _thinned(*columns: Any) -> list[Any]:
+    """Return some of the samples, evenly spread."""
+    some = some_of(len(columns[0]), MOST)
+    return [None if each is None else each[some] for each in columns]
+
+
 def find_places(
     error: FloatArray,
     std: FloatArray,
@@ -319,10 +325,9 @@ def find_places(
         Squared errors and variances, if the factors of parts are roots of their ratios.
     """
     if len(error) > MOST:
-        some = some_of(len(error), MOST)
-        columns = (error, std, mean, weight, group, inside, *sizes)
-        chosen: list[Any] = [None if each is None else each[some] for each in columns]
-        error, std, mean, weight, group, inside, *sizes = chosen
+        error, std, mean, weight, group, inside, *sizes = _thinned(
+            error, std, mean, weight, group, inside, *sizes
+        )
         group = None if group is None else dense(group)[1]
     n = len(error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
     count = min(PARTS, int(n // PER_PART))
@@ -434,6 +439,10 @@ def find_strata(
     """
     if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
         return Places()
+    if made == "area":
+        error, std, label, weight, group, inside, *sizes = _thinned(
+            error, std, label, weight, group, inside, *sizes
+        )
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
     samples = _Samples.of("label", label.astype(float), order, error, std, weight, group, inside, *sizes)

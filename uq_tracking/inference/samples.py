@@ -641,15 +641,15 @@ class Samples(InOrder):
         """Return bands of rows and of columns as labels of pixels; none where not all pixels of maps are kept."""
         if not self.spatial or self.case is not None or self.total or min(self.shape[-2:]) < LEAST_SIDE:
             return []
-        at = np.arange(math.prod(self.shape)) if self.valid is None else np.flatnonzero(self.valid)
-        made = []
-        for name, size, place in (
-            ("rows", self.shape[-2], at // self.shape[-1]),
-            ("columns", self.shape[-1], at),
-        ):
-            used, band = np.unique(place % size * BANDS // size, return_inverse=True)
+        made, keep = [], slice(None) if self.valid is None else self.valid.reshape(-1)
+        for name, axis in (("rows", -2), ("columns", -1)):
+            size = self.shape[axis]
+            band = (np.arange(size) * BANDS // size).reshape(-1, *[1] * (-1 - axis))
+            label = np.broadcast_to(band, self.shape).reshape(-1)[keep]
+            known = np.bincount(label, minlength=BANDS) > 0
             ends = [-(-k * size // BANDS) for k in range(BANDS + 1)]
-            made.append(([f"{name}: {ends[k] + 1} to {ends[k + 1]}" for k in used], band))
+            names = [f"{name}: {ends[k] + 1} to {ends[k + 1]}" for k in np.flatnonzero(known)]
+            made.append((names, label if known.all() else (np.cumsum(known) - 1)[label]))
         return made
 
     def _z(self) -> FloatArray:
