@@ -1599,3 +1599,15 @@ def quantiles_of_two_widths(rng):
     y, mu, s = calibrated(rng, 2000)
     z = stats.norm.ppf([0.05, 0.25, 0.5, 0.75, 0.95]) * [0.8, 0.6, 1, 0.6, 0.8]
     return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * z, [0.05, 0.25, 0.5, 0.75, 0.95]),)
+
+
+@scenario(
+    "split conformal: 90 % intervals of one width but for rounding; errors grow with the prediction", PLACES, FLAT,
+    says=("where predictions are the highest", "All standard deviations are equal"), never=("idths vary", "widths"),
+)  # fmt: skip
+def split_conformal(rng):
+    mu = rng.uniform(1, 10, 3000)
+    half = np.quantile(0.3 * mu * np.abs(rng.normal(size=3000)), 0.9)
+    return (
+        uq.Predictions.from_interval(mu + 0.3 * mu * rng.normal(size=3000), mu - half, mu + half, 0.9, mu),
+    )

@@ -34,6 +34,8 @@ LEVEL = 0.02
 LEVEL_OF_LABELS = 0.01
 """The same of the tests of labels and of an order, together; then half of the level is left to the others."""
 PARTS = 5
+DIGITS = 9
+"""Digits of the logs of standard deviations: those that differ by less are equal."""
 SMALLEST, LARGEST = 1e-300, 1e300
 """Factors and limits beyond these are 0, or unknown; infinite ones have no place in a file."""
 PER_PART = 20
@@ -337,7 +339,9 @@ def find_places(
     covariates: dict[Covariate, FloatArray] = {"std": std} if mean is None else {"std": std, "mean": mean}
 
     def ordered_by(on: Covariate) -> _Samples:
-        order = Ordered.by(covariates[on], count, weight)
+        # rounding makes no widths differ, else its size, that of the ends, would be found
+        values = np.round(np.log(std), DIGITS) if on == "std" else covariates[on]
+        order = Ordered.by(values, count, weight)
         return _Samples.of(on, covariates[on], order, error, std, weight, group, inside, *sizes)
 
     ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)

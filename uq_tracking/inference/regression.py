@@ -114,6 +114,13 @@ class RegressionTests(Tests):
         return sparsification(self.statistics, "sq_error")
 
     @override
+    def _ranking(self) -> Ranked:
+        """Test whether uncertainty sorts errors; rounding alone does not."""
+        found = super()._ranking()
+        is_equal = found.word != "not enough data" and self._score(cv) < EQUAL
+        return found._replace(word="no better than constant", recovered=0.0) if is_equal else found
+
+    @override
     def verdict(self) -> Verdict:
         suspicions = self.suspicions()
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
