@@ -1611,3 +1611,13 @@ def split_conformal(rng):
     return (
         uq.Predictions.from_interval(mu + 0.3 * mu * rng.normal(size=3000), mu - half, mu + half, 0.9, mu),
     )
+
+
+@scenario(
+    "90 % intervals that contain 81 % at every other of 20 sites, 98 % between", PLACES, says=("in stratum",),
+    never=("no error is proven", "contain 98", "contain 97"),
+)  # fmt: skip
+def intervals_of_two_widths(rng):
+    mu, s, site = 2 * rng.normal(size=6000), spread_stds(rng, 6000), rng.integers(0, 20, 6000)
+    y = mu + s * np.where(site % 2, 1.25, 0.72) * rng.normal(size=6000)
+    return (uq.Predictions.from_interval(y, mu - 1.645 * s, mu + 1.645 * s, 0.9, by=site),)

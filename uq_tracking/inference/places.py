@@ -483,7 +483,9 @@ def find_strata(
         others = ~claims[row]
         stands_out = off.any() or np.sum(is_off & others) > MOST_LABELS * np.sum(others)
         claims[row] = off if off.any() else claims[row]
-        named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -_size(parts[k], quantity))
+        # overconfidence does more harm
+        harm = [_size(part, quantity) * (1 + (part.factor > 1)) for part in parts]
+        named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -harm[k])
         worst: Grade = "fine" if all(each == "fine" for each in grades) else "unclear"
         if named:
             worst = "off" if "off" in [grades[k] for k in named] else "slight"

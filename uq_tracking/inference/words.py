@@ -376,12 +376,14 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     else:
         text = f"In {where} standard deviations are {_times_too(*part.factors)}"
     others = len(pattern.named) - 1
-    alike = sum(each.word != "too few" for each in strata if each.of == part.of) - others - 1
+    tested = [place for place, each in enumerate(strata) if each.of == part.of and each.word != "too few"]
+    rest = [strata[place] for place in tested if place not in pattern.named]
+    all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
     also = f"; {others} other {'areas' if is_area else 'strata'} differ too" if others else ""
     if others == 1:
         other = strata[pattern.named[1]].name
         also = f"; {other.replace(': ', ' ')} differ too" if is_area else f"; '{other}' differs too"
-    return text + also + _of_others(alike, all_wrong=is_right or not leads) + "."
+    return text + also + _of_others(len(rest), all_wrong=all_wrong) + "."
 
 
 def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -451,7 +453,7 @@ def of_each(enough: float = 0.0) -> str:
 def _of_others(alike: int, *, all_wrong: bool = False) -> str:
     """Say how many labels are like all samples."""
     if alike > 1 and all_wrong:
-        return f"; the other {alike} are about like the whole"
+        return f"; the other {alike} do not differ from the whole by more than chance"
     return f"; no error is proven in the other {alike}" if alike > 1 else ""
 
 
