@@ -1621,3 +1621,43 @@ def intervals_of_two_widths(rng):
     mu, s, site = 2 * rng.normal(size=6000), spread_stds(rng, 6000), rng.integers(0, 20, 6000)
     y = mu + s * np.where(site % 2, 1.25, 0.72) * rng.normal(size=6000)
     return (uq.Predictions.from_interval(y, mu - 1.645 * s, mu + 1.645 * s, 0.9, by=site),)
+
+
+@scenario(
+    "98 % intervals: 0.1 % of the truth below, 1.9 % above", SHAPE,
+    says=("% quantile is too low", "Raise it until", ", and raise the"), never=("Shift", "Widen", "Narrow"),
+)  # fmt: skip
+def intervals_of_two_tails(rng):
+    (y, mu, s), ends = calibrated(rng, 20_000), stats.norm.ppf([0.001, 0.981])
+    return (uq.Predictions.from_interval(y, mu + ends[0] * s, mu + ends[1] * s, 0.98),)
+
+
+@scenario(
+    "quantiles of a skewed distribution, its mean in place of the median", SHAPE, bias=True,
+    says=("Lower it until 50 % do.", "but the median is wrong"), never=("Shift", "% quantile"),
+)  # fmt: skip
+def mean_as_median(rng):
+    mu, levels = 0.5 * rng.normal(size=3000), [0.05, 0.25, 0.5, 0.75, 0.95]
+    quantiles = np.exp(mu[:, None] + 0.6 * stats.norm.ppf(levels))
+    quantiles[:, 2] = np.exp(mu + 0.18)
+    return (uq.Predictions.from_quantiles(np.exp(mu + 0.6 * rng.normal(size=3000)), quantiles, levels),)
+
+
+@scenario(
+    "quantiles, the median too high, that of 95 % too low", (*SHAPE, *OVER), bias=True,
+    says=("Lower it until 50 % do.", "Raise it until 95 % do"), never=("Shift", "Widen"),
+)  # fmt: skip
+def median_against_the_end(rng):
+    (y, mu, s), levels = calibrated(rng, 5000), [0.05, 0.25, 0.5, 0.75, 0.95]
+    z = stats.norm.ppf(levels) + [0, 0, 0.2, 0, -0.4]
+    return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * z, levels),)
+
+
+@scenario(
+    "symmetric 90 % intervals of skewed errors: 0 % of the truth below, 8.2 % above", SHAPE, bias=None,
+    says=("the 5 % quantile is too low", "Raise it until 5 % do, and raise the 95 % quantile until"),
+    never=("Narrow",),
+)  # fmt: skip
+def symmetric_for_skewed(rng):
+    y, mu, s = calibrated(rng, 3000, lambda n: rng.exponential(size=n) - 1)
+    return (uq.Predictions.from_interval(y, mu - 1.5 * s, mu + 1.5 * s, 0.9, mu),)

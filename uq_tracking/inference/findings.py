@@ -4,7 +4,8 @@
 scale                98 % interval of the factor; what kind of error it is, by the shares of targets inside
                      central intervals
 places               trends and fifths along the standard deviation and the prediction, 2 % together
-shape                Kolmogorov-Smirnov on F(y) at 1 %; not said where scale and bias explain it
+shape                Kolmogorov-Smirnov on F(y) at 1 %, or of a few quantiles the share below each, 1 % together; not
+                     said where scale and bias explain it
 ranking              Spearman's correlation, and the area under the random gain, at 97.5 % each, without the
                      samples with the very largest errors
 bias                 95 % interval of the mean error, or of the share of targets below the median
@@ -48,6 +49,8 @@ OF_TAILS = (
     "too wide for most, too narrow for a few",
 )
 """Kinds of scale errors that standard deviations which are wrong in places look like."""
+OF_TAIL = 0.25
+"""Share of a tail by which its quantile may be off without mattering."""
 TOLERATED = 0.02
 """A share of outliers lowers the shares inside the inner intervals by itself."""
 CERTAIN = 1.432
@@ -56,12 +59,27 @@ CERTAIN = 1.432
 
 @dataclass(frozen=True)
 class Share:
-    """Share of the targets inside a central interval, with its limits, and the share it should hold."""
+    """Share of the targets inside a central interval, or below a quantile, with its limits, and what it should be."""
 
     level: float
     value: float
     low: float
     high: float
+
+    @property
+    def is_off(self) -> bool:
+        """Whether its limits exclude the level."""
+        return not self.low <= self.level <= self.high
+
+    @property
+    def is_high(self) -> bool:
+        """Whether it is above the level."""
+        return self.value > self.level
+
+    @property
+    def severity(self) -> float:
+        """Distance from the level, in the largest one that does not matter: less in the tails."""
+        return abs(self.value - self.level) / min(NEGLIGIBLE_SHAPE, OF_TAIL * min(self.level, 1 - self.level))
 
 
 @dataclass(frozen=True)
@@ -139,6 +157,8 @@ class Findings:
     shift_in_std: bool
     """Whether shifts by shares of the standard deviations mend more than one by the bias."""
     below_median: Share | None
+    all_shifted: bool = False
+    """Whether the other quantiles are off to the same side as the median."""
     size_is_known: bool = False
     """Whether large factors are excluded otherwise, however wide the limits of the scale."""
     shape_level: float = SHAPE_LEVEL

@@ -340,7 +340,7 @@ def find_places(
 
     def ordered_by(on: Covariate) -> _Samples:
         # rounding makes no widths differ, else its size, that of the ends, would be found
-        values = np.round(np.log(std), DIGITS) if on == "std" else covariates[on]
+        values = np.asarray(np.log(std).round(DIGITS), dtype=np.float64) if on == "std" else covariates[on]
         order = Ordered.by(values, count, weight)
         return _Samples.of(on, covariates[on], order, error, std, weight, group, inside, *sizes)
 

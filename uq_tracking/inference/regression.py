@@ -23,7 +23,6 @@ from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_s
 from uq_tracking.inference.places import (
     LEVEL,
     LEVEL_OF_LABELS,
-    NEGLIGIBLE_SHAPE,
     Grade,
     Made,
     Places,
@@ -81,7 +80,7 @@ FAR = 3.0
 FEWEST_BEYOND = 5
 """With fewer samples, nothing is said of errors of any size."""
 OF_QUANTILES = 0.01
-"""Share of right forecasts of which any quantile is named beside the worst one."""
+"""Share of right forecasts of which any quantile is said to be wrong."""
 MOVED = 0.05
 """Mean of Gaussian scores, and distance of their standard deviation from 1, from which targets are moved."""
 DEEPEST = 8.2
@@ -138,18 +137,14 @@ class RegressionTests(Tests):
         calibration: Calibration
         grade = found.grade()
         if inside is not None:
-            shape = found.shape
             calibration, grade = inside.misses or inside.unproven, inside.grade
-            missed = inside.stated - inside.share if inside.misses == "overconfident" else NEGLIGIBLE_SHAPE
-            rejects = shape is not None and shape.p < 1 - self.at(SHAPE_LEVEL) and shape.gap > missed
-            is_size = inside.misses == "underconfident" or (inside.misses is not None and self._are_narrow())
-            if shape and rejects and not is_size:
-                calibration, grade = "miscalibrated in shape", shape.grade
+            if found.shape is not None and self._is_of_shape(inside):
+                calibration = "miscalibrated in shape"
+                grade = "off" if any(each.severity > 2 for each in self._surely_off) else "slight"
             if (in_places := found.grade_of_places(inside.misses)) is not None:
                 calibration, grade = "miscalibrated in places", in_places
-            worst = max(self._off, key=lambda each: abs(each.value - each.level), default=None)
-            ends = [each for each in self._off if each.level in (self._below[0].level, self._below[-1].level)]
-            sentence = words.of_interval(calibration, shape_p, inside, worst, found, ends, self._surely_off)
+            off = [each for each in self._surely_off if not _is_median(each)]
+            sentence = words.of_interval(calibration, inside, found, self._ends_off, off)
         else:
             calibration = found.kind()
             by_few = self._is_gaussian and found.scale and found.dominated and found.scale.low > 1
@@ -225,6 +220,7 @@ class RegressionTests(Tests):
             shift_in_std=bias is not None and self._is_shift_in_std(bias.value),
             bias_in_std=in_std if one_sided else None,
             below_median=median,
+            all_shifted=median is not None and self._are_all_like(median),
             size_is_known=self._scores_are_known(scale),
             shape_level=self.at(SHAPE_LEVEL),
         )
@@ -509,36 +505,53 @@ class RegressionTests(Tests):
         ]
         return max(gaps, default=None)
 
+    def _shares_below(self, level: float) -> list[Share]:
+        """Return the share of targets below each quantile; those equal to it count half."""
+        shares = []
+        for stated, below, upto in _at_quantiles(self.statistics):
+            low, high = (_limits(self.statistics, each, level) for each in (below, upto))
+            value = float((below + upto).sum()) / 2 / _total(self.statistics)
+            shares.append(Share(stated, value, low[0], high[1]))
+        return shares
+
     @cached_property
     def _below(self) -> list[Share]:
-        """The share of targets below each quantile; those equal to it count half."""
-        shares = []
-        for level, below, upto in _at_quantiles(self.statistics):
-            low, high = (_limits(self.statistics, each, self.bias_level) for each in (below, upto))
-            value = float((below + upto).sum()) / 2 / _total(self.statistics)
-            shares.append(Share(level, value, low[0], high[1]))
-        return shares
+        """The share of targets below each quantile."""
+        return self._shares_below(self.bias_level)
 
     @property
     def _off(self) -> list[Share]:
         """The shares below quantiles, not the median, that are off by more than chance."""
-        others = (each for each in self._below if not _is_median(each))
-        return [each for each in others if not each.low <= each.level <= each.high]
+        return [each for each in self._below if each.is_off and not _is_median(each)]
 
     @property
+    def _ends_off(self) -> list[Share]:
+        """Those of the lowest and the highest quantile."""
+        return [each for each in self._off if each.level in (self._below[0].level, self._below[-1].level)]
+
+    @cached_property
     def _surely_off(self) -> list[Share]:
-        """Those that are off beyond doubt, though many were looked at, and by enough to matter."""
-        reach = special.ndtri([1 - OF_QUANTILES / 2 / max(len(self._below), 1), (1 + self.bias_level) / 2])
-        off = []
-        for each in self._off:
-            half = each.value - each.low if each.value > each.level else each.high - each.value
-            gap = abs(each.value - each.level)
-            off += [each] if gap > max(NEGLIGIBLE_SHAPE, reach[0] / reach[1] * half) else []
-        return off
+        """Those, or of the median, that are off though many were looked at, and by enough to matter."""
+        found = self._shares_below(self.at(1 - OF_QUANTILES / max(len(self._below), 1)))
+        return [each for each in found if each.is_off and each.severity > 1]
+
+    def _are_all_like(self, median: Share) -> bool:
+        """Return whether the median is off, as are most other quantiles, and none to the other side."""
+        like = [each.is_high == median.is_high for each in self._off]
+        return median.is_off and all(like) and 2 * len(like) >= len(self._below) - 1
+
+    def _is_of_shape(self, inside: Inside) -> bool:
+        """Return whether quantiles are wrong that no change of widths mends."""
+        ends = [each.is_high for each in self._ends_off]
+        if inside.misses is None or (len(ends) > 1 and ends[0] == ends[1]):
+            return bool(self._surely_off)
+        missed = inside.stated - inside.share
+        are_worse = any(abs(each.value - each.level) > missed for each in self._surely_off)
+        return inside.misses == "overconfident" and are_worse and not self._are_narrow()
 
     def _are_narrow(self) -> bool:
         """Return whether quantiles on both sides are off by more than chance, all too near to the median."""
-        are_near = all((each.value > each.level) == (each.level < 0.5) for each in self._off)
+        are_near = all(each.is_high == (each.level < 0.5) for each in self._off)
         return are_near and len({each.level < 0.5 for each in self._off}) > 1
 
     def _size(self) -> float:

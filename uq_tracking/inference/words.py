@@ -225,13 +225,16 @@ def of_bias(found: Findings, settings: Settings) -> str:
     """Say that predictions are one-sided, if they are by more than chance and it matters; else ""."""
     if found.below_median is not None:
         share = found.below_median
-        if share.low <= 0.5 <= share.high:
+        if not share.is_off:
             return ""
-        side, way = ("high", "down") if share.value > 0.5 else ("low", "up")
-        low, high = percent(share.low), percent(share.high)
+        (side, step), low, high = _side(share), percent(share.low), percent(share.high)
+        mend = f"{step.capitalize()} it until 50 % do."
+        if found.all_shifted:
+            way = "down" if share.is_high else "up"
+            mend = f"Shift all quantiles {way} equally, until 50 % do. Then score again."
         return (
             f"Predictions are too {side}: {percent(share.value)} of the true values ({low} to {high}) lie below the "
-            f"predicted median. Shift all quantiles {way} equally, until 50 % do. Then score again."
+            f"predicted median. {mend}"
         )
     bias, in_std = found.bias, found.bias_in_std
     if found.bias_grade == "fine":
@@ -582,13 +585,7 @@ def _stds(number: float) -> str:
 
 
 def of_interval(
-    calibration: str,
-    shape_p: float | None,
-    inside: Inside,
-    worst: Share | None,
-    found: Findings,
-    ends: Sequence[Share],
-    off: Sequence[Share],
+    calibration: str, inside: Inside, found: Findings, ends: Sequence[Share], off: Sequence[Share]
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
     held = _contain(inside.stated, inside.share)
@@ -600,44 +597,41 @@ def of_interval(
             f"Widen intervals where they contain {fewer}, and narrow them where they contain more." * differ
         )
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
-    median = found.below_median
-    is_biased = median is not None and not median.low <= 0.5 <= median.high
+    mend = not found.all_shifted
     if calibration == "miscalibrated in shape":
-        which = f"other quantiles are wrong (p {_p(shape_p)} for all together)"
-        if worst is not None:
-            which = _of_quantile(worst, off, cure=not is_biased)
-        elif is_biased:
-            which = "the median is wrong"
+        which = "the median is wrong"
+        if off:
+            which = _of_quantile(max(off, key=lambda each: each.severity), off, mend=mend)
         return f"Miscalibrated in shape: {held}, but {which}."
     word = calibration.capitalize() if calibration != UNTOLD else "Not enough data to tell"
     word = _graded(word, inside.misses is not None and inside.grade == "slight")
-    if is_biased and not inside.misses:
+    if found.below_median is not None and found.below_median.is_off and not inside.misses:
         word += " in width"
     said = [f"{word}: {held} ({percent(inside.low)} to {percent(inside.high)})."]
     adjust = {"overconfident": "Widen", "underconfident": "Narrow"}
-    if calibration in adjust and len(ends) == 1:
+    if calibration in adjust and mend and len(ends) == 1:
         said.append(f"But t{_of_quantile(ends[0], off)[1:]}.")
-    elif calibration in adjust:
-        inner = _and_move([each for each in off if each not in ends])
+    elif calibration in adjust and mend:
+        inner = _and_move(off, ends)
         said.append(f"{adjust[calibration]} them until they contain {percent(inside.stated)}{inner}.")
     return " ".join([*said, *of_places])
 
 
-def _of_quantile(share: Share, off: Sequence[Share], *, cure: bool = True) -> str:
+def _of_quantile(share: Share, off: Sequence[Share], *, mend: bool = True) -> str:
     """Say how a quantile is wrong, and how to move it, and others."""
     (side, step), level = _side(share), percent(share.level)
     said = f"the {level} quantile is too {side}: {percent(share.value)} lie below it"
-    others = [each for each in off if each != share]
-    return f"{said}. {step.capitalize()} it until {level} do{_and_move(others)}" if cure else said
+    return f"{said}. {step.capitalize()} it until {level} do{_and_move(off, [share])}" if mend else said
 
 
 def _side(share: Share) -> tuple[str, str]:
     """Return on which side a quantile is wrong, and how to mend that."""
-    return ("high", "lower") if share.value > share.level else ("low", "raise")
+    return ("high", "lower") if share.is_high else ("low", "raise")
 
 
-def _and_move(others: Sequence[Share]) -> str:
-    """Say which other quantiles to move."""
+def _and_move(off: Sequence[Share], said: Sequence[Share]) -> str:
+    """Say which quantiles to move beside those of which it is said."""
+    others = [each for each in off if each.level not in [share.level for share in said]]
     if not others:
         return ""
     level = percent(others[0].level)
