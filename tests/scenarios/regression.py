@@ -1649,7 +1649,7 @@ def mean_as_median(rng):
 )  # fmt: skip
 def median_against_the_end(rng):
     (y, mu, s), levels = calibrated(rng, 5000), [0.05, 0.25, 0.5, 0.75, 0.95]
-    z = stats.norm.ppf(levels) + [0, 0, 0.2, 0, -0.4]
+    z = stats.norm.ppf(levels) + np.asarray([0, 0, 0.2, 0, -0.4])
     return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * z, levels),)
 
 
@@ -1661,3 +1661,14 @@ def median_against_the_end(rng):
 def symmetric_for_skewed(rng):
     y, mu, s = calibrated(rng, 3000, lambda n: rng.exponential(size=n) - 1)
     return (uq.Predictions.from_interval(y, mu - 1.5 * s, mu + 1.5 * s, 0.9, mu),)
+
+
+@scenario(
+    "90 % intervals .58 of their stds too high at one of two sites, too low at the other", PLACES, bias=None,
+    says=("of the true values lie below the intervals", "move each until its share of the true values"),
+    never=("standard deviations too", "y_pred - y_true"),
+)  # fmt: skip
+def intervals_of_biased_sites(rng):
+    (y, mu, s), site = calibrated(rng, 4000), rng.integers(0, 2, 4000)
+    y = y + s * np.where(site, 0.7, -0.7)
+    return (uq.Predictions.from_interval(y, mu - 2 * s, mu + 2 * s, 0.9, mu, by=site),)

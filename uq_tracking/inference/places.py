@@ -104,6 +104,8 @@ class Part:
     bias_low: float
     bias_high: float
     inside: float | None = field(default=None, kw_only=True)
+    above: float | None = field(default=None, kw_only=True)
+    """The share that lies above it, where no median is stated."""
 
     @property
     def factors(self) -> tuple[float, float, float]:
@@ -319,8 +321,8 @@ def find_places(
     weight : array, shape (n,), optional
     group : array of int, shape (n,), optional
         Number of each sample's group; without it samples are independent.
-    inside : bool array, shape (n,), optional
-        Whether the widest interval contains the target.
+    inside : array, shape (n, 1) or (n, 2), optional
+        Whether the widest interval contains the target; and whether this lies above it, if no median is stated.
     level : float
         Share of calibrated models of which anything is claimed.
     sizes : pair of array, shape (n,), or of None
@@ -646,7 +648,8 @@ def _word(part: Part, one_sided: bool, other_size: bool) -> str:
         side = "over" if part.factor > 1 else "under"
         found.append(f"{times:.2f}x {side}confident" if part.is_off("scale") else "differs in size")
     if one_sided:
-        found.append(f"{abs(part.bias):.2f} std too {'low' if part.bias > 0 else 'high'}")
+        size = f"{abs(part.bias):.2f} std " if part.above is None else ""
+        found.append(f"{size}too {'low' if part.bias > 0 else 'high'}")
     return ", ".join(found) or "no difference"
 
 
@@ -752,7 +755,7 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
         here = slice(start, end)
         weight = None if samples.weight is None else samples.weight[here]
         group = None if samples.group is None else samples.group[here]
-        inside = None if samples.inside is None else samples.inside[here]
+        held = [] if samples.inside is None else np.average(samples.inside[here], 0, weight).tolist()
         error, covariate = samples.error[here], samples.covariate[here]
         z = error / samples.std[here]
         size = np.square(z)
@@ -766,7 +769,7 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
                 *(_finite(each) for each in mean_limits(z, weight, group, level)),
-                inside=None if inside is None else float(np.average(inside, weights=weight)),
+                **dict(zip(("inside", "above"), held, strict=False)),
             )
         )
     return tuple(made)

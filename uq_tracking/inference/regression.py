@@ -284,9 +284,10 @@ class RegressionTests(Tests):
             return words.of_step(calibration, found, is_std=is_std, is_normal=self._is_gaussian)
         if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
             return ""
+        what = "quantiles" if self._below else "predictions"
         shift = f": {words.lowered(words.of_shift(found, self.settings))}"
-        how = words.of_correction(biased) if biased else shift
-        return f"First correct the predictions{how}. Then score again."
+        how = words.of_correction(biased, of_quantiles=bool(self._below)) if biased else shift
+        return f"First correct the {what}{how}. Then score again."
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -368,7 +369,11 @@ class RegressionTests(Tests):
         units = {"weight": samples.rows.get("weight"), "group": samples.units(self.dependence)}
         # past errors move a slow forecast, so that its own errors seem to depend on it
         known_mean = None if in_order and is_slow(mean, units["group"]) else mean
-        of_parts: dict[str, Any] = {"inside": samples.rows.get("inside_widest")}
+        of_parts: dict[str, Any] = {}
+        if (inside := samples.rows.get("inside_widest")) is not None:
+            above = (samples.rows["pit_low"] > 0.5) * (1 - inside)
+            has_median = any(map(_is_median, self._below))
+            of_parts["inside"] = np.stack([inside] if has_median else [inside, above], axis=1)
         if is_distribution(self.statistics) and not form_of(self.statistics.facts).is_interval:
             truth, known, stated = (samples.rows[name] for name in ("target", "mean", "std"))
             of_parts["sizes"] = (

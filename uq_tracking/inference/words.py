@@ -186,7 +186,7 @@ def _of_places(
         elif each.on == "label":
             parts.append(_of_strata(each, places.strata, level, leads=leads))
         elif each.on == "order":
-            parts.append(_of_drift(each, places.parts[each.on]))
+            parts.append(_of_drift(each, places.parts[each.on], is_known=level is None))
         else:
             parts.append(_of_pattern(each, places.parts[each.on], unit, calibration, level, leads=first))
         if first:
@@ -417,6 +417,7 @@ def _of_ends(
     for part in (strata[place] for place in pattern.named):
         if pattern.quantity == "bias":
             what, end = "predictions", f"{_stds(part.bias)} too {'low' if part.bias > 0 else 'high'}"
+            end = end if part.above is None else _bias_of(part)
         elif level is not None and part.inside is not None:
             what, end = f"shares inside the {percent(level)} intervals", percent(part.inside)
         else:
@@ -430,12 +431,16 @@ def with_enough(enough: float) -> str:
     return f" of {format_number(enough, 1)} samples or more" if enough else ""
 
 
-def of_correction(biased: Sequence[Pattern]) -> str:
+def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False) -> str:
     """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
+    fit, move = "fit y_true as a function of y_pred, and predict the fit", "subtract the mean of y_pred - y_true"
+    if of_quantiles:
+        fit = "fit each as a function of y_pred, by quantile regression"
+        move = "move each until its share of the true values lies below it"
     by = {each.on: each for each in biased}
     label = by.get("label")
     if "mean" in by and not (label and label.made == "period"):
-        return ": fit y_true as a function of y_pred, and predict the fit"
+        return f": {fit}"
     if label is None:
         return " there"
     one, several = ("area", "areas") if label.made == "area" else ("stratum", "strata")
@@ -444,7 +449,7 @@ def of_correction(biased: Sequence[Pattern]) -> str:
         where = f"in each {one}{with_enough(label.enough)}"
     if label.made == "period":
         where = "at each place in that period"
-    return f": {where}, subtract the mean of y_pred - y_true"
+    return f": {where}, {move}"
 
 
 def of_each(enough: float = 0.0) -> str:
@@ -460,12 +465,13 @@ def _of_others(alike: int, *, all_wrong: bool = False) -> str:
     return f"; no error is proven in the other {alike}" if alike > 1 else ""
 
 
-def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
+def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> str:
     """Compare the first samples of an order with the last."""
     if not pattern.slope:
         part = parts[pattern.named[0]]
         size = f"errors are {_times_stated(*part.factors)}"
-        what = f"predictions are {_bias_of(part)}" if pattern.quantity == "bias" else size
+        bias = f"predictions are {_bias_of(part, is_known=is_known)}"
+        what = bias if pattern.quantity == "bias" else size
         where = between(part.low, part.high)
         where = f"{where[0].upper()}{where[1:]}"
         return f"{where}, {what}. Find out what is special there before changing anything elsewhere."
@@ -473,10 +479,12 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...]) -> str:
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
     if pattern.quantity == "bias":
-        return (
-            f"{what}: predictions are {_bias_of(first)} in the first {shares[0]}, and {_bias_of(last)} in the last "
-            f"{shares[1]}."
-        )
+        biases = [_bias_of(part, is_known=is_known) for part in (first, last)]
+        ends = [
+            f"{bias} in the {end} {share}"
+            for bias, end, share in zip(biases, ("first", "last"), shares, strict=True)
+        ]
+        return f"{what}: predictions are {ends[0]}, and {ends[1]}."
     was, becomes = (
         "{} ({} to {})".format(*format_factors(*part.factors)) + f" times{stated} {share}"
         for part, stated, share in (
@@ -566,8 +574,13 @@ def _times_too(value: float, low: float, high: float, side: str = "") -> str:
     return "{} times too {side} ({} to {})".format(*format_factors(value, low, high), side=side)
 
 
-def _bias_of(part: Part) -> str:
-    return _one_sided(-part.bias, -part.bias_low, -part.bias_high)
+def _bias_of(part: Part, *, is_known: bool = True) -> str:
+    """Say on which side predictions are, and by how much, if that is known: two quantiles do not tell."""
+    side = "low" if part.bias > 0 else "high"
+    if part.above is not None and part.inside is not None:
+        below = percent(abs(round(1 - part.inside - part.above, 9)))
+        return f"too {side} ({below} of the true values lie below the intervals, {percent(part.above)} above)"
+    return _one_sided(-part.bias, -part.bias_low, -part.bias_high) if is_known else f"too {side}"
 
 
 def _one_sided(bias: float, low: float, high: float, where: str = "") -> str:
