@@ -1672,3 +1672,11 @@ def intervals_of_biased_sites(rng):
     (y, mu, s), site = calibrated(rng, 4000), rng.integers(0, 2, 4000)
     y = y + s * np.where(site, 0.7, -0.7)
     return (uq.Predictions.from_interval(y, mu - 2 * s, mu + 2 * s, 0.9, mu, by=site),)
+
+
+@scenario("right quantiles, in reverse in half of the rows", FINE, bias=None, says=("Sort them before use",))
+def reversed_quantiles(rng):
+    (y, mu, s), levels = calibrated(rng, 1000), [0.05, 0.25, 0.5, 0.75, 0.95]
+    quantiles = mu[:, None] + s[:, None] * stats.norm.ppf(levels)
+    quantiles[::2] = quantiles[::2, ::-1]
+    return (uq.Predictions.from_quantiles(y, quantiles, levels),)

@@ -64,8 +64,8 @@ ENOUGH_DRAWS = 50
 CURABLE_SHAPES = ("miscalibrated in shape", "overconfident, most in the tails")
 CURABLE = ("overconfident", "underconfident", "miscalibrated in places", *CURABLE_SHAPES)
 """Words for which a recalibration is looked for."""
-CROSSED, EXCHANGED = 0.001, 0.9
-"""Shares of rows whose quantiles cross, beyond which it is said, and no longer taken for noise."""
+CROSSED, OFTEN, EXCHANGED = 0.001, 0.03, 0.9
+"""Shares of rows whose quantiles cross, beyond which a caveat says it, the sentence does, and it is no noise."""
 SECANTS, CLOSE, FLATTEST = 12, 1e-4, 0.05
 """Most steps to the factor of a family, and where they end; least slope of the scores along it."""
 MANY = 100_000
@@ -162,7 +162,9 @@ class RegressionTests(Tests):
         is_said = calibration == "biased" or found.bias_of_one_label()
         of_bias = "" if is_said else words.of_bias(found, self.settings)
         if inside is not None:  # a median that is off explains the other quantiles
-            sentence, of_bias = f"{of_bias} {sentence}".lstrip(), ""
+            often = OFTEN < self._crossed <= EXCHANGED
+            of_crossed = f"{words.of_crossed(self._crossed)} Sort them before use." * often
+            sentence, of_bias = " ".join(filter(None, [of_crossed, of_bias, sentence])), ""
         sentence = sentence or f"Calibration is not judged: {found.untested}."
         if ranked.word == "worse than constant":  # no recalibration mends that
             sentence, of_ranking = f"{of_ranking} {sentence}", ""
@@ -310,15 +312,19 @@ class RegressionTests(Tests):
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
         samples = self.samples
-        crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
-        if crossed > EXCHANGED:
+        if self._crossed > EXCHANGED:
             fix = "Are columns swapped, or levels in another order?"
-            return (Suspicion("crossing quantiles", words.of_crossed(crossed), fix),)
+            return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         if samples is None or is_distribution(self.statistics):
             return ()
         gaussian = self.settings.family == "gaussian"
         columns = (samples.rows[name] for name in ("target", "mean", "std"))
         return examine(*columns, gaussian=gaussian, spread_of_means=samples.members)
+
+    @property
+    def _crossed(self) -> float:
+        """The share of rows whose quantiles cross."""
+        return float(self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"])
 
     def _scores_are_known(self, scale: Estimate | None) -> bool:
         """Whether the size of the Gaussian scores of F(y), of predictions in another form, excludes large factors.
@@ -622,9 +628,8 @@ class RegressionTests(Tests):
             )
         elif form.std_caveat:
             caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
-        crossed = self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"]
-        if CROSSED < crossed <= EXCHANGED:
-            caveats.append(words.of_crossed(crossed))
+        if CROSSED < self._crossed <= OFTEN:
+            caveats.append(words.of_crossed(self._crossed))
         if self.samples is None:
             alike = ", and whether neighboring errors are correlated," * (not groups.count(self.statistics))
             caveats.append(
