@@ -433,7 +433,10 @@ def with_enough(enough: float) -> str:
 
 def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False) -> str:
     """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
-    fit, move = "fit y_true as a function of y_pred, and predict the fit", "subtract the mean of y_pred - y_true"
+    fit, move = (
+        "fit y_true as a function of y_pred, and predict the fit",
+        "subtract the mean of y_pred - y_true",
+    )
     if of_quantiles:
         fit = "fit each as a function of y_pred, by quantile regression"
         move = "move each until its share of the true values lies below it"
