@@ -70,6 +70,8 @@ SECANTS, CLOSE, FLATTEST = 12, 1e-4, 0.05
 """Most steps to the factor of a family, and where they end; least slope of the scores along it."""
 MANY = 100_000
 """Of more samples, the mean of skewed errors is taken for normal."""
+MOST_EQUAL = 0.05
+"""Share of targets that equal a quantile, as counts do, from which on their F(y) depends on where they are."""
 EQUAL = 1e-9
 """Coefficient of variation below which standard deviations differ by rounding."""
 FEW_GROUPS, OUTLYING, ABOUT = 8, 5.0, 0.1
@@ -367,6 +369,12 @@ class RegressionTests(Tests):
         grouped = groups.count(self.statistics) is not None
         unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
         if unknown:
+            return None
+        equal = sum(float((upto - below).sum()) for _, below, upto in _at_quantiles(self.statistics))
+        if (share := equal / _total(self.statistics)) > MOST_EQUAL:
+            self.caveats.append(
+                f"Places are not tested: {words.percent(share)} of the true values equal a quantile."
+            )
             return None
         error, std, mean = self._standardizable(samples.rows)
         in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
