@@ -1680,3 +1680,10 @@ def reversed_quantiles(rng):
     quantiles = mu[:, None] + s[:, None] * stats.norm.ppf(levels)
     quantiles[::2] = quantiles[::2, ::-1]
     return (uq.Predictions.from_quantiles(y, quantiles, levels),)
+
+
+@scenario("exact quantiles of counts", (*FINE, *UNKNOWN), bias=None, never=("in places",))
+def quantiles_of_counts(rng):
+    mean, levels = np.exp(rng.uniform(np.log(2), np.log(30), 2000)), [0.05, 0.25, 0.5, 0.75, 0.95]
+    quantiles = np.stack([stats.poisson.ppf(level, mean) for level in levels], axis=1)
+    return (uq.Predictions.from_quantiles(rng.poisson(mean).astype(float), quantiles, levels),)
