@@ -701,3 +701,22 @@ def certain_of_either(rng):
     is_stated = rng.random(1000) < 0.4
     occurs = np.where(rng.random(1000) < 0.8, is_stated, ~is_stated)
     return (occurs.astype(int),), {"probs": np.where(is_stated, 0.999, 0.001)}
+
+
+@scenario(
+    "log odds 1.1 times too small: a curve would only add noise",
+    (*UNDER, *FINE),
+    bias=None,
+    never=("isotonic",),
+)
+def event_hardly_timid(rng):
+    p = stated(rng, 5000)
+    return events(rng, p, odds(p, 1, 1.1))
+
+
+@scenario(
+    "10 classes, a tenth of each probability smeared over all", UNDER, bias=None, says=("Recalibrate with",)
+)
+def ten_classes_smoothed(rng):
+    probs = special.softmax(3 * rng.normal(size=(5000, 10)), axis=1)
+    return drawn(rng, probs, 0.9 * probs + 0.01)

@@ -385,8 +385,12 @@ class CrossFit:
         return replace(samples, data=data, by=self.by, group=data.groups).off_stratum(None, level) is not None
 
     def losses(self, data: Any) -> FloatArray:
-        """Return the log loss of each sample."""
-        return -chosen_of(log_softmax(data.form.values[0]), data.truth)
+        """Return the log loss of each sample, or of each group, by weight: their mean is that of all samples."""
+        loss, weights = -chosen_of(log_softmax(data.form.values[0]), data.truth), data.weights
+        weights = np.ones(len(loss)) if weights is None else weights
+        unit = np.arange(len(loss)) if data.groups is None else data.groups
+        made = np.bincount(unit, weights * loss)
+        return np.asarray(made * len(made) / weights.sum())
 
     def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
         """Return a score of all samples; with groups, which differ, the mean of the scores of both halves."""

@@ -155,9 +155,10 @@ class ClassTests(Tests):
     def _cure(self, calibration: Calibration, score: str) -> Cure | None:
         """Return the simplest recalibration that removes what is wrong, or the one that removes most of it.
 
-        Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. Where no
-        error is found after one, but that score, which is not 0 without one, hardly falls, the log loss must fall.
-        None if neither does.
+        Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
+        is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
+        loss must fall too, by one standard error, and by two if an error is left. None if no error is left after one
+        and none of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -166,8 +167,8 @@ class ClassTests(Tests):
         if fit is None:
             return None
         (metric,) = select("classification", [score])
-        before, losses = fit.score(fit.data, metric, statistics.layout, self.settings), fit.losses(fit.data)
-        best, unclear = Cure(), None
+        before, least = fit.score(fit.data, metric, statistics.layout, self.settings), fit.losses(fit.data)
+        loss, best, by_loss, is_unclear = float(least.mean()), Cure(), Cure(), False
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -177,20 +178,19 @@ class ClassTests(Tests):
             except (RecalibrationError, Undefined):
                 continue
             wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
-            clears = found in words.NO_CLAIM and not wrong
-            if after > GAIN * before:
-                if clears and unclear is None:
-                    left = fit.losses(data)
-                    falls = method.method if surely_fall(losses, left) else None
-                    unclear = Cure(falls, float(losses.mean()), float(left.mean()), "nll")
-                continue
-            if clears:
+            clears, left = found in words.NO_CLAIM and not wrong, fit.losses(data)
+            halves = after <= GAIN * before
+            falls = after < before and surely_fall(least, left, 1 if clears else 2)
+            if clears and (falls or (halves and not is_unclear)):
                 return Cure(method.method, before, after, score)
-            if best.method is None or after < GAIN * best.after:
+            is_unclear |= clears
+            if halves and not clears and (best.method is None or after < GAIN * best.after):
                 best = Cure(method.method, before, after, score, removes=False)
-        if unclear is None or best.method is not None:
-            return best
-        return unclear if unclear.method else None
+            elif falls and not halves:
+                told = (before, after, score) if math.isinf(loss) else (loss, float(left.mean()), "nll")
+                by_loss, least = Cure(method.method, *told, removes=False), left
+        best = best if best.method else by_loss
+        return None if best.method is None and is_unclear else best
 
     def losses(self) -> tuple[float, float]:
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""

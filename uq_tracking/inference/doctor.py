@@ -158,10 +158,10 @@ def _nll(error: FloatArray, std: FloatArray) -> float:
     return float(np.mean(_losses(error, std)))
 
 
-def surely_fall(before: FloatArray, after: FloatArray) -> bool:
-    """Return whether losses fall by more than two standard errors of their mean difference."""
-    falls = before - after
-    return bool(falls.mean() > 2 * falls.std() / math.sqrt(len(falls)))
+def surely_fall(before: FloatArray, after: FloatArray, errors: float = 2) -> bool:
+    """Return whether losses, some of them infinite, fall by more than so many standard errors of the mean."""
+    falls = np.minimum(before - after, MOST_FALLS)
+    return bool(falls.mean() > errors * falls.std() / math.sqrt(len(falls)))
 
 
 def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion | None:
@@ -476,6 +476,8 @@ TWO_SAMPLES = 1.628
 """1 % point of the largest gap between two samples, in roots of the sum of the inverses of their sizes."""
 SHAPE_AT = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Levels of the quantiles that tell whether a cure leaves a wrong shape."""
+MOST_FALLS = 16.0
+"""The most that the loss of one sample counts for: as if a probability of 0 were 1e-7."""
 GAIN = 0.5
 """ENCE after a cure: at most this share of what it was; it removes what is wrong, no mere fifth of it."""
 
