@@ -720,3 +720,13 @@ def event_hardly_timid(rng):
 def ten_classes_smoothed(rng):
     probs = special.softmax(3 * rng.normal(size=(5000, 10)), axis=1)
     return drawn(rng, probs, 0.9 * probs + 0.01)
+
+
+@scenario(
+    "a quarter of class 0 is labelled as class 1", CLASSES, bias=None,
+    says=("lass 0 is stated", "Recalibrate with bias_temperature", "though some miscalibration is left"),
+)  # fmt: skip
+def class_labelled_as_another(rng):
+    probs = special.softmax(2.5 * rng.normal(size=(5000, 4)), axis=1)
+    taken = 0.25 * probs[:, 0]
+    return drawn(rng, probs + np.stack([-taken, taken, 0 * taken, 0 * taken], axis=1), probs)

@@ -880,6 +880,8 @@ def of_classes(
         word = _graded("Miscalibrated", slight)
         named = "" if off is None else f"{word} in classes: class {_of_class(off)}"
         extreme = found.is_extreme
+        if found.lead == "slope" and found.level is not None and not found.level.is_slight:
+            named += f" {_level(found.level.event, f'Class {found.level.name}')}."
         if extreme is None:
             return named
         return f"{named} Over all classes, probabilities are also {_how(extreme)}."
