@@ -173,7 +173,8 @@ def test_events_that_were_excluded_are_counted():
     p[2], y[2] = 1.0, 0
     text = uq.evaluate(y, probs=p).verdict.text
     assert text.startswith(
-        "Overconfident: the model states 0 for 2 samples in which the event occurred and states 1 for 1 sample in "
+        "Overconfident: the model states 0 for 2 samples in which the event occurred (100 % of those stated at 0) "
+        "and states 1 for 1 sample in "
     )
 
 

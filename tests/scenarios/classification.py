@@ -730,3 +730,22 @@ def class_labelled_as_another(rng):
     probs = special.softmax(2.5 * rng.normal(size=(5000, 4)), axis=1)
     taken = 0.25 * probs[:, 0]
     return drawn(rng, probs + np.stack([-taken, taken, 0 * taken, 0 * taken], axis=1), probs)
+
+
+@scenario(
+    "votes of 5 neighbors", OVER, bias=None, never=("Check those labels",),
+    says=("the model states 0 for", " % of those stated at 1)", "Recalibrate with isotonic"),
+)  # fmt: skip
+def event_by_votes(rng):
+    truth = rng.random(5000)
+    return events(rng, rng.binomial(5, truth) / 5, truth)
+
+
+@scenario(
+    "confidences of a language model, a fifth of them 1: it is right in .35 + half of what it states", OVER,
+    bias=None, says=("the model states 1 for", "Probabilities too high", "Recalibrate with"),
+    never=("Check those labels",),
+)  # fmt: skip
+def event_by_language_model(rng):
+    p = rng.choice([0.6, 0.7, 0.8, 0.9, 0.95, 1.0], 5000, p=[0.05, 0.05, 0.1, 0.2, 0.4, 0.2])
+    return events(rng, p, 0.35 + 0.5 * p)

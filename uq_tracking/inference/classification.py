@@ -40,6 +40,8 @@ JOINT = 0.05
 """Level of all tests of calibration together."""
 FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
+OF_LABELS = 0.01
+"""Share of samples stated at 0, or at 1, up to which wrong labels explain that they turn out otherwise."""
 
 CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
     True: (Logistic, Isotonic),
@@ -205,23 +207,29 @@ class ClassTests(Tests):
         require_event(self.statistics)
         tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self._share)
         found, event = tests.tested()
-        (none, certain), always = impossible_events(self.statistics), self._errors_of_the_certain()
+        ends, always = impossible_events(self.statistics), self._errors_of_the_certain()
         errors = tests.too_many_errors()
         calibration = of_event(found, event)
+        is_excluded = any(count > 0 for count, _ in ends)
+        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
+        is_wrong = is_systematic or calibration not in words.NO_CLAIM or always or not is_excluded
         if found.refused:
             self.caveats.append(f"Slope and shape are not tested: {found.refused}.")
-        if none or certain:
+        if is_excluded:
             calibration = "overconfident"
-            said = words.of_certain(always) if always else words.of_impossible(none, certain)
+            said = words.of_certain(always) if always else words.of_impossible(*ends)
+            said += f" {words.of_level(event)}" * found.level_rejects
         elif errors:
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
             said = words.of_event(calibration, event, found)
-        excluded = (none or certain) and not always
-        cure = self._cure(calibration, "ece") if event.surely_sorts and not excluded else None
+        cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
+        if is_excluded and not always:
+            cure = None if cure is None or cure.method is None else cure
+            said += f" {words.CHECK_LABELS}" * (cure is None or not is_systematic)
         slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
-        is_slight = slight.get(calibration, False) and not (none or certain or errors)
+        is_slight = slight.get(calibration, False) and not (is_excluded or errors)
         return self._concluded(
             calibration,
             said,

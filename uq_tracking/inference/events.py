@@ -466,9 +466,10 @@ class EventTests:
         return (implied / n, errors / n) if rejects else None
 
 
-def impossible_events(statistics: Any) -> tuple[float, float]:
-    """Events that occurred although 0 was stated, and that did not although 1 was."""
+def impossible_events(statistics: Any) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Events that occurred although 0 was stated, and that did not although 1 was, each with how often it was."""
     order = event_order(statistics)
-    ends = order.position([0.0], side="right")[0], order.position([1.0], side="left")[0]
-    none, upto = order.cumulative("event", ends)
-    return float(none), float(order.total - ends[1] - (order.sum("event") - upto))
+    zeros, below_one = order.position([0.0], side="right")[0], order.position([1.0], side="left")[0]
+    none, upto = order.cumulative("event", (zeros, below_one))
+    ones = order.total - below_one
+    return (float(none), float(zeros)), (float(ones - (order.sum("event") - upto)), float(ones))

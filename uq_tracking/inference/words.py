@@ -42,6 +42,7 @@ BEYOND_THREE = 0.0027
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
+CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
@@ -665,15 +666,15 @@ def of_certain(errors: float) -> str:
     return f"Overconfident: the model states certainty for every sample, but misclassifies {percent(errors)}."
 
 
-def of_impossible(none: float, certain: float) -> str:
-    """Say that probabilities exclude what happened."""
+def of_impossible(none: tuple[float, float], certain: tuple[float, float]) -> str:
+    """Say that probabilities exclude what happened, and in which share of the samples stated so."""
     said = [
-        f"states {stated} for {'1 sample' if count == 1 else f'{count:,.6g} samples'} in which the event {happened}"
-        for stated, count, happened in ((0, none, "occurred"), (1, certain, "did not occur"))
+        f"states {stated} for {'1 sample' if count == 1 else f'{count:,.6g} samples'} in which the event {happened} "
+        f"({percent(count / total)} of those stated at {stated})"
+        for stated, (count, total), happened in ((0, none, "occurred"), (1, certain, "did not occur"))
         if count > 0
     ]
-    cure = "Check those labels, or clip probabilities away from 0 and 1."
-    return f"Overconfident: the model {' and '.join(said)}. {cure}"
+    return f"Overconfident: the model {' and '.join(said)}."
 
 
 def of_too_many_errors(expected: float, made: float) -> str:
@@ -879,9 +880,9 @@ def of_classes(
         off = found.level if found.lead == "level" else found.slope
         word = _graded("Miscalibrated", slight)
         named = "" if off is None else f"{word} in classes: class {_of_class(off)}"
-        extreme = found.is_extreme
         if found.lead == "slope" and found.level is not None and not found.level.is_slight:
             named += f" {_level(found.level.event, f'Class {found.level.name}')}."
+        extreme = found.is_extreme
         if extreme is None:
             return named
         return f"{named} Over all classes, probabilities are also {_how(extreme)}."
