@@ -438,7 +438,7 @@ def one_site_in_rows(rng):
 
 @scenario(
     "rows site by site; predictions are 0.5 std too low at three sites, too high at three", PLACES,
-    says=("stratum", "other strata differ too"), never=("Recalibrate",),
+    says=("stratum", "other strata too"), never=("Recalibrate",),
 )  # fmt: skip
 def biased_sites_in_rows(rng):
     z, s, mu, site = in_rows(rng, 6, 300)
@@ -589,7 +589,7 @@ def hourly(rng: np.random.Generator, amplitude: float, correlation: float = 0.0)
 
 @scenario(
     "hourly data, predictions .8 std too low or too high by the hour", (*PLACES, *OVER), USEFUL,
-    says=("rrors recur every 24 samples", "at each place in that period, subtract"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "at each position, subtract"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_bias(rng):
     mu, s, error = hourly(rng, 0.8)
@@ -598,7 +598,7 @@ def daily_bias(rng):
 
 @scenario(
     "the same, neighbors alike (AR .6)", (*PLACES, *OVER), bias=None,
-    says=("rrors recur every 24 samples", "at each place in that period, subtract"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "at each position, subtract"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_bias_of_a_series(rng):
     mu, s, error = hourly(rng, 0.8, 0.6)
@@ -607,7 +607,7 @@ def daily_bias_of_a_series(rng):
 
 @scenario(
     "hourly data, errors .6 to 1.6 times the stated size by the hour", PLACES, USEFUL,
-    says=("rrors recur every 24 samples", "Recalibrate each of these places"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "Recalibrate each position"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_size(rng):
     mu, s, error = hourly(rng, 0.0)
@@ -616,7 +616,7 @@ def daily_size(rng):
 
 @scenario(
     "a series whose last tenth is 3 times too small, with its order", ("overconfident in few samples",),
-    says=("in the last 10 % of the samples", "Look at those samples"), never=("no miscalibration",),
+    says=("in the last 10 % of the samples", "Check the truth and inputs"), never=("no miscalibration",),
 )  # fmt: skip
 def last_tenth_too_small(rng):
     time, mu, s = np.arange(4000), 5 * rng.normal(size=4000), spread_stds(rng, 4000, 0.3)
@@ -692,7 +692,7 @@ def sparse_counts(rng):
 
 @scenario(
     "24 maps, predictions .6 std too low at the right edge", PLACES, USEFUL, bias=None,
-    says=("n columns 40 to 48 predictions are", "in that area, subtract"), never=("Recalibrate with",), slow=True,
+    says=("n columns 39:48 predictions are", "in that area, subtract"), never=("Recalibrate with",), slow=True,
 )  # fmt: skip
 def edge_of_maps(rng):
     z, s, mu = field(rng, 24, 48, 2), spread_stds(rng, (24, 48, 48), 0.4), 3 * rng.normal(size=(24, 48, 48))
@@ -702,7 +702,7 @@ def edge_of_maps(rng):
 
 @scenario(
     "24 maps, 1.8 times too small within 5 pixels of the border", (*PLACES, *OVER), USEFUL, bias=None,
-    says=("Recalibrate these areas",), never=("no miscalibration is found",), slow=True,
+    says=("Recalibrate each of these areas",), never=("no miscalibration is found",), slow=True,
 )  # fmt: skip
 def border_of_maps(rng):
     z, s, mu = field(rng, 24, 48, 2), spread_stds(rng, (24, 48, 48), 0.4), 3 * rng.normal(size=(24, 48, 48))
@@ -1665,7 +1665,7 @@ def symmetric_for_skewed(rng):
 
 @scenario(
     "90 % intervals .58 of their stds too high at one of two sites, too low at the other", PLACES, bias=None,
-    says=("of the true values lie below the intervals", "move each until its share of the true values"),
+    says=("of the true values lie below the intervals", "shift each quantile until its stated share"),
     never=("standard deviations too", "y_pred - y_true"),
 )  # fmt: skip
 def intervals_of_biased_sites(rng):

@@ -633,9 +633,9 @@ class Samples(InOrder):
         place = places_of(len(z), period)
         ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
         used, own = np.unique(place[at], return_inverse=True)
-        names = (" to ".join(dict.fromkeys((f"{ends[k] + 1}", f"{ends[k + 1]}"))) for k in used)
+        names = (f"{ends[k]}" + f":{ends[k + 1]}" * (ends[k + 1] > ends[k] + 1) for k in used)
         about = "about " * (period > MOST_PLACES)
-        return replace(self, by=(tuple(names), own), recur=f"{about}every {period} samples")
+        return replace(self, by=(tuple(names), own), recur=f"{about}every {period} rows")
 
     def areas(self) -> list[tuple[list[str], IntArray]]:
         """Return bands of rows and of columns as labels of pixels; none where not all pixels of maps are kept."""
@@ -648,7 +648,7 @@ class Samples(InOrder):
             label = np.broadcast_to(band, self.shape).reshape(-1)[keep]
             known = np.bincount(label, minlength=BANDS) > 0
             ends = [-(-k * size // BANDS) for k in range(BANDS + 1)]
-            names = [f"{name}: {ends[k] + 1} to {ends[k + 1]}" for k in np.flatnonzero(known)]
+            names = [f"{name}: {ends[k]}:{ends[k + 1]}" for k in np.flatnonzero(known)]
             made.append((names, label if known.all() else (np.cumsum(known) - 1)[label]))
         return made
 

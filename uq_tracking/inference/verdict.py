@@ -345,7 +345,7 @@ class Tests(ABC):
         if dominated:
             units = "samples" if groups.count(self.statistics) is None else "groups"
             self.caveats.append(
-                f"A few {units} dominate the errors (heavy tails): the ranges above may be too narrow, and rare "
+                f"A few {units} dominate the errors (heavy tails): limits may be too narrow, and rare "
                 "large errors may be missing from these data."
             )
         return Estimate(found.value, found.low, found.high, level), dominated, ""

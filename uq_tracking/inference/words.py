@@ -34,6 +34,8 @@ IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
 UNRANKED = "Whether its uncertainty ranks errors cannot be told either."
+MOST_NAMED = 3
+"""Other labels that are named one by one."""
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
@@ -49,7 +51,7 @@ UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 OF_TRUTH = (
-    "Labels of by= that are intervals of the truth are not judged: in them, a right model is biased too. Pass "
+    "Labels of by= are not judged: they are intervals of the truth, in which even a right model looks biased. Pass "
     "intervals of the prediction."
 )
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
@@ -142,7 +144,8 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
     if few is not None and few.where:
         return (
             f"Overconfident in few samples: {few.where}, errors are {few.carried:.2f} times the stated size; all "
-            f"other errors are {few.rest:.2f} times. Look at those samples before changing any standard deviation."
+            f"other errors are {few.rest:.2f} times. Check the truth and inputs of those samples before changing any "
+            "standard deviation."
         )
     if few is not None:
         count, total = (f"{round(number):,}" for number in (few.samples, few.of))
@@ -196,7 +199,8 @@ def _of_places(
         parts.append(NOT_FOR_LONG)
     if not recurring and any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
         of_areas = any(each.made == "area" for each in places.found())
-        parts.append("Recalibrate these areas by themselves." if of_areas else of_each(places.enough))
+        rest = "Recalibrate each of these areas by itself, and the rest of the maps together."
+        parts.append(rest if of_areas else of_each(places.enough))
     return [
         part if level is None else part.replace("standard deviations are", "widths are") for part in parts
     ]
@@ -229,7 +233,7 @@ def of_bias(found: Findings, settings: Settings) -> str:
         if not share.is_off:
             return ""
         (side, step), low, high = _side(share), percent(share.low), percent(share.high)
-        mend = f"{step.capitalize()} it until 50 % do."
+        mend = f"{step.capitalize()} the median alone until 50 % do."
         if found.all_shifted:
             way = "down" if share.is_high else "up"
             mend = f"Shift all quantiles {way} equally, until 50 % do. Then score again."
@@ -383,11 +387,24 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     tested = [place for place, each in enumerate(strata) if each.of == part.of and each.word != "too few"]
     rest = [strata[place] for place in tested if place not in pattern.named]
     all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
-    also = f"; {others} other {'areas' if is_area else 'strata'} differ too" if others else ""
-    if others == 1:
-        other = strata[pattern.named[1]].name
-        also = f"; {other.replace(': ', ' ')} differ too" if is_area else f"; '{other}' differs too"
-    return text + also + _of_others(len(rest), all_wrong=all_wrong) + "."
+    also = (
+        f"; {others} other {'areas' if is_area else 'strata'} too (verdict.places.strata lists them)"
+        if others
+        else ""
+    )
+    if 0 < others <= MOST_NAMED:
+        also = "; also " + ", ".join(_also(strata[place], pattern, level) for place in pattern.named[1:])
+    return text + also + _of_others(len(rest), all_wrong=all_wrong, noun=" areas" * is_area) + "."
+
+
+def _also(part: Stratum, pattern: Pattern, level: float | None) -> str:
+    """Name another label, and how it is wrong: ``'1' (too high)``."""
+    name = part.name.replace(": ", " ") if pattern.made == "area" else f"'{part.name}'"
+    if pattern.quantity == "bias":
+        return f"{name} (too {'low' if part.bias > 0 else 'high'})"
+    inside = None if level is None else part.inside
+    how = _times_too(*part.factors).partition(" (")[0] if inside is None else percent(inside)
+    return f"{name} ({how})"
 
 
 def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -399,14 +416,15 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
     """Name the ends of a period: ``Errors recur every 24 samples ...: predictions are ... at place 3 of these``."""
-    said = []
+    of, said = strata[recurring[0].named[0]].of, list[str]()
+    period = of.split()[-2]
     for pattern in recurring:
         what, ends = _of_ends(pattern, strata, level)
-        low, high = (f"{end} at place{'s' * (' ' in name)} {name}" for name, end in ends.items())
-        said.append(f"{what} are {low} of these, and {high}")
-    of, p = strata[recurring[0].named[0]].of, min(each.p for each in recurring)
+        low, high = (f"{end} at position{'s' * (':' in name)} {name}" for name, end in ends.items())
+        said.append(f"{what} are {low} (row % {period}), and {high}")
+    p = min(each.p for each in recurring)
     is_size = all(each.quantity == "scale" for each in recurring)
-    step = " Recalibrate each of these places by itself." * is_size
+    step = " Recalibrate each position by itself." * is_size
     return f"Errors recur {of}, as with an hour or a season (p {_p(p)}): {'; '.join(said)}.{step}"
 
 
@@ -440,7 +458,7 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False) -> s
     )
     if of_quantiles:
         fit = "fit each as a function of y_pred, by quantile regression"
-        move = "move each until its share of the true values lies below it"
+        move = "shift each quantile until its stated share of the true values lies below it"
     by = {each.on: each for each in biased}
     label = by.get("label")
     if "mean" in by and not (label and label.made == "period"):
@@ -452,7 +470,7 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False) -> s
     if label.spread:
         where = f"in each {one}{with_enough(label.enough)}"
     if label.made == "period":
-        where = "at each place in that period"
+        where = "at each position"
     return f": {where}, {move}"
 
 
@@ -462,11 +480,11 @@ def of_each(enough: float = 0.0) -> str:
     return f"If strata are known when predicting, recalibrate each stratum{with_enough(enough)} by itself{others}."
 
 
-def _of_others(alike: int, *, all_wrong: bool = False) -> str:
+def _of_others(alike: int, *, all_wrong: bool = False, noun: str = "") -> str:
     """Say how many labels are like all samples."""
     if alike > 1 and all_wrong:
-        return f"; the other {alike} do not differ from the whole by more than chance"
-    return f"; no error is proven in the other {alike}" if alike > 1 else ""
+        return f"; the other {alike}{noun} do not differ from the whole by more than chance"
+    return f"; no error is proven in the other {alike}{noun}" if alike > 1 else ""
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> str:
@@ -619,7 +637,7 @@ def of_interval(
         which = "the median is wrong"
         if off:
             which = _of_quantile(max(off, key=lambda each: each.severity), off, mend=mend)
-        return f"Miscalibrated in shape: {held}, but {which}."
+        return f"Miscalibrated in shape: {held}, {'but' if inside.misses is None else 'and'} {which}."
     word = calibration.capitalize() if calibration != UNTOLD else "Not enough data to tell"
     word = _graded(word, inside.misses is not None and inside.grade == "slight")
     if found.below_median is not None and found.below_median.is_off and not inside.misses:
@@ -657,7 +675,7 @@ def _and_move(off: Sequence[Share], said: Sequence[Share]) -> str:
             f", and move each other quantile until its share lies below it (as {level} below the {level} one)"
         )
     steps = [f"{_side(each)[1]} the {percent(each.level)} quantile" for each in others]
-    until = [f"{percent(each.level)} lie below it" for each in others]
+    until = [f"{percent(each.level)} lie below it (now {percent(each.value)})" for each in others]
     return "".join(f", and {step} until {share}" for step, share in zip(steps, until, strict=True))
 
 
@@ -810,7 +828,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
     cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else of_each()
-    return f"In stratum '{off.name}' {said}{others}{_of_others(off.alike, all_wrong=all_wrong)}. {cure}"
+    return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
 
 
 def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> str:
@@ -995,7 +1013,8 @@ def of_cure(cure: Cure) -> str:
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
-        return f"Rows repeat others, with equal truth: the {int(found.worth):,} different ones of {n:,} were judged."
+        counted = f"the {int(found.worth):,} different ones of {n:,} were judged"
+        return f"Rows repeat others, with equal truth and nearly equal predictions: {counted}."
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
     worth = f"carry the information of about {_about(found.worth)} independent ones, which the limits above allow for"
     return f"Neighboring errors are correlated: {seen} {worth}."
