@@ -1687,3 +1687,97 @@ def quantiles_of_counts(rng):
     mean, levels = np.exp(rng.uniform(np.log(2), np.log(30), 2000)), [0.05, 0.25, 0.5, 0.75, 0.95]
     quantiles = np.stack([stats.poisson.ppf(level, mean) for level in levels], axis=1)
     return (uq.Predictions.from_quantiles(rng.poisson(mean).astype(float), quantiles, levels),)
+
+
+@scenario(
+    "30 normal draws for errors of a skewed law, the same everywhere", SHAPE, bias=None,
+    says=("State another distribution",), never=("in places",),
+)  # fmt: skip
+def draws_of_another_shape(rng):
+    mu, s = 3 * rng.normal(size=3000), spread_stds(rng, 3000, 0.4)
+    y = mu + s * (rng.gamma(1.5, size=3000) - 1.5) / np.sqrt(1.5)
+    return (uq.Predictions.from_samples(y, mu + s * rng.normal(size=(30, 3000))),)
+
+
+@scenario("every error is the same", ("biased",), bias=True, says=("Add 1 to each prediction",))
+def constant_error(rng):
+    return np.ones(300), np.zeros(300), np.ones(300)
+
+
+@scenario(
+    "gamma distributions of too little variance at one of four sites, of the right mean", (*PLACES, *OVER), bias=None,
+    says=("in stratum '2' standard deviations are",), never=("too high", "too low", "orrect the predictions"),
+)  # fmt: skip
+def gamma_of_one_site(rng):
+    mean, site = np.exp(rng.normal(size=3000)), rng.integers(0, 4, 3000)
+    k = np.where(site == 2, 1.0, 4.0)
+    y = mean * rng.gamma(k, 1 / k)
+    return (uq.Predictions.from_distribution(y, stats.gamma(4.0, scale=mean / 4), by=site),)
+
+
+@scenario(
+    "20 draws of the right width, one error in fifty eight times as large", (*FINE, *TAILS), bias=None,
+    never=("Multiply", "1.4 times"),
+)  # fmt: skip
+def draws_with_outliers(rng):
+    mu, s = 3 * rng.normal(size=3000), spread_stds(rng, 3000, 0.3)
+    y = mu + s * rng.normal(size=3000) * np.where(rng.random(3000) < 0.02, 8, 1)
+    return (uq.Predictions.from_samples(y, mu + s * rng.normal(size=(20, 3000))),)
+
+
+def centred(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """Errors in stds, means and stds of a distribution from SciPy."""
+    return rng.normal(size=n), rng.normal(size=n), rng.gamma(4, 0.25, n)
+
+
+@scenario(
+    "a Student t of the right centre, where errors are normal", SHAPE, bias=None,
+    says=("State another distribution",), never=("Multiply",),
+)  # fmt: skip
+def student_for_normal(rng):
+    z, m, s = centred(rng, 3000)
+    return (uq.Predictions.from_distribution(m + s * z, stats.t(3, loc=m, scale=s)),)
+
+
+@scenario(
+    "a Student t, 1.6 times too narrow", OVER, bias=None, says=("Multiply the spread",), never=("by 1.3",)
+)
+def narrow_student(rng):
+    m, s = centred(rng, 2000)[1:]
+    y = m + 1.6 * s * rng.standard_t(3, 2000)
+    return (uq.Predictions.from_distribution(y, stats.t(3, loc=m, scale=s)),)
+
+
+@scenario(
+    "lognormal distributions of any skewness, 1.4 times too narrow", (*OVER, *UNKNOWN), bias=None,
+    never=("0.0", "orrect the predictions"),
+)  # fmt: skip
+def narrow_lognormal(rng):
+    z, m, s = centred(rng, 2000)
+    return (uq.Predictions.from_distribution(np.exp(m + 1.4 * s * z), stats.lognorm(s, scale=np.exp(m))),)
+
+
+@scenario(
+    "calibrated lognormal distributions of any skewness", (*FINE, *UNKNOWN), bias=None, never=("are 0.0",)
+)
+def calibrated_lognormal(rng):
+    z, m, s = centred(rng, 2000)
+    return (uq.Predictions.from_distribution(np.exp(m + s * z), stats.lognorm(s, scale=np.exp(m))),)
+
+
+@scenario(
+    "lognormal distributions 1.4 times too wide, with the right medians", UNDER, bias=False,
+    says=("times too wide",), never=("orrect the predictions",),
+)  # fmt: skip
+def wide_lognormal(rng):
+    z, m, _ = centred(rng, 2000)
+    return (uq.Predictions.from_distribution(np.exp(m + 0.7 * z), stats.lognorm(1, scale=np.exp(m))),)
+
+
+@scenario(
+    "lognormal distributions whose medians are 1.4 times too low", ("biased", *SHAPE, *OVER), bias=True,
+    says=("ultiply each prediction, with its spread, by 1.",), never=("add ", "Add "),
+)  # fmt: skip
+def low_lognormal(rng):
+    z, m, _ = centred(rng, 2000)
+    return (uq.Predictions.from_distribution(1.4 * np.exp(m + 0.6 * z), stats.lognorm(0.6, scale=np.exp(m))),)

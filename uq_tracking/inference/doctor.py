@@ -325,10 +325,11 @@ def _filled_truth(target: FloatArray, error: FloatArray) -> Suspicion | None:
 
 def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: FloatArray) -> Suspicion | None:
     n = len(target)
-    if n < FEWEST:
+    with np.errstate(over="ignore", under="ignore"):
+        square, bias, chance = float(np.mean(np.square(error))), float(error.mean()), 1 / math.sqrt(n)
+    if n < FEWEST or not 0 < square < math.inf:  # none, or beyond float64
         return None
     of_target, of_mean = float(target.var()), float(mean.var())
-    square, bias, chance = float(np.mean(np.square(error))), float(error.mean()), 1 / math.sqrt(n)
     both = of_target > 0 and of_mean > 1e-12 * square
     spreads = math.sqrt(of_target) * math.sqrt(of_mean)  # the product of the variances may vanish
     correlation = (of_target + of_mean - float(error.var())) / 2 / spreads if both else 0.0
@@ -584,7 +585,10 @@ def _cure_of_shape(
     pit = np.empty_like(z)
     for half in (side == 0, side == 1):
         known = Statistics.exact(REGRESSION, {name: column[~half] for name, column in rows.items()})
-        made = CdfIsotonic.fit(known, settings, FittedOn(len(side), "exact"))
+        try:
+            made = CdfIsotonic.fit(known, settings, FittedOn(len(side), "exact"))
+        except RecalibrationError:  # every error is the same, or beyond float64
+            return None
         before += _largest_gap(special.ndtr(z[half])) / 2
         pit[half] = np.interp(z[half], made.z, made.levels)
         after += _largest_gap(pit[half]) / 2

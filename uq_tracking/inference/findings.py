@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from uq_tracking.inference.places import (
     LEVEL,
+    NEGLIGIBLE_FACTOR,
     NEGLIGIBLE_SHAPE,
     SLIGHT_FACTOR,
     Grade,
@@ -130,7 +131,10 @@ class Findings:
     within_scale : Share or None
         Share of the errors within the overall factor times the stated size: 68.27 % of normal ones.
     bulk : float
-        Size within which 68.27 % of the errors lie, in stated standard deviations; NaN without shares.
+        Size within which 68.27 % of the errors lie, in stated standard deviations, or the factor that fits F(y) of
+        distributions best; NaN without shares.
+    left : float
+        Gap that this factor leaves, of distributions; else NaN.
     tail : Tail or None
     places : Places or None
         None where predictions have no standard deviation of their own, or samples are gone.
@@ -149,6 +153,7 @@ class Findings:
     shares: tuple[Share, ...]
     within_scale: Share | None
     bulk: float
+    left: float
     tail: Tail | None
     places: Places | None
     shape: Shape | None
@@ -156,9 +161,13 @@ class Findings:
     bias_in_std: Estimate | None
     shift_in_std: bool
     """Whether shifts by shares of the standard deviations mend more than one by the bias."""
+    multiple: float | None
+    """What to multiply distributions of positive numbers by, where that mends more than a shift."""
     below_median: Share | None
     all_shifted: bool = False
     """Whether the other quantiles are off to the same side as the median."""
+    median_is_right: bool = False
+    """Whether half of the truth may lie below the medians of distributions, so that no shift mends them."""
     size_is_known: bool = False
     """Whether large factors are excluded otherwise, however wide the limits of the scale."""
     shape_level: float = SHAPE_LEVEL
@@ -200,7 +209,8 @@ class Findings:
         said = ("slight", "off")
         factor = 1.0 if self.scale is None or self.scale_grade not in said else self.scale.value
         bias = 0.0 if self.bias_in_std is None or self._size_of_bias not in said else self.bias_in_std.value
-        rest = shape.gap - 0.4 * abs(bias) - PER_LOG * abs(math.log(max(factor, 1e-300)))
+        rest = shape.gap - PER_LOG * abs(math.log(max(factor, 1e-300)))
+        rest = (rest if math.isnan(self.left) else self.left) - 0.4 * abs(bias)
         if shape.p >= 1 - self.shape_level or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
             return "unclear"
         return shape.grade
@@ -213,12 +223,14 @@ class Findings:
 
     def is_biased(self) -> bool:
         """Whether predictions are one-sided by more than chance, in the target's unit."""
-        return self.bias is not None and not self.bias.low <= 0 <= self.bias.high
+        if self.bias is None or self.median_is_right:
+            return False
+        return not self.bias.low <= 0 <= self.bias.high
 
     def certain_bias(self) -> bool:
         """Whether a bias that matters is beyond doubt, so that it is a word of its own."""
         found = self.bias_in_std
-        if found is None or self._size_of_bias not in ("slight", "off"):
+        if found is None or self.median_is_right or self._size_of_bias not in ("slight", "off"):
             return False
         half = (found.high - found.low) / 2 * CERTAIN
         return abs(found.value) > half
@@ -233,7 +245,8 @@ class Findings:
             kind, of_places = "overconfident", False  # everywhere, though not by the same factor
         if self.shape is not None and self.scale is not None and self.shape_grade == "off" and kind in WHOLE:
             explained = PER_LOG * abs(math.log(max(self.scale.value, 1e-300)))
-            of_shape = 2 * explained < self.shape.gap  # no factor helps much
+            left = self.shape.gap - explained if math.isnan(self.left) else self.left
+            of_shape = 2 * left > self.shape.gap or self.differs_in_tails()  # no factor helps much
         if kind is not None and not (of_places or of_shape or self.has_opposite_places()):
             return kind
         if places:
@@ -321,6 +334,17 @@ class Findings:
         )
         return square > 0 and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR
 
+    def differs_in_tails(self) -> bool:
+        """Whether a factor fits most of F(y) of distributions, but clearly another than the scale."""
+        if (
+            self.scale is None
+            or not self.left <= 2 * SLIGHT_SHAPE
+            or self.scale.low <= self.bulk <= self.scale.high
+        ):
+            return False
+        log = math.log(max(self.scale.value, 1e-300))
+        return abs(math.log(self.bulk) - log) > max(abs(log) / 3, NEGLIGIBLE_FACTOR)
+
     def kind_of_scale(self) -> Calibration | None:
         """Return what kind of scale error there is, or None.
 
@@ -333,7 +357,7 @@ class Findings:
         shares = {share.level: share for share in self.shares}
         matters = self.scale_grade in ("slight", "off")
         if scale.low > 1 and matters:
-            if not shares or within is None or within.low <= ONE:
+            if not shares or not (self.differs_in_tails() if within is None else within.low > ONE):
                 return "overconfident"
             log, of_bulk = math.log(scale.value), math.log(max(self.bulk, 1e-9))
             if of_bulk <= log / 3:

@@ -250,10 +250,11 @@ class _Samples:
     inside: FloatArray | None
     square: FloatArray | None
     variance: FloatArray | None
+    plain: FloatArray | None
 
     @classmethod
     def of(cls, on: Covariate, covariate: FloatArray, order: Ordered, *columns: Any) -> _Samples:
-        """Put error, std, weight, group, what intervals contain, squared errors and variances into an order."""
+        """Put error, std, weight, group, what intervals contain, sizes and plain z into an order."""
         ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
         return cls(on, covariate[order.place], order, *ordered)
 
@@ -276,6 +277,10 @@ class _Samples:
         z, unit = (np.average(each / self.std, weights=self.weight) for each in (self.error, 1.0))
         shift = z / unit
         return np.asarray((self.error - shift) / self.std)
+
+    def of_bias(self) -> list[FloatArray]:
+        """Return what a bias must also be found in: shifted z, and the plain one."""
+        return [self.shifted()] if self.plain is None else [self.shifted(), self.plain]
 
     def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
         ratio = quantity == "scale"
@@ -309,6 +314,7 @@ def find_places(
     inside: FloatArray | None = None,
     level: float = LEVEL,
     sizes: Sequence[FloatArray | None] = (None, None),
+    plain: FloatArray | None = None,
 ) -> Places:
     """Test where scale and bias depend on the standard deviation and on the prediction.
 
@@ -327,10 +333,13 @@ def find_places(
         Share of calibrated models of which anything is claimed.
     sizes : pair of array, shape (n,), or of None
         Squared errors and variances, if the factors of parts are roots of their ratios.
+    plain : array, shape (n,), optional
+        Truth minus prediction in standard deviations, if errors are scores of something else: those of a wrong shape
+        are one-sided where predictions are right on average.
     """
     if len(error) > MOST:
-        error, std, mean, weight, group, inside, *sizes = _thinned(
-            error, std, mean, weight, group, inside, *sizes
+        error, std, mean, weight, group, inside, *sizes, plain = _thinned(
+            error, std, mean, weight, group, inside, *sizes, plain
         )
         group = None if group is None else dense(group)[1]
     n = len(error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
@@ -344,7 +353,7 @@ def find_places(
         # rounding makes no widths differ, else its size, that of the ends, would be found
         values = np.asarray(np.log(std).round(DIGITS), dtype=np.float64) if on == "std" else covariates[on]
         order = Ordered.by(values, count, weight)
-        return _Samples.of(on, covariates[on], order, error, std, weight, group, inside, *sizes)
+        return _Samples.of(on, covariates[on], order, error, std, weight, group, inside, *sizes, plain)
 
     ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)
     ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
@@ -360,12 +369,13 @@ def find_places(
     size = None
     significant = {(each.quantity, each.on) for each in tested if each.least_p(number) < level}
 
-    def test_again(samples: _Samples, quantity: Quantity, values: FloatArray) -> None:
-        also[quantity, samples.on] = samples.tests(quantity, values, in_parts=in_parts).least_p(number)
+    def test_again(samples: _Samples, quantity: Quantity, *values: FloatArray) -> None:
+        again = (samples.tests(quantity, each, in_parts=in_parts) for each in values)
+        also[quantity, samples.on] = max(each.least_p(number) for each in again)
 
     for samples in ordered:
         if ("bias", samples.on) in significant:
-            test_again(samples, "bias", samples.shifted())
+            test_again(samples, "bias", *samples.of_bias())
     of_mean = next((each for each in ordered if each.on == "mean"), None)
     if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
         rest = np.empty(len(error))
@@ -422,6 +432,7 @@ def find_strata(
     made: Made = "given",
     tests_of_all: int = 0,
     sizes: Sequence[FloatArray | None] = (None, None),
+    plain: FloatArray | None = None,
 ) -> Places:
     """Test whether scale and bias of the samples with one label differ from those of all.
 
@@ -429,7 +440,7 @@ def find_strata(
 
     Parameters
     ----------
-    error, std, weight, group, inside, sizes
+    error, std, weight, group, inside, sizes, plain
         As for `find_places`.
     label : array of int, shape (n,)
         Place of each sample's label among the names; each is there.
@@ -446,12 +457,13 @@ def find_strata(
     if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
         return Places()
     if made == "area":
-        error, std, label, weight, group, inside, *sizes = _thinned(
-            error, std, label, weight, group, inside, *sizes
+        error, std, label, weight, group, inside, *sizes, plain = _thinned(
+            error, std, label, weight, group, inside, *sizes, plain
         )
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
-    samples = _Samples.of("label", label.astype(float), order, error, std, weight, group, inside, *sizes)
+    columns = (error, std, weight, group, inside, *sizes, plain)
+    samples = _Samples.of("label", label.astype(float), order, *columns)
     few = order.sizes < PER_PART
     own = tests_of(label)
     number = (tests_of_all or max(own, 1)) / (1 - TOGETHER)
@@ -471,7 +483,8 @@ def find_strata(
         apart = tests.together(order.sizes, ~untested) if are_nested else None
         differ = number * p.min() < level or (apart is not None and apart.p < least)
         if quantity == "bias" and differ:
-            p = np.maximum(p, contrast_parts(samples.shifted(), order.starts, ratio=False, **options).p)
+            for also in samples.of_bias():
+                p = np.maximum(p, contrast_parts(also, order.starts, ratio=False, **options).p)
         if quantity == "scale" and (adjusted[0].min() < level or patterns[0].spread):
             p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)
         adjusted[row] = np.where(untested, 1.0, np.minimum(1, number * p))
@@ -758,6 +771,7 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
         held = [] if samples.inside is None else np.average(samples.inside[here], 0, weight).tolist()
         error, covariate = samples.error[here], samples.covariate[here]
         z = error / samples.std[here]
+        bias = z if samples.plain is None else samples.plain[here]
         size = np.square(z)
         if samples.square is not None and samples.variance is not None:
             size = samples.square[here] / np.average(samples.variance[here], weights=weight)
@@ -768,7 +782,7 @@ def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
                 float(covariate[0]),
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
-                *(_finite(each) for each in mean_limits(z, weight, group, level)),
+                *(_finite(each) for each in mean_limits(bias, weight, group, level)),
                 **dict(zip(("inside", "above"), held, strict=False)),
             )
         )

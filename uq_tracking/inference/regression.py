@@ -16,9 +16,18 @@ from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import words
 from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure
-from uq_tracking.inference.findings import ONE, SHAPE_LEVEL, UNKNOWN, Findings, Shape, Share, Tail
+from uq_tracking.inference.findings import (
+    ONE,
+    SHAPE_LEVEL,
+    SLIGHT_SHAPE,
+    UNKNOWN,
+    Findings,
+    Shape,
+    Share,
+    Tail,
+)
 from uq_tracking.inference.intervals import effective_share_limits
-from uq_tracking.inference.limits import Estimated, Influence, Range, heavy_tails, share_limits
+from uq_tracking.inference.limits import DOMINATED, Estimated, Influence, Range, heavy_tails, share_limits
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
 from uq_tracking.inference.places import (
     LEVEL,
@@ -35,6 +44,7 @@ from uq_tracking.inference.places import (
 from uq_tracking.inference.samples import Dependence, are_intervals, is_slow
 from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
+from uq_tracking.inputs.forms.draws import MOST_HALVED
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
@@ -46,7 +56,7 @@ from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.groups import bucket_spans
 from uq_tracking.statistics.orders import FloatArray, IntArray
-from uq_tracking.statistics.regression import HIGH, LOW, POINT, is_distribution
+from uq_tracking.statistics.regression import HIGH, LOW, POINT, expected_below, is_distribution
 from uq_tracking.typed import override
 
 SCALE_LEVEL, BIAS_LEVEL, BIAS_LEVEL_OF_TILES, SHARE_LEVEL = 0.98, 0.95, 0.97, 0.975
@@ -83,8 +93,14 @@ FEWEST_BEYOND = 5
 """With fewer samples, nothing is said of errors of any size."""
 OF_QUANTILES = 0.01
 """Share of right forecasts of which any quantile is said to be wrong."""
-MOVED = 0.05
-"""Mean of Gaussian scores, and distance of their standard deviation from 1, from which targets are moved."""
+FARTHEST, FACTORS = 1.5, 301
+"""Log of the largest factor on the spread of distributions that is tried, and number of factors."""
+FEWEST_DRAWS = 10
+"""Of fewer draws, F(y) is known too roughly, and z too noisy, to compare them."""
+UNIFORM = 1.628
+"""Kolmogorov's 1 % point times the root of n."""
+OF_ALL = 0.9, 2.0
+"""Log of the factor that fits most of F(y), over that of its scores, within which it may hold for all."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
 
@@ -97,7 +113,8 @@ class RegressionTests(Tests):
     @override
     def scale(self) -> Estimated:
         found = std_scale(self.statistics, family_of(self.settings), self.at(SCALE_LEVEL))
-        return replace(found, dominance=math.inf) if heavy_tails(self.statistics) else found
+        heavy = not is_distribution(self.statistics) and heavy_tails(self.statistics)
+        return replace(found, dominance=math.inf) if heavy else found
 
     @property
     @override
@@ -208,6 +225,7 @@ class RegressionTests(Tests):
         shape = None if few_tiles or zero else self._shape()
         median = next((each for each in self._below if _is_median(each)), None)
         shares, within, bulk, tail = self._shares(scale)
+        factor, left = best_factor(self.statistics)
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         bias = self._bias() if one_sided else None
         return Findings(
@@ -216,13 +234,16 @@ class RegressionTests(Tests):
             dominated=dominated,
             shares=shares,
             within_scale=within,
-            bulk=bulk,
+            bulk=bulk if math.isnan(factor) else factor,
+            left=left,
             tail=tail,
             places=None if few_tiles else self._places(),
             shape=shape,
             bias=bias,
+            multiple=self._multiple(),
             shift_in_std=bias is not None and self._is_shift_in_std(bias.value),
             bias_in_std=in_std if one_sided else None,
+            median_is_right=self._is_median_right(),
             below_median=median,
             all_shifted=median is not None and self._are_all_like(median),
             size_is_known=self._scores_are_known(scale),
@@ -262,9 +283,32 @@ class RegressionTests(Tests):
             return f"in group '{self.statistics.groups.labels[few[0]]}' {share}"
         return f"in {len(few)} of {of} {kind} {share}"
 
+    def _is_median_right(self) -> bool:
+        """Return whether half of the truth may lie below the medians of distributions: then no shift mends them."""
+        statistics = self.statistics
+        if not is_distribution(statistics) or statistics.groups is not None:
+            return False
+        share, n = (
+            float(quantile_shares(statistics, self.settings, np.asarray([0.5]))[0]),
+            statistics.n_effective,
+        )
+        low, high = share_limits(share * n, n, self.at(SCALE_LEVEL))
+        return low <= 0.5 <= high
+
+    def _multiple(self) -> float | None:
+        """Return the factor on distributions of positive numbers that leaves smaller errors than a shift does."""
+        form = form_of(self.statistics.facts)
+        if self.samples is None or not is_distribution(self.statistics) or form.noisy_std or form.is_interval:
+            return None
+        target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        if not (np.all(target >= 0) and np.all(mean > 0) and np.all(std > 0)):
+            return None
+        multiple = float(np.sum(target / std) / np.sum(mean / std))
+        return multiple if np.std((target / multiple - mean) / std) < np.std((target - mean) / std) else None
+
     def _is_shift_in_std(self, bias: float) -> bool:
         """Return whether shifts by a share of each standard deviation leave smaller z than one by the bias does."""
-        if self.samples is None or is_distribution(self.statistics):
+        if self.samples is None or form_of(self.statistics.facts).noisy_std:
             return False
         rows = self.samples.rows
         target, mean, std, weight = (rows.get(name) for name in ("target", "mean", "std", "weight"))
@@ -374,25 +418,22 @@ class RegressionTests(Tests):
         if equal > MOST_EQUAL * _total(self.statistics):
             self.caveats.append("Places are not tested: many true values equal a quantile.")
             return None
-        error, std, mean = self._standardizable(samples.rows)
+        rows = along = rest = samples.rows
+        if form_of(self.statistics.facts).noisy_std and rows["size"].min() <= MOST_HALVED:
+            along, rest = _half_of(rows, "one_"), _half_of(rows, "other_")
+        error, std = self._standardizable(rows)
         in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
         more = in_order + bool(self._sets)
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
-        units = {"weight": samples.rows.get("weight"), "group": samples.units(self.dependence)}
-        # past errors move a slow forecast, so that its own errors seem to depend on it
-        known_mean = None if in_order and is_slow(mean, units["group"]) else mean
-        of_parts: dict[str, Any] = {}
-        if (inside := samples.rows.get("inside_widest")) is not None:
-            above = (samples.rows["pit_low"] > 0.5) * (1 - inside)
-            has_median = any(map(_is_median, self._below))
-            of_parts["inside"] = np.stack([inside] if has_median else [inside, above], axis=1)
-        if is_distribution(self.statistics) and not form_of(self.statistics.facts).is_interval:
-            truth, known, stated = (samples.rows[name] for name in ("target", "mean", "std"))
-            of_parts["sizes"] = (
-                np.square(truth - known, dtype=np.float64),
-                np.square(stated, dtype=np.float64),
-            )
-        found = find_places(error, std, known_mean, **units, **of_parts, level=level - more * each)
+        units = {"weight": rows.get("weight"), "group": samples.units(self.dependence)}
+        found = Places()
+        if np.all(along["std"] > 0):
+            at, mean = self._standardizable(along)[1], along["mean"].astype(np.float64)
+            # past errors move a slow forecast, so that its own errors seem to depend on it
+            known_mean = None if in_order and is_slow(mean, units["group"]) else mean
+            score, of_score = self._standardizable(rest)
+            options: dict[str, Any] = {**units, **self._of_parts(rest), "level": level - more * each}
+            found = find_places(score / of_score * at, at, known_mean, **options)
         if in_order:
             found = found.joined(find_drift(error, std, **units, level=each))
         made: Made = "area" if samples.by is None else "period" if samples.recur else "given"
@@ -401,8 +442,8 @@ class RegressionTests(Tests):
         tests = sum(tests_of(label) for _, label in self._sets)
         for own, label in self._sets:
             of = str(own[0]).partition(": ")[0] if len(self._sets) > 1 else samples.recur
-            columns = {**units, **of_parts, "level": each, "tests_of_all": tests, "of": of, "made": made}
-            strata = find_strata(error, std, label, own, **columns)
+            columns = {**units, **self._of_parts(rows), "level": each, "tests_of_all": tests}
+            strata = find_strata(error, std, label, own, **columns, of=of, made=made)
             found = found.joined(strata) if made != "area" or strata.found() else found
         return found
 
@@ -422,33 +463,38 @@ class RegressionTests(Tests):
             self.caveats.append(words.OF_TRUTH)
         return kept
 
-    def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return errors, and stds and predictions along which to look for places.
+    def _of_parts(self, rows: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what else is known of samples: what intervals contain, or squared errors and variances."""
+        if not is_distribution(self.statistics) or form_of(self.statistics.facts).is_interval:
+            if (inside := rows.get("inside_widest")) is None:
+                return {}
+            above = (rows["pit_low"] > 0.5) * (1 - inside)
+            has_median = any(map(_is_median, self._below))
+            return {"inside": np.stack([inside] if has_median else [inside, above], axis=1)}
+        truth, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        noisy = form_of(self.statistics.facts).noisy_std
+        known: dict[str, Any] = {} if noisy else {"plain": (truth - mean) / std}
+        return (
+            known
+            if heavy_tails(self.statistics)
+            else {**known, "sizes": (np.square(truth - mean), np.square(std))}
+        )
+
+    def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
+        """Return errors and stds.
 
         Errors of predictions in another form are Gaussian scores of F(y), times their std: drawn at random where F(y)
-        is known between two values only, as of draws. By chance, draws also lie away from a target whose std they
-        make small. So of few draws, stds and means are those with the target among them: of calibrated ones, each is
-        as likely to be the target. Where size or bias are wrong on average, the target is moved by as much first.
+        is known between two values only, as of draws.
         """
         target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
         if not is_distribution(self.statistics):
-            return target - mean, std, mean
+            return target - mean, std
         std = rows.get("width_widest", std)
         low, high = rows["pit_low"], rows["pit_high"]
         # The same draws for all data would share their chance trends.
         own = np.random.default_rng(zlib.crc32(target.tobytes()))
         pit = low + (high - low) * own.random(len(low))
-        score = np.clip(special.ndtri(pit), -DEEPEST, DEEPEST)
-        if form_of(self.statistics.facts).noisy_std:
-            size, z, factor = rows["size"], (target - mean) / std, 1.0
-            least = max(MOVED, 3 / math.sqrt(len(z)))
-            if abs(score.mean()) > least or abs(score.std() - 1) > least:
-                z -= np.median(z)
-                factor = float(np.median(special.stdtrit(size - 1, 0.75)) / max(np.median(np.abs(z)), 1e-9))
-                z *= factor
-            mean = mean + factor * z * std / (size + 1)
-            std = std * np.sqrt((size - 1 + np.square(z)) / size / (1 + 1 / size))
-        return score * std, std, mean
+        return np.clip(special.ndtri(pit), -DEEPEST, DEEPEST) * std, std
 
     def _shape(self) -> Shape:
         statistics, settings = self.statistics, self.settings
@@ -457,7 +503,7 @@ class RegressionTests(Tests):
             z, order = statistics.moments["z"], statistics.orders["z"]
             at = z.mean + math.sqrt(max(z.variance(), 1e-300)) * special.ndtri(LEVELS)
             rest = float(np.abs(order.position(at) / order.total - LEVELS).max())
-            own = rest > CENTRED_SHAPE / math.sqrt(n)
+            own = rest > CENTRED_SHAPE / math.sqrt(n) and z.variance() > 0
         grouped = groups.count(statistics) is not None
         if grouped:
             count = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
@@ -657,14 +703,20 @@ class RegressionTests(Tests):
             return math.nan
 
 
+def _half_of(rows: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return rows as one half of the draws makes them; without a std where there are too few to halve."""
+    halved = {key.removeprefix(name): column for key, column in rows.items() if key.startswith(name)}
+    return {**rows, "std": np.zeros(1), **halved}
+
+
 def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     """Root of the mean squared standardized error.
 
     Errors are standardized by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts equal
     z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
-    variances, which a few samples of skewed or heavy-tailed ones do not show; so the limits include 1 if those of the
-    Gaussian scores do. Quantiles and intervals have no variance: their std is read off a line, and says nothing about
-    scale. Under families without a fourth moment, z itself has no interval.
+    variances, unless a few samples of skewed or heavy-tailed ones decide it. Quantiles and intervals have no
+    variance: their std is read off a line, and says nothing about scale. Under families without a fourth moment, z
+    itself has no interval.
     """
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         count = statistics.counts["n_zero_std"]
@@ -741,8 +793,8 @@ def few_samples(statistics: Any) -> Few | None:
 def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     """Root of the sum of squared errors over the sum of variances.
 
-    Noisy stds, such as those of a few draws, inflate z but not this ratio. Its limits are extended to 1 where the
-    mean square of the Gaussian scores may be 1.
+    Noisy stds, such as those of a few draws, inflate z but not this ratio. Of skewed or heavy-tailed distributions, a
+    few samples decide it: then, or where the Gaussian scores say otherwise, it is the factor that fits these.
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
@@ -763,9 +815,45 @@ def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     if ratio <= 0:
         raise Undefined("every error is 0")
     found, of_scores = _root(ratio, influence, level), _scale_of_scores(statistics, level)
-    if not of_scores.low <= 1 <= of_scores.high:
+    of_draws = form_of(statistics.facts).noisy_std
+    few_decide = not of_draws and (found.dominance > DOMINATED or heavy_tails(statistics))
+    if of_scores.low <= 1 <= of_scores.high:
+        return of_scores if few_decide or not found.low <= 1 <= found.high else found
+    factor, left = best_factor(statistics)
+    log, of_all = math.log(factor), math.log(of_scores.value)
+    fits = OF_ALL[0] < log / of_all < OF_ALL[1] and left <= max(
+        UNIFORM / math.sqrt(statistics.n_effective), SLIGHT_SHAPE
+    )
+    differs = few_decide or (fits and not of_draws and not found.low <= factor <= found.high)
+    if not differs and math.log(found.value) * of_all > 0:
         return found
-    return replace(found, low=min(found.low, 1.0), high=max(found.high, 1.0))
+    if of_draws or not fits:
+        return of_scores
+    low, high = (end ** (log / of_all) for end in (of_scores.low, of_scores.high))
+    return replace(of_scores, value=factor, low=low, high=high)
+
+
+def best_factor(statistics: Any) -> tuple[float, float]:
+    """Return the factor on the spread of distributions that fits F(y) best, and the largest gap that it leaves.
+
+    Where distributions are widened about their means, F(y) is that of a smaller z; where they are on a scale on which
+    they are normal, as lognormal ones on that of logs, its Gaussian scores are smaller. Whichever fits better counts.
+    """
+    few = form_of(statistics.facts).noisy_std and statistics.moments["size"].low < FEWEST_DRAWS
+    if few or not is_distribution(statistics) or statistics.groups is not None:
+        return math.nan, math.nan
+    factors, order = np.exp(np.linspace(-FARTHEST, FARTHEST, FACTORS))[:, None], statistics.orders["z"]
+
+    def below(levels: FloatArray) -> FloatArray:
+        return np.asarray(expected_below(statistics, levels.ravel()) / statistics.n)
+
+    stated = order.value(np.clip(np.ceil(below(LEVELS) * order.total), 1, order.total))
+    shares = (
+        order.position((factors * stated).ravel()) / order.total,
+        below(special.ndtr(factors * special.ndtri(LEVELS))),
+    )
+    gap = min((np.abs(each.reshape(FACTORS, -1) - LEVELS).max(axis=1) for each in shares), key=min)
+    return float(factors[gap.argmin(), 0]), float(gap.min())
 
 
 def _scale_of_scores(statistics: Any, level: float) -> Estimated:

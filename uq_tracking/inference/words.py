@@ -158,6 +158,10 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
     unit = f" {settings.unit}" if settings.unit else ""
     in_places = calibration == IN_PLACES
     parts = [] if found.scale is None or in_places else [_of_scale(calibration, found, found.scale, settings)]
+    if not math.isnan(found.left):
+        narrow = (("standard deviations are", "distributions are"), ("too small", "too narrow"))
+        for of_std, of_shape in (*narrow, ("too large", "too wide")):
+            parts = [part.replace(of_std, of_shape) for part in parts]
     parts += _of_places(found, calibration, unit, leads=in_places)
     if in_places and found.scale is not None:
         overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
@@ -260,6 +264,8 @@ def of_bias(found: Findings, settings: Settings) -> str:
 def of_shift(found: Findings, settings: Settings) -> str:
     """Say how to correct all predictions: by a constant, or by a share of each standard deviation."""
     bias, in_std = found.bias, found.bias_in_std
+    if found.multiple is not None:
+        return f"Multiply each prediction, with its spread, by {format_number(found.multiple)}"
     if bias is not None and found.is_biased() and not found.shift_in_std:
         size = format_number(abs(bias.value), compact=True) + (f" {settings.unit}" if settings.unit else "")
         return f"Subtract {size} from each prediction" if bias.value > 0 else f"Add {size} to each prediction"
@@ -308,6 +314,11 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
             f"({percent(BEYOND_THREE)} expected) and carry {percent(tail.carried)} of the squared errors; the bulk "
             f"is {bulk} times the stated size. Look at those errors. Do not widen every standard deviation."
+        )
+    if calibration == "overconfident in the tails":
+        return (
+            f"Overconfident in the tails: errors are {value} times the stated size, but most of them only {bulk} "
+            "times. Look at the largest errors. Do not widen every distribution."
         )
     if calibration == "too wide for most, too narrow for a few":
         return (

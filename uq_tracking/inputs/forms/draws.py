@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}
 """Number of draws needed for a score's outermost quantile to lie between draws: level 1/(M + 1) or above."""
+FEWEST_TO_HALVE, MOST_HALVED = 4, 200
+"""Number of draws of which each half still has a std, and of which their noise no longer matters."""
+ORDERS = 10
+"""Binary logarithm of the number of orders of draws, one of which each sample gets."""
+HASH = np.uint64(0x9E3779B97F4A7C15)
+"""Odd, and near the golden section of 2^64: multiples of it scatter."""
 STEP, FIRST, LAST = 0.25, -18.0, 27.0
 """Nodes of the sum that approximates an integral over the real line, and where its geometric tails begin."""
 
@@ -115,6 +121,8 @@ def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:
     ``crps``            fair: ``mean |x - y| - sum over i < j of |x_i - x_j| / (M (M - 1))`` [1]_
     ``crps_ensemble``   of the empirical distribution: the same with ``M^2``
     quantiles           type 6 of Hyndman and Fan 1996, the inverse of the rule above
+    ``one_mean`` ...    the same of two halves, chosen at random: what ``other_`` says of the truth does not depend on
+                        the chance in the std and mean of ``one_``
     ==================  ==========================================================================
 
     Parameters
@@ -135,31 +143,51 @@ def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:
     ordered = np.sort(np.ascontiguousarray(draws.T), axis=1)  # NaN sorts last
     there = np.isfinite(ordered) | np.isinf(ordered)
     whole = bool(there.all())
-    size = np.full(len(target), float(draws.shape[0])) if whole else there.sum(axis=1).astype(float)
     y = target[:, None]
-    below, upto = (ordered < y).sum(axis=1), (ordered <= y).sum(axis=1)
-    kept = ordered if whole else np.where(there, ordered, 0.0)
-    mean = kept.sum(axis=1) / size
-    centered = ordered - mean[:, None]
-    if not whole:
-        centered[~there] = 0.0
-    variance = np.einsum("nm,nm->n", centered, centered) / (size - 1)
+    made, centered = _moments(y, ordered, there)
+    size, mean = made["size"], made["mean"]
     distance = np.abs(centered - (y - mean[:, None]))
     if not whole:
         distance[~there] = 0.0
     distance = distance.sum(axis=1) / size
     weight = 2 * np.arange(1, draws.shape[0] + 1) - size[:, None] - 1
     spread = np.einsum("nm,nm->n", weight, centered)
-    made = {
-        "mean": mean,
-        "std": np.sqrt((1 + 1 / size) * variance),
-        "pit_low": below / (size + 1),
-        "pit_high": (upto + 1) / (size + 1),
-        "size": size,
+    made |= {
         "crps": distance - spread / (size * (size - 1)),
         "crps_ensemble": distance - spread / (size * size),
     }
+    if FEWEST_TO_HALVE <= len(draws) <= MOST_HALVED:
+        mixed = _mixed(ordered, target, mean)
+        for half, some in (("one", mixed[:, ::2]), ("other", mixed[:, 1::2])):
+            with np.errstate(divide="ignore", invalid="ignore"):  # of a sample with few draws there
+                of_half, _ = _moments(y, some, ~np.isnan(some))
+            made |= {f"{half}_{name}": column for name, column in of_half.items()}
     return {**made, **_quantile_columns(target, ordered, size)}
+
+
+def _mixed(draws: FloatArray, *seeds: FloatArray) -> FloatArray:
+    """Return draws in an order that is as good as random, and the same in whatever block their sample is."""
+    size = draws.shape[1]
+    orders = np.random.default_rng(0).permuted(np.tile(np.arange(size), (1 << ORDERS, 1)), axis=1)
+    key = sum(np.ascontiguousarray(seed).view(np.uint64) for seed in seeds) * HASH
+    chosen = (key ^ (key >> np.uint64(32))) * HASH >> np.uint64(64 - ORDERS)
+    return np.take_along_axis(draws, orders[chosen], axis=1)
+
+
+def _moments(y: FloatArray, draws: FloatArray, there: Any) -> tuple[Columns, FloatArray]:
+    """Return mean, std, F(y) and number of the draws that are there, and how far each is from the mean."""
+    size = there.sum(axis=1).astype(float)
+    mean = np.where(there, draws, 0.0).sum(axis=1) / size
+    centered = np.where(there, draws - mean[:, None], 0.0)
+    below, upto = (draws < y).sum(axis=1), (draws <= y).sum(axis=1)
+    made = {
+        "mean": mean,
+        "std": np.sqrt((1 + 1 / size) * np.einsum("nm,nm->n", centered, centered) / (size - 1)),
+        "pit_low": below / (size + 1),
+        "pit_high": (upto + 1) / (size + 1),
+        "size": size,
+    }
+    return made, centered
 
 
 def _quantile_columns(target: FloatArray, ordered: FloatArray, size: FloatArray) -> Columns:
