@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 885, 94, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 897, 93, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -38,6 +38,7 @@ Raised by ten functions: maps that follow each other as frames of a video do are
 no covariate, and tails are named.
 Raised by four functions: bars and bands of figures have one look, sums and pictures' names one place, and rows of
 a table are told from maps.
+Raised by twelve functions: areas of maps are looked at, as labels are, and errors that recur.
 Raised by eleven functions: places of draws, fifths of an order, samples that stand for a million, how to shift.
 """
 

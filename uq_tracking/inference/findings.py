@@ -153,7 +153,6 @@ class Findings:
     shares: tuple[Share, ...]
     within_scale: Share | None
     bulk: float
-    left: float
     tail: Tail | None
     places: Places | None
     shape: Shape | None
@@ -161,9 +160,10 @@ class Findings:
     bias_in_std: Estimate | None
     shift_in_std: bool
     """Whether shifts by shares of the standard deviations mend more than one by the bias."""
-    multiple: float | None
-    """What to multiply distributions of positive numbers by, where that mends more than a shift."""
     below_median: Share | None
+    left: float = math.nan
+    multiple: float | None = None
+    """What to multiply distributions of positive numbers by, where that mends more than a shift."""
     all_shifted: bool = False
     """Whether the other quantiles are off to the same side as the median."""
     median_is_right: bool = False

@@ -278,10 +278,6 @@ class _Samples:
         shift = z / unit
         return np.asarray((self.error - shift) / self.std)
 
-    def of_bias(self) -> list[FloatArray]:
-        """Return what a bias must also be found in: shifted z, and the plain one."""
-        return [self.shifted()] if self.plain is None else [self.shifted(), self.plain]
-
     def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
         ratio = quantity == "scale"
         units: dict[str, Any] = {"ratio": ratio, "weight": self.weight, "group": self.group}
@@ -369,13 +365,15 @@ def find_places(
     size = None
     significant = {(each.quantity, each.on) for each in tested if each.least_p(number) < level}
 
-    def test_again(samples: _Samples, quantity: Quantity, *values: FloatArray) -> None:
-        again = (samples.tests(quantity, each, in_parts=in_parts) for each in values)
-        also[quantity, samples.on] = max(each.least_p(number) for each in again)
+    def test_again(samples: _Samples, quantity: Quantity, *values: FloatArray | None) -> None:
+        for each in values:
+            if each is not None:
+                p = samples.tests(quantity, each, in_parts=in_parts).least_p(number)
+                also[quantity, samples.on] = max(p, also.get((quantity, samples.on), 0.0))
 
     for samples in ordered:
         if ("bias", samples.on) in significant:
-            test_again(samples, "bias", *samples.of_bias())
+            test_again(samples, "bias", samples.shifted(), samples.plain)
     of_mean = next((each for each in ordered if each.on == "mean"), None)
     if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
         rest = np.empty(len(error))
@@ -483,7 +481,7 @@ def find_strata(
         apart = tests.together(order.sizes, ~untested) if are_nested else None
         differ = number * p.min() < level or (apart is not None and apart.p < least)
         if quantity == "bias" and differ:
-            for also in samples.of_bias():
+            for also in [samples.shifted()] if samples.plain is None else [samples.shifted(), samples.plain]:
                 p = np.maximum(p, contrast_parts(also, order.starts, ratio=False, **options).p)
         if quantity == "scale" and (adjusted[0].min() < level or patterns[0].spread):
             p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)

@@ -225,7 +225,7 @@ class RegressionTests(Tests):
         shape = None if few_tiles or zero else self._shape()
         median = next((each for each in self._below if _is_median(each)), None)
         shares, within, bulk, tail = self._shares(scale)
-        factor, left = best_factor(self.statistics)
+        more = {"bulk": bulk} | (self._of_distribution() if is_distribution(self.statistics) else {})
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         bias = self._bias() if one_sided else None
         return Findings(
@@ -234,21 +234,29 @@ class RegressionTests(Tests):
             dominated=dominated,
             shares=shares,
             within_scale=within,
-            bulk=bulk if math.isnan(factor) else factor,
-            left=left,
             tail=tail,
             places=None if few_tiles else self._places(),
             shape=shape,
             bias=bias,
-            multiple=self._multiple(),
             shift_in_std=bias is not None and self._is_shift_in_std(bias.value),
             bias_in_std=in_std if one_sided else None,
-            median_is_right=self._is_median_right(),
             below_median=median,
             all_shifted=median is not None and self._are_all_like(median),
             size_is_known=self._scores_are_known(scale),
             shape_level=self.at(SHAPE_LEVEL),
+            **more,
         )
+
+    def _of_distribution(self) -> dict[str, Any]:
+        """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
+        factor, left = best_factor(self.statistics)
+        bulk = {} if math.isnan(factor) else {"bulk": factor}
+        return {
+            "left": left,
+            "multiple": self._multiple(),
+            "median_is_right": self._is_median_right(),
+            **bulk,
+        }
 
     def _few_groups(self) -> Few | None:
         """The few groups whose errors are far larger than those of all others, whose size is about right."""
@@ -286,7 +294,7 @@ class RegressionTests(Tests):
     def _is_median_right(self) -> bool:
         """Return whether half of the truth may lie below the medians of distributions: then no shift mends them."""
         statistics = self.statistics
-        if not is_distribution(statistics) or statistics.groups is not None:
+        if statistics.groups is not None:
             return False
         share, n = (
             float(quantile_shares(statistics, self.settings, np.asarray([0.5]))[0]),
@@ -298,7 +306,7 @@ class RegressionTests(Tests):
     def _multiple(self) -> float | None:
         """Return the factor on distributions of positive numbers that leaves smaller errors than a shift does."""
         form = form_of(self.statistics.facts)
-        if self.samples is None or not is_distribution(self.statistics) or form.noisy_std or form.is_interval:
+        if self.samples is None or form.noisy_std or form.is_interval:
             return None
         target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
         if not (np.all(target >= 0) and np.all(mean > 0) and np.all(std > 0)):
