@@ -391,7 +391,7 @@ def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
     assert fine.scores["n_merci"] < 1 < exaggerated.scores["n_merci"]
     assert [report.verdict.ranking for report in (fine, exaggerated)] == ["useful", "useful"]
     told = [
-        "a constant one would give intervals just as short" in report.verdict.text
+        "intervals of one constant width would be just as short" in report.verdict.text
         for report in (fine, exaggerated)
     ]
     assert told == [False, True]

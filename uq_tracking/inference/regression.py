@@ -666,7 +666,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but at their present sizes, a constant one would give intervals just as short."
+            but = ", but intervals of one constant width would be just as short."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

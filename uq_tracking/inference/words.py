@@ -237,7 +237,7 @@ def of_bias(found: Findings, settings: Settings) -> str:
         if not share.is_off:
             return ""
         (side, step), low, high = _side(share), percent(share.low), percent(share.high)
-        mend = f"{step.capitalize()} the median alone until 50 % do."
+        mend = f"{step.capitalize()} the median until 50 % do."
         if found.all_shifted:
             way = "down" if share.is_high else "up"
             mend = f"Shift all quantiles {way} equally, until 50 % do. Then score again."
