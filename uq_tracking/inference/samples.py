@@ -429,8 +429,7 @@ def find_season(scores: Sequence[FloatArray]) -> int:
     are as many stations in turn.
     """
     for score in scores:
-        values = score[:MOST_IN_ORDER] - score[:MOST_IN_ORDER].mean()
-        n = len(values)
+        values, n = score - score.mean(), len(score)
         if n < 4 * WIDE or not _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:]):
             continue
         periods = range(2, min(n // LEAST_PERIODS, MOST_PERIOD) + 1)
@@ -628,7 +627,8 @@ class Samples(InOrder):
         known = self._z()
         z = np.full(self.shape, known.mean())
         z[at] = known
-        if not (period := find_season((z, clipped(z)))):
+        first = z[:MOST_IN_ORDER]
+        if not (period := find_season((first, clipped(first)))):
             return self
         place = places_of(len(z), period)
         ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
