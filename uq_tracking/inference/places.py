@@ -376,20 +376,23 @@ def find_places(
             test_again(samples, "bias", samples.shifted(), samples.plain)
     of_mean = next((each for each in ordered if each.on == "mean"), None)
     if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
-        rest = np.empty(len(error))
+        rest = np.empty(
+            (2, len(error))
+        )  # by lines through all errors, and through those of small stds most of all
         relative = np.maximum(of_mean.std / of_mean.std.max(), LEAST_STD)
         precision = (1.0 if of_mean.weight is None else of_mean.weight) / np.square(relative)
-        rest[of_mean.order.place] = of_mean.without_lines(of_mean.error, precision)
+        for row, weights in zip(rest, (of_mean.weight, precision), strict=True):
+            row[of_mean.order.place] = of_mean.without_lines(of_mean.error, weights)
         scores = of_mean.error / of_mean.std, of_mean.shifted()
         of_z = (of_mean.without_lines(z, of_mean.weight) for z in scores)
-        ways = (rest[of_mean.order.place] / of_mean.std, *of_z)
+        ways = (*(rest[:, of_mean.order.place] / of_mean.std), *of_z)
         least = min(
             mean_limits(np.square(each), of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in ways
         )
         size = (_finite(math.sqrt(least[0])), _finite(math.sqrt(least[1])), _finite(math.sqrt(least[2])))
         for samples in ordered:
             if ("scale", samples.on) in significant:
-                test_again(samples, "scale", np.abs(rest[samples.order.place] / samples.std))
+                test_again(samples, "scale", *np.abs(rest[:, samples.order.place] / samples.std))
     patterns = [
         _pattern(each, number, level, own[each.on], also.get((each.quantity, each.on), 0.0))
         for each in tested

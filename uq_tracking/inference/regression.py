@@ -84,9 +84,9 @@ MOST_EQUAL = 0.05
 """Share of targets that equal a quantile, as counts do, from which on their F(y) depends on where they are."""
 EQUAL = 1e-9
 """Coefficient of variation below which standard deviations differ by rounding."""
-FEW_GROUPS, OUTLYING, ABOUT = 8, 5.0, 0.1
-"""At most one group of so many is an exception, whose log size is so many standard deviations of the others' from
-theirs, if these are right within so much."""
+FEW_GROUPS, OUTLYING, LARGER, ABOUT = 8, 5.0, math.log(1.9), 0.1
+"""At most one group of so many is an exception, whose log size is so many standard deviations of the others', and by
+so much, above theirs, if these are right within so much."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
 FEWEST_BEYOND = 5
@@ -270,7 +270,7 @@ class RegressionTests(Tests):
         for most in range(len(order) // FEW_GROUPS, 0, -1):
             few, rest = order[:most], order[most:]
             size = math.sqrt(float(square[rest].sum() / count[rest].sum()))
-            apart = logs[few].min() - logs[rest].mean() > OUTLYING * logs[rest].std()
+            apart = logs[few].min() - logs[rest].mean() > max(OUTLYING * logs[rest].std(), LARGER)
             if apart and abs(math.log(max(size, 1e-300))) < ABOUT:
                 samples, of = float(count[few].sum()), float(count.sum())
                 errors = math.sqrt(float(square[few].sum()) / samples)

@@ -624,7 +624,11 @@ class Samples(InOrder):
         if not in_order or self.by is not None or self.independent or len(self.shape) != 1 or self.total:
             return self
         at = np.arange(self.shape[0]) if self.valid is None else np.flatnonzero(self.valid)
-        known = self._z()
+        with np.errstate(over="ignore"):
+            known = self._z()
+            is_known = bool(np.isfinite(known @ known))
+        if not is_known:  # beyond float64
+            return self
         z = np.full(self.shape, known.mean())
         z[at] = known
         first = z[:MOST_IN_ORDER]
