@@ -22,7 +22,7 @@ comparison            1851    1430      10    10
 curves                 551     460       4     4
 demo                   531     430       4     6
 evaluation             787     880       5     6
-figures               1975    1480      13    12
+figures               1970    1480      13    12
 files                  628     380       4     3
 frameworks             896     360       7     4
 inference             6086    1650      17    11
@@ -105,7 +105,6 @@ Raised for figures by places of intervals and quantiles, drawn and named as what
 Raised for inference by 58 lines: sentences end with a step and a number to correct predictions by, and recalibrations
 are named whose gain the calibration error of few samples hides but the log likelihood shows.
 Raised for inference by the choice of what is counted of the groups that a verdict finds; lowered for statistics.
-Raised for figures by PNG files that are written row by row, in a third of the time.
 Raised for inference by 86 lines: labels that come in turn are no dependence, shifts by shares of the std, steps for
 draws, quantiles and small sets, recalibrations that leave no label wrong, and losses that surely fall.
 Raised for inference by 412 lines, for inputs by 17: errors that recur with an hour or a season, few groups and areas
