@@ -22,10 +22,10 @@ comparison            1851    1430      10    10
 curves                 551     460       4     4
 demo                   531     430       4     6
 evaluation             787     880       5     6
-figures               1970    1480      13    12
+figures               1963    1480      13    12
 files                  628     380       4     3
 frameworks             896     360       7     4
-inference             6086    1650      17    11
+inference             6079    1650      17    11
 inputs                3630    2250      15    18
 metrics               2471    1400      13     9
 recalibration         1331     920       7     8
@@ -36,7 +36,7 @@ tables                 701     430       4     4
 tasks                  369     360       2     2
 testing                595     420       4     5
 tracking              3087    1950      17    17
-total                33546   20540     175   164
+total                33527   20540     175   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

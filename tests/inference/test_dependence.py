@@ -79,17 +79,20 @@ def test_stations_whose_errors_change_slowly_are_cut_into_blocks_of_whole_turns(
     assert not any(np.unique(np.diff(found.group.reshape(300, 20), axis=1)))
 
 
+WITHOUT_PERIOD = {
+    "normal": lambda rng: rng.normal(size=800),
+    "heavy": lambda rng: rng.standard_t(3, size=800),
+    "slow": lambda rng: series(rng, 800, 0.95),
+    "drift": lambda rng: rng.normal(size=800) * np.linspace(0.8, 2, 800),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", ["normal", "heavy", "slow", "drift"])
+@pytest.mark.parametrize("draw", WITHOUT_PERIOD)
 def test_periods_are_rarely_seen_where_there_are_none(draw):
     rng = np.random.default_rng(12)
-    made = {
-        "normal": lambda: rng.normal(size=800),
-        "heavy": lambda: rng.standard_t(3, size=800),
-        "slow": lambda: series(rng, 800, 0.95),
-        "drift": lambda: rng.normal(size=800) * np.linspace(0.8, 2, 800),
-    }[draw]
-    assert sum(_period((z, clipped(z)))[0] > 0 for z in (made() for _ in range(60))) <= 1
+    found = (_period((z, clipped(z)))[0] for z in (WITHOUT_PERIOD[draw](rng) for _ in range(60)))
+    assert sum(period > 0 for period in found) <= 1
 
 
 def test_cases_that_follow_each_other_are_cut_into_blocks():
@@ -295,17 +298,18 @@ def test_errors_that_recur_are_found_with_their_period(n, period):
     assert found.count(period) >= 9, found
 
 
+WITHOUT_SEASON = {
+    **WITHOUT_PERIOD,
+    "slower": lambda rng: series(rng, 2000, 0.99),
+    "walk": lambda rng: np.cumsum(rng.normal(size=1500)),
+    "trend": lambda rng: rng.normal(size=2000) + np.linspace(-1, 1, 2000),
+    "stations": lambda rng: np.stack([series(rng, 100, 0.8) for _ in range(24)], axis=1).ravel(),
+    "damped": lambda rng: signal.lfilter([1], [1, -1.8, 0.9], rng.normal(size=2000)),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", ["normal", "heavy", "slow", "walk", "drift", "stations", "damped"])
+@pytest.mark.parametrize("draw", WITHOUT_SEASON)
 def test_errors_that_do_not_recur_have_no_season(draw):
     rng = np.random.default_rng(15)
-    made = {
-        "normal": lambda: rng.normal(size=800),
-        "heavy": lambda: rng.standard_t(3, size=2000),
-        "slow": lambda: series(rng, 2000, 0.99),
-        "walk": lambda: np.cumsum(rng.normal(size=1500)),
-        "drift": lambda: rng.normal(size=2000) * np.linspace(0.8, 2, 2000),
-        "stations": lambda: np.stack([series(rng, 100, 0.8) for _ in range(24)], axis=1).ravel(),
-        "damped": lambda: signal.lfilter([1], [1, -1.8, 0.9], rng.normal(size=2000)),
-    }[draw]
-    assert not any(find_season((z, clipped(z))) for z in (made() for _ in range(100)))
+    assert not any(find_season((z, clipped(z))) for z in (WITHOUT_SEASON[draw](rng) for _ in range(100)))

@@ -376,9 +376,8 @@ def find_places(
             test_again(samples, "bias", samples.shifted(), samples.plain)
     of_mean = next((each for each in ordered if each.on == "mean"), None)
     if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
-        rest = np.empty(
-            (2, len(error))
-        )  # by lines through all errors, and through those of small stds most of all
+        # by lines through all errors alike, and through those of small stds most of all
+        rest = np.empty((2, len(error)))
         relative = np.maximum(of_mean.std / of_mean.std.max(), LEAST_STD)
         precision = (1.0 if of_mean.weight is None else of_mean.weight) / np.square(relative)
         for row, weights in zip(rest, (of_mean.weight, precision), strict=True):

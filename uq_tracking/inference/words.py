@@ -398,13 +398,10 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     tested = [place for place, each in enumerate(strata) if each.of == part.of and each.word != "too few"]
     rest = [strata[place] for place in tested if place not in pattern.named]
     all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
-    also = (
-        f"; {others} other {'areas' if is_area else 'strata'} too (verdict.places.strata lists them)"
-        if others
-        else ""
-    )
-    if 0 < others <= MOST_NAMED:
-        also = "; also " + ", ".join(_also(strata[place], pattern, level) for place in pattern.named[1:])
+    also = f"; {others} other {'areas' if is_area else 'strata'} too (verdict.places.strata lists them)"
+    if others <= MOST_NAMED:
+        named = ", ".join(_also(strata[place], pattern, level) for place in pattern.named[1:])
+        also = f"; also {named}" if named else ""
     return text + also + _of_others(len(rest), all_wrong=all_wrong, noun=" areas" * is_area) + "."
 
 
@@ -426,7 +423,7 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
-    """Name the ends of a period: ``Errors recur every 24 samples ...: predictions are ... at place 3 of these``."""
+    """Name the ends of a period: ``Errors recur every 24 rows ...: predictions are ... at position 3 (row % 24)``."""
     of, said = strata[recurring[0].named[0]].of, list[str]()
     period = of.split()[-2]
     for pattern in recurring:
@@ -463,10 +460,8 @@ def with_enough(enough: float) -> str:
 
 def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False) -> str:
     """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
-    fit, move = (
-        "fit y_true as a function of y_pred, and predict the fit",
-        "subtract the mean of y_pred - y_true",
-    )
+    fit = "fit y_true as a function of y_pred, and predict the fit"
+    move = "subtract the mean of y_pred - y_true"
     if of_quantiles:
         fit = "fit each as a function of y_pred, by quantile regression"
         move = "shift each quantile until its stated share of the true values lies below it"
