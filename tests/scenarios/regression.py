@@ -729,6 +729,23 @@ def few_frames(rng):
     return mu + s * z, mu, s
 
 
+def voxels(rng: np.random.Generator, factor: float) -> tuple[np.ndarray, ...]:
+    """A volume whose neighbors are alike, and errors of so many times the stated size."""
+    z = ndimage.gaussian_filter(rng.normal(size=(48, 48, 48)), 1.4, mode="wrap")
+    s, mu = spread_stds(rng, z.shape, 0.3), 3 * rng.normal(size=z.shape)
+    return mu + factor * s * z / z.std(), mu, s
+
+
+@scenario("a calibrated volume of 48 slices, each like the one before", FINE, slow=True)
+def volume(rng):
+    return voxels(rng, 1.0)
+
+
+@scenario("a volume of 48 slices, 1.3 times too small", OVER, slow=True)
+def volume_too_small(rng):
+    return voxels(rng, 1.3)
+
+
 def overlapping(
     rng: np.random.Generator, origins: int, leads: int, correlation: float
 ) -> tuple[np.ndarray, ...]:
@@ -1603,7 +1620,7 @@ def quantiles_of_two_widths(rng):
 
 @scenario(
     "split conformal: 90 % intervals of one width but for rounding; errors grow with the prediction", PLACES, FLAT,
-    says=("where predictions are the highest", "All standard deviations are equal"), never=("idths vary", "widths"),
+    says=("where predictions are the highest", "All widths are equal"), never=("idths vary", "idths are too"),
 )  # fmt: skip
 def split_conformal(rng):
     mu = rng.uniform(1, 10, 3000)

@@ -184,6 +184,7 @@ class RegressionTests(Tests):
             often = OFTEN < self._crossed <= EXCHANGED
             of_crossed = f"{words.of_crossed(self._crossed)} Sort them before use." * often
             sentence, of_bias = " ".join(filter(None, [of_crossed, of_bias, sentence])), ""
+            of_ranking = words.of_widths(of_ranking)
         sentence = sentence or f"Calibration is not judged: {found.untested}."
         if ranked.word == "worse than constant":  # no recalibration mends that
             sentence, of_ranking = f"{of_ranking} {sentence}", ""

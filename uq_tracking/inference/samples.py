@@ -10,7 +10,7 @@ Maps and series have neighbors with errors alike. So where nobody said which bel
 
 * twelve or more cases (all axes but the two of a map; else the first axis): consecutive cases are put together, into
   at most 64 groups, or, if each case is like the one before, as frames of a video and forecasts from overlapping
-  origins are, into long blocks;
+  origins are, into long blocks, or, if these are too few, into boxes, as slices of a volume are;
 * fewer maps: each is cut into tiles whose side is at least three times the distance over which errors are alike; if
   that leaves fewer than nine tiles, nothing can be tested;
 * one-dimensional data: if neighbors in the given order, or blocks of it, are alike by more than chance, blocks of
@@ -163,9 +163,13 @@ def find_dependence(
     if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
         size = math.prod(shape) if case is None else 0
         own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
-        if _cases_follow(scores, own, cases, keep, size):
-            return _in_blocks(scores, own, cases)
-        return _of_cases(scores, own, cases)
+        if not _cases_follow(scores, own, cases, keep, size):
+            return _of_cases(scores, own, cases)
+        found = _in_blocks(scores, own, cases)
+        if found.kind == "too few" and spatial and size and len(lead) == 1:
+            boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
+            return found if boxes.group is None else boxes
+        return found
     if spatial and case is None and (row := _row_of_table(scores, shape, keep)) is not None:
         return _of_cases(scores, row, math.prod(shape[:-1]))
     if spatial and case is not None:
@@ -245,24 +249,25 @@ def clipped(z: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(size, CLIPPED * np.median(size)))
 
 
-def correlation_reach(maps: FloatArray) -> int:
-    """Return the first lag, in pixels, at which neighbors along rows and columns are no longer alike.
+def correlation_reach(maps: FloatArray, axes: Sequence[int] = (1, 2)) -> int:
+    """Return the first lag, in pixels, at which neighbors along some axes are no longer alike.
 
     Parameters
     ----------
     maps : array, shape (cases, height, width)
         NaN where there is no sample.
+    axes : sequence of int
+        By default rows and columns.
     """
     known = np.isfinite(maps)
     centred = np.where(known, maps - np.mean(maps, where=known), 0.0)
     variance = float(np.mean(np.square(centred), where=known))
-    most = int(max(min(maps.shape[-2:]) // 2, 1))
+    most = max(min(maps.shape[axis] for axis in axes) // 2, 1)
     for lag in range(1, most):
         found = []
-        for one, other in (
-            ((..., slice(lag, None), slice(None)), (..., slice(None, -lag), slice(None))),
-            ((..., slice(lag, None)), (..., slice(None, -lag))),
-        ):
+        for axis in axes:
+            before: Any = (slice(None),) * axis
+            one, other = (*before, slice(lag, None)), (*before, slice(None, -lag))
             pairs = np.count_nonzero(known[one] & known[other])
             if pairs:
                 found.append(float(np.vdot(centred[one], centred[other])) / pairs / variance)
@@ -293,26 +298,31 @@ def _row_of_table(scores: Scores, shape: tuple[int, ...], keep: Any) -> IntArray
     return None if max(map(_lag_one, means)) >= 2 / math.sqrt(rows) else row
 
 
-def _of_maps(scores: Scores, shape: tuple[int, int, int], keep: Any) -> Dependence:
+def _of_maps(
+    scores: Scores, shape: tuple[int, int, int], keep: Any, *, is_volume: bool = False
+) -> Dependence:
+    """Cut maps into tiles, a volume into boxes."""
     z, (cases, height, width) = scores[0], shape
     maps = np.full(shape, np.nan)
     maps.reshape(-1)[keep] = z
     reach = correlation_reach(maps)
-    same = cases if cases > 1 and _tiles_follow(maps, reach) else 1
-    label = _tiles(cases // same, height, width, reach)
-    if label is None:
-        return Dependence("too few", None, min(len(z), len(z) / (1.3 * reach**2)) / same, True, reach)
-    return _of_groups("tiles", scores, np.tile(label, same)[keep], reach)
-
-
-def _tiles(cases: int, height: int, width: int, reach: int) -> IntArray | None:
-    """Return the number of each pixel's tile, of all cases one after the other; None if there are too few tiles."""
-    tiles = min(int(math.sqrt(MOST_TILES / cases)), int(min(height, width) // (SIDE * reach)))
-    if tiles < 1 or cases * tiles * tiles < FEWEST_TILES:
-        return None
-    row, column = np.arange(height) * tiles // height, np.arange(width) * tiles // width
-    tile = row[:, None] * tiles + column[None]
-    return np.asarray(np.arange(cases)[:, None, None] * tiles * tiles + tile).reshape(-1)
+    most = int(min(height, width) // (SIDE * reach))
+    layers = cases
+    if is_volume:
+        layers = int(
+            min(cases // (SIDE * correlation_reach(maps, (0,))), MOST_TILES // max(min(most, 3), 1) ** 2)
+        )
+    elif cases > 1 and _tiles_follow(maps, reach):
+        layers = 1
+    tiles = min(int(math.sqrt(MOST_TILES / max(layers, 1))), most)
+    if layers * tiles * tiles < FEWEST_TILES:
+        worth = min(len(z), len(z) / (1.3 * reach**2)) * layers / cases
+        return Dependence("too few", None, worth, True, reach)
+    layer, row, column = (
+        np.arange(size) * parts // size for size, parts in zip(shape, (layers, tiles, tiles), strict=True)
+    )
+    label = (layer[:, None, None] * tiles + row[:, None]) * tiles + column
+    return _of_groups("tiles", scores, label.reshape(-1)[keep], reach)
 
 
 def _tiles_follow(maps: FloatArray, reach: int) -> bool:

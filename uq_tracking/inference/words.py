@@ -205,9 +205,15 @@ def _of_places(
         of_areas = any(each.made == "area" for each in places.found())
         rest = "Recalibrate each of these areas by itself, and the rest of the maps together."
         parts.append(rest if of_areas else of_each(places.enough))
-    return [
-        part if level is None else part.replace("standard deviations are", "widths are") for part in parts
-    ]
+    return parts if level is None else list(map(of_widths, parts))
+
+
+def of_widths(said: str) -> str:
+    """Name what intervals and quantiles state."""
+    said = said.replace("Standard deviations", "Widths")
+    return said.replace("standard deviations are", "widths are").replace(
+        "standard deviations vary", "widths vary"
+    )
 
 
 def _of_shape(found: Findings, shape: Shape) -> str:
