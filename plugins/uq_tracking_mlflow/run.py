@@ -194,6 +194,7 @@ class MLflowRun(Run):
         self._final: dict[str, float] = {}
         self._sizes: dict[str, int] = {}
         """Numbers without a step, last points of curves, and sizes of files, that were sent."""
+        self._maps: set[str] = set()
         self._model = _active_model()
 
     @property
@@ -271,7 +272,7 @@ class MLflowRun(Run):
             self._dataset = (dataset["name"], dataset["digest"])
             self._use(dataset)
 
-    def show(self, names: Collection[str]) -> str | None:
+    def show(self) -> str | None:
         """Update the experiment's view, and return its address, or the command that opens it.
 
         A run without a color gets the color of its method, or else of its name.
@@ -283,7 +284,7 @@ class MLflowRun(Run):
 
         experiment_id, before = self._known().info.experiment_id, self._known().data.metrics
         # Includes names of earlier calls: one may have ended before it got here.
-        requested = {name for name in before if name.startswith("uq")}.union(names)
+        requested = {name for name in (*before, *self._final, *self._maps) if name.startswith("uq")}
         tags = {**self._known().data.tags, **self._tagged}
         if not requested <= self._in_view or COLOR_TAG not in tags:
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
@@ -350,6 +351,7 @@ class MLflowRun(Run):
 
         from uq_tracking.figures import to_png
 
+        self._maps.add(name)
         file, png = picture_file(name), to_png(figure)
         if self._holds("", lambda path: path == file, png):
             return

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -140,7 +140,7 @@ class WandbRun(Run):
             if text != before:
                 self.sdk_run.notes = text
 
-    def show(self, names: Collection[str]) -> str | None:
+    def show(self) -> str | None:
         """Return the address of the run's page, because W&B has no page of all runs that a run could write."""
         return self.link()
 

@@ -10,7 +10,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -189,19 +189,13 @@ class Run(ABC):
         The data set has a ``name``, a ``digest`` and what else its tracker stores of it.
         """
 
-    def show(self, names: Collection[str]) -> str | None:
+    def show(self) -> str | None:
         """Update the tracker's page of all runs with what was logged, where the tracker lets a program do so.
-
-        Parameters
-        ----------
-        names
-            Names of the scalars, curves (``uq_curve/...``) and maps (``uq_map/...``) the run received; see
-            `overview`.
 
         Returns
         -------
         str or None
-            Address of that page, or the command that opens it.
+            Address of that page, or the command that opens it. `overview` says which charts it should have.
         """
         return None
 

@@ -110,9 +110,8 @@ def _publish(contents: Sequence[Content], writers: Sequence[RunWriter], folder: 
         for name, describe in () if seal else described:
             for writer in writers:
                 writer.present(name, describe)
-        names = {name for each in contents for name in _names_of(each)}
         for writer in writers:
-            writer.page = writer.present("the chart view of all runs", lambda run: run.show(names))
+            writer.page = writer.present("the chart view of all runs", lambda run: run.show())
     for writer in writers:  # while the files exist, for writers that keep them
         writer.close()
     return unmade
@@ -222,22 +221,6 @@ def _description(content: Content) -> Write:
         run.use_dataset(truth)
 
     return write
-
-
-def _names_of(content: Content) -> set[str]:
-    """Return the names of all scalars, curves and maps."""
-    report, split = content.report, content.split
-    curves = [name for name, curve in report.curves.items() if curve.steps is not None]
-    return {
-        *logged_scores(report, split, content.options.scores, content.shown),
-        *recalibrated_scores(content),
-        *(curve_name(name, split, report.settings, report.task) for name in curves),
-        *(
-            map_name(f"{number}", split, spec.name)
-            for number in content.drawn.cases
-            for spec in plugins.maps(report.task).values()
-        ),
-    }
 
 
 def _files(content: Content, folder: Path) -> Iterator[Piece]:
