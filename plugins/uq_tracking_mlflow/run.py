@@ -41,7 +41,6 @@ from uq_tracking_mlflow.connection import (
     check_room,
     place_of,
     read_run,
-    run_link,
     view_command,
 )
 
@@ -180,7 +179,6 @@ class MLflowRun(Run):
         self.uri = f"mlflow:{experiment_id}/{run_id}" if experiment_id else f"mlflow:{run_id}"
         self._client = client
         self._connection: Connection | None = None
-        self._experiment_id = experiment_id
         self._dataset = dataset
         self._in_view: set[str] = set() if in_view is None else in_view
         """Names that the experiment's view holds, as verified by runs of the same store."""
@@ -370,12 +368,6 @@ class MLflowRun(Run):
             )
         self.log_figure(name, figure)
 
-    def link(self) -> str | None:
-        """Return the address of the run's page, if a server is used and the experiment is known."""
-        if self._experiment_id is None:
-            return None
-        return run_link(self.connection.uri, self._experiment_id, self.run_id)
-
     @property
     def connection(self) -> Connection:
         """The connection, made on first use."""
@@ -403,7 +395,6 @@ class MLflowRun(Run):
                 f"MLflow run {self.run_id} is deleted; restore it with "
                 f"`mlflow runs restore --run-id {self.run_id}`"
             )
-        self._experiment_id = stored.info.experiment_id
         self._stored, self._is_fresh, self._tagged = stored, True, {}
         return stored
 

@@ -80,7 +80,9 @@ def new_report(run: LoggedRun, request: Request, old: Report) -> tuple[Report, S
         with suppress(RecalibrationError):  # what it showed is kept, marked with the old settings
             report = _recalibrated_as_before(report, source, settings, old)
     if old is not NO_REPORT:
-        then = _scored(source, Settings.from_dict(old.settings), request, old, later=True) if changed else None
+        then = (
+            _scored(source, Settings.from_dict(old.settings), request, old, later=True) if changed else None
+        )
         report = carried_over(report, old, then)
     if request.recalibrates:
         calibration = _calibration(run, request)

@@ -203,10 +203,6 @@ class Run(ABC):
         """Group the calls inside into as few requests as the tracker allows; by default no grouping."""
         return nullcontext()
 
-    def link(self) -> str | None:
-        """Address of the run's web page, or None."""
-        return None
-
 
 @dataclass(frozen=True)
 class StoredRun:
@@ -270,11 +266,7 @@ class RunStore(ABC):
         """Release what ``create`` or ``reopen`` holds open; called when the writer is done with the run."""
 
     def show(self) -> str | None:
-        """Create or update the page that shows all runs at a glance; return its address, by default the store's."""
-        return self.link()
-
-    def link(self) -> str | None:
-        """Address or command to view this store, or None."""
+        """Create or update the page that shows all runs at a glance; return its address, or a command, if any."""
         return None
 
 
@@ -397,11 +389,10 @@ def is_late() -> bool:
 
 
 @contextmanager
-def calling(at: float | None = None) -> Iterator[float]:
+def calling(at: float | None = None) -> Iterator[None]:
     """Make ``called_at`` return this time inside the block, by default the current time."""
-    now = time.time() if at is None else at
-    token = _call.set((now, at is not None))
+    token = _call.set((time.time() if at is None else at, at is not None))
     try:
-        yield now
+        yield
     finally:
         _call.reset(token)
