@@ -193,7 +193,7 @@ def replay(
     Parameters
     ----------
     batches
-        The lines; those of a batch are sent together, where the tracker supports that.
+        The lines, checked when they were read; those of a batch are sent together, where the tracker supports that.
     file
         Returns the path of a file that lines name.
     run
@@ -207,7 +207,7 @@ def replay(
         with run.batch():
             for line in batch:
                 try:
-                    _checked_write(line, file)(run)
+                    write_of(line, file)(run)
                 except FileFormatError as error:
                     if damaged is None:
                         raise
@@ -219,14 +219,6 @@ def replay(
                         raise
                     _log.debug("the run's page was not updated: %s", redact(str(error)))
         after_batch()
-
-
-def _checked_write(line: Line, file: Callable[[str], Path]) -> Write:
-    """Return what writes the line; FileFormatError for values of the wrong type."""
-    try:
-        return write_of(line, file)
-    except DAMAGE as error:
-        raise FileFormatError(f"a line of kind {line.get('kind')!r} is damaged ({error})") from error
 
 
 def csv_of(curve: Curve) -> bytes:
