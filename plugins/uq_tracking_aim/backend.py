@@ -72,10 +72,6 @@ class AimRun(KeptRun):
                 live.track(value, name=name, step=step)
             super().log_curve(name, curve)
 
-    def link(self) -> str | None:
-        """Return the command that shows the run."""
-        return f"aim up --repo {self.root}"
-
     def close(self) -> None:
         """Close the run if it was opened here, so that others can write to it."""
         with _lock:

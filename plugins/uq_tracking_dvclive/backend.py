@@ -70,10 +70,6 @@ class DVCLiveRun(KeptRun):
         """Write metrics.json, by which a run is recognized."""
         self._check_exists()
 
-    def link(self) -> str | None:
-        """Return the command that shows the run."""
-        return f"dvc plots show --open {self.folder / 'plots'}"
-
     def _points(self, name: str) -> dict[int, float]:
         """Points that this package added to a plot."""
         points = self.journal.scalars().items()

@@ -12,7 +12,7 @@ from uq_tracking.errors import BackendError, RunNotFoundError, redact
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, finite, name_parts
 from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking_mlflow import view
-from uq_tracking_mlflow.connection import Connection, StoredArtifacts, experiment_link, read_run
+from uq_tracking_mlflow.connection import Connection, StoredArtifacts, read_run
 from uq_tracking_mlflow.run import COLOR_TAG, MLflowRun, tag_key
 
 if TYPE_CHECKING:
@@ -110,12 +110,7 @@ class MLflowStore(RunStore):
         if address is not None:
             return address
         page = view.view_link("http://127.0.0.1:5000", number)
-        return f"{experiment_link(self._connection.uri, number)}\n{page}"
-
-    def link(self) -> str | None:
-        """Return the address of the experiment's page, or the command that shows it."""
-        found = self._find()
-        return None if found is None else experiment_link(self._connection.uri, found.experiment_id)
+        return f"mlflow ui --backend-store-uri {redact(self._connection.uri)}\n{page}"
 
     def _artifacts(self, run_id: str) -> StoredArtifacts:
         """The run's artifacts; RunNotFoundError."""

@@ -41,7 +41,6 @@ from uq_tracking_mlflow.connection import (
     check_room,
     place_of,
     read_run,
-    run_link,
     view_command,
 )
 
@@ -180,7 +179,6 @@ class MLflowRun(Run):
         self.uri = f"mlflow:{experiment_id}/{run_id}" if experiment_id else f"mlflow:{run_id}"
         self._client = client
         self._connection: Connection | None = None
-        self._experiment_id = experiment_id
         self._dataset = dataset
         self._in_view: set[str] = set() if in_view is None else in_view
         """Names that the experiment's view holds, as verified by runs of the same store."""
@@ -194,6 +192,7 @@ class MLflowRun(Run):
         self._final: dict[str, float] = {}
         self._sizes: dict[str, int] = {}
         """Numbers without a step, last points of curves, and sizes of files, that were sent."""
+        self._maps: set[str] = set()
         self._model = _active_model()
 
     @property
@@ -271,7 +270,7 @@ class MLflowRun(Run):
             self._dataset = (dataset["name"], dataset["digest"])
             self._use(dataset)
 
-    def show(self, names: Collection[str]) -> str | None:
+    def show(self) -> str | None:
         """Update the experiment's view, and return its address, or the command that opens it.
 
         A run without a color gets the color of its method, or else of its name.
@@ -283,7 +282,7 @@ class MLflowRun(Run):
 
         experiment_id, before = self._known().info.experiment_id, self._known().data.metrics
         # Includes names of earlier calls: one may have ended before it got here.
-        requested = {name for name in before if name.startswith("uq")}.union(names)
+        requested = {name for name in (*before, *self._final, *self._maps) if name.startswith("uq")}
         tags = {**self._known().data.tags, **self._tagged}
         if not requested <= self._in_view or COLOR_TAG not in tags:
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
@@ -350,6 +349,7 @@ class MLflowRun(Run):
 
         from uq_tracking.figures import to_png
 
+        self._maps.add(name)
         file, png = picture_file(name), to_png(figure)
         if self._holds("", lambda path: path == file, png):
             return
@@ -367,12 +367,6 @@ class MLflowRun(Run):
                 lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
             )
         self.log_figure(name, figure)
-
-    def link(self) -> str | None:
-        """Return the address of the run's page, if a server is used and the experiment is known."""
-        if self._experiment_id is None:
-            return None
-        return run_link(self.connection.uri, self._experiment_id, self.run_id)
 
     @property
     def connection(self) -> Connection:
@@ -401,7 +395,6 @@ class MLflowRun(Run):
                 f"MLflow run {self.run_id} is deleted; restore it with "
                 f"`mlflow runs restore --run-id {self.run_id}`"
             )
-        self._experiment_id = stored.info.experiment_id
         self._stored, self._is_fresh, self._tagged = stored, True, {}
         return stored
 

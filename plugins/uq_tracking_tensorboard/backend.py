@@ -79,10 +79,6 @@ class TensorBoardRun(KeptRun):
             self._flush()
         super().describe(description)
 
-    def link(self) -> str | None:
-        """Return the command that shows the run."""
-        return f"tensorboard --logdir {self.folder}"
-
     def start(self) -> None:
         """Create the event file, by which TensorBoard recognizes a run."""
         self._writer().flush()
@@ -142,7 +138,7 @@ class TensorBoardStore(KeptStore):
         """Open a run, with its own event file."""
         return TensorBoardRun(folder)
 
-    def link(self) -> str | None:
+    def show(self) -> str | None:
         """Return the command that shows the runs."""
         return f"tensorboard --logdir {self.path}"
 

@@ -100,7 +100,7 @@ class OfflineStore(RunStore):
             run.close()
             _wait_for(lambda: path.exists() and read_fragment(path, history=False).exit_code is not None)
 
-    def link(self) -> str | None:
+    def show(self) -> str | None:
         """Return the command that uploads the runs to a server."""
         return f"wandb sync {self._folder}/offline-run-*"
 

@@ -131,10 +131,6 @@ class OnlineStore(RunStore):
         project = self._api().project(self._address.project, self._address.entity)
         return save_workspace(project.entity, project.name, names | maps, methods)
 
-    def link(self) -> str | None:
-        """Address of the project's page."""
-        return self._api().project(self._address.project, self._address.entity).url
-
     def _api(self) -> wandb.Api:
         import wandb
 

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -140,9 +140,9 @@ class WandbRun(Run):
             if text != before:
                 self.sdk_run.notes = text
 
-    def show(self, names: Collection[str]) -> str | None:
-        """Return the address of the run's page, because W&B has no page of all runs that a run could write."""
-        return self.link()
+    def show(self) -> str | None:
+        """Return the address of the run's page, if online: W&B has no page of all runs that a run could write."""
+        return None if self.sdk_run.offline else self.sdk_run.url
 
     def arrival(self) -> Callable[[], None] | None:
         """Wait for the last version of the artifact, the only thing that `wandb sync` does not send; see `Run`."""
@@ -183,10 +183,6 @@ class WandbRun(Run):
                 f"{self.uri}: its disk is nearly full, and wandb stops recording a run for good when a write fails; "
                 "free some space before the next run"
             )
-
-    def link(self) -> str | None:
-        """Address of the run's page; None offline."""
-        return None if self.sdk_run.offline else self.sdk_run.url
 
     def _log_media(self, key: str, content: bytes, make: Callable[[], Any]) -> None:
         """Add a chart or an image to the row, unless the run already shows the same under this key.

@@ -117,7 +117,7 @@ def test_intervals_without_the_statistics_of_groups_are_kept_where_they_still_ho
     old = uq.evaluate(predictions())
     old = replace(old, intervals={"nll": (0.6, 0.7), "merci": (0.8, 0.9)})
     new = uq.evaluate(predictions(), alpha=0.8)
-    report = carried_over(new, old, lambda: uq.evaluate(predictions()))
+    report = carried_over(new, old, uq.evaluate(predictions()))
     assert report.intervals == {"nll": (0.6, 0.7)}
 
 

@@ -11,7 +11,7 @@ import uq_tracking as uq
 from uq_tracking.errors import BackendError, FileFormatError
 from uq_tracking.report import Report
 from uq_tracking.runs import RescoreOptions
-from uq_tracking.statistics.store import BINDING, read_statistics
+from uq_tracking.statistics.store import read_statistics
 from uq_tracking.tracking.folder import FolderStore
 
 
@@ -57,18 +57,6 @@ def test_predictions_serve_where_the_statistics_are_of_another_run(runs):
     outcome, before, after = rescored(runs[0])
     assert (outcome.status, outcome.source) == ("done", "predictions")
     assert after.scores["rmse"] == pytest.approx(before.scores["rmse"], rel=1e-12)
-
-
-def test_statistics_without_a_binding_are_told_by_their_scores(runs):
-    for folder in runs:
-        changed(folder / "uq" / "statistics.npz", **{BINDING: lambda entry: None})
-        (folder / "uq" / "predictions.npz").unlink()
-    shutil.copy(runs[1] / "uq" / "statistics.npz", runs[0] / "uq" / "statistics.npz")
-    outcome, before, after = rescored(runs[0])
-    assert outcome.status == "failed"
-    assert "they come from different predictions" in outcome.reason
-    assert after == before
-    assert rescored(runs[1])[0].status == "done"
 
 
 @pytest.mark.parametrize("value", [np.nan, -1.0])

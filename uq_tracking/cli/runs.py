@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison
     from uq_tracking.comparison.facts import MetricKeys
     from uq_tracking.report import Report
+    from uq_tracking.runs import Summary
     from uq_tracking.tables import Table
 
 REPORT_FORMATS = ("text", "markdown", "json")
@@ -313,12 +315,9 @@ def rescore(uri: Annotated[str, typer.Argument(help=RUNS)], **options: Any) -> N
     """Rescore logged runs: new metrics, other settings, recalibrations. Settings not given stay the run's own."""
     from uq_tracking.runs import RescoreOptions
     from uq_tracking.runs import rescore as rescore_runs
-    from uq_tracking.runs.outcomes import progress_bar
 
     work = RescoreOptions(**{name: options.pop(name) for name in WORK if name in options})
-    with progress_bar(console, "rescoring") as progress:
-        summary = rescore_runs(uri, progress=progress, options=work, **options)
-    _finish(summary, rescore)
+    _each_run("rescoring", rescore, partial(rescore_runs, uri, options=work, **options))
 
 
 @command("where", "split", "method", "metrics", *SETTINGS, "level")
@@ -359,22 +358,22 @@ def sync(
     **options: Any,
 ) -> None:
     """Send what trackers missed while they were down; with a destination, also copy runs there."""
-    from uq_tracking.runs.outcomes import progress_bar
     from uq_tracking.runs.sync import drop_entry
     from uq_tracking.runs.sync import sync as sync_runs
 
     if drop is not None:
         say(f"dropped {drop_entry(drop)}")
         return
-    with progress_bar(console, "copying") as progress:
-        summary = sync_runs(source, destination, progress=progress, **options)
-    _finish(summary, sync)
+    _each_run("copying", sync, partial(sync_runs, source, destination, **options))
 
 
-def _finish(summary: Any, command: Callable[..., None]) -> None:
-    """Show what was done with each run, and exit with 1 if any failed."""
+def _each_run(what: str, command: Callable[..., None], work: Callable[..., Summary]) -> None:
+    """Do something with each run, show what was done, and exit with 1 if any failed."""
     from uq_tracking.runs.outcomes import show_summary
 
+    done = count(1)
+    with messages.status(what) as status:
+        summary = work(progress=lambda _, total: status.update(f"{what}: {next(done)} of {total}"))
     show_summary(summary, console, partial(in_options, command=command))
     if summary.failed:
         raise typer.Exit(1)

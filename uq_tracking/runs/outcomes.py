@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -134,26 +133,6 @@ def _is_unreachable(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
-
-
-@contextmanager
-def progress_bar(console: Console, what: str) -> Iterator[Progress]:
-    """Show a progress bar on a terminal; call what it yields with every outcome."""
-    from rich import progress as bars
-
-    columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TimeRemainingColumn(),
-    )
-    with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-
-        def advance(outcome: Outcome, total: int) -> None:
-            bar.update(task, total=total, advance=1)
-
-        yield advance
 
 
 def show_summary(summary: Summary, console: Console, reworded: Callable[[str], str]) -> None:

@@ -147,18 +147,8 @@ class Request:
             sorted(key for key, metric in plugins.metrics(task).items() if metric.default)
             for task in plugins.tasks()
         ]
-        values = (
-            __version__,
-            SCHEMA,
-            suites,
-            self.metrics,
-            self.changes,
-            self.calibration,
-            self.recalibration,
-            self.calibration_split,
-            self.options.figures is True,
-            self.options.scores,
-        )
+        asked = (self.metrics, self.changes, self.calibration, self.recalibration, self.calibration_split)
+        values = (__version__, SCHEMA, suites, *asked, self.options.figures is True, self.options.scores)
 
         def plain(value: object) -> str:
             return value.to_json() if isinstance(value, Recalibration) else str(value)

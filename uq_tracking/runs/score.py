@@ -11,10 +11,9 @@ recomputed is kept too, and marked: ``provenance["exact"]`` names what is more e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,8 @@ from uq_tracking.tasks import task_of
 from uq_tracking.tracking.names import PREDICTIONS_FILE, REPORT_FILE, STATISTICS_FILE
 
 HALVES = "the halves of a cross-fit need predictions"
-EXACT, SKETCHED = (1e-6, 1e-9), (1e-3, 5e-4)
-"""How far a score from such statistics may deviate from the stored one, relatively and absolutely: good models have
+SKETCHED = (1e-3, 5e-4)
+"""How far a score from a sketch may deviate from the exact one, relatively and absolutely: good models have
 calibration errors near 0."""
 
 
@@ -76,16 +75,15 @@ def new_report(run: LoggedRun, request: Request, old: Report) -> tuple[Report, S
     """
     source, settings = _read_source(run, request, old), request.settings(old)
     changed = old is not NO_REPORT and request.alters(old)
-    # a floor is applied to the source, whose digest already ties it to the report
-    then = cache(lambda: _scored(source, Settings.from_dict(old.settings), request, old, later=True))
-    if not request.options.force and not request.alters_floor(old):
-        _check_scores(old, then, source.name)
     report = _scored(source, settings, request, old)
     if old.recalibration and changed:
         with suppress(RecalibrationError):  # what it showed is kept, marked with the old settings
             report = _recalibrated_as_before(report, source, settings, old)
     if old is not NO_REPORT:
-        report = carried_over(report, old, then if changed else None)
+        then = (
+            _scored(source, Settings.from_dict(old.settings), request, old, later=True) if changed else None
+        )
+        report = carried_over(report, old, then)
     if request.recalibrates:
         calibration = _calibration(run, request)
         report = _recalibrated(report, source, settings, calibration, request.recalibration or None)
@@ -160,13 +158,7 @@ def _is_cross_fitted(old: Report) -> bool:
 
 
 def _statistics(run: LoggedRun, request: Request, old: Report) -> Source:
-    statistics = run.statistics(old)
-    if old is not NO_REPORT and dict(statistics.counts) != dict(old.counts):
-        raise FileFormatError(
-            f"{STATISTICS_FILE} counts {statistics.counts['n']} samples but {REPORT_FILE} {old.counts.get('n')}: "
-            "they come from different predictions; log the run again"
-        )
-    return Source(statistics)
+    return Source(run.statistics(old))
 
 
 def _predictions(run: LoggedRun, request: Request, old: Report) -> Source:
@@ -195,25 +187,6 @@ def _floored(predictions: Any, request: Request, old: Report) -> Any:
             "model's original predictions"
         )
     return predictions.replace(std_floor=floor)
-
-
-def _check_scores(old: Report, again: Callable[[], Report], source: str) -> None:
-    """Raise FileFormatError if a stable score, recomputed under the old settings, differs from the stored one."""
-    kept, known = old.provenance.get("kept", ()), plugins.metrics(old.task)
-    stored = {
-        key: value
-        for key, value in old.scores.items()
-        if key in known and known[key].stable and key not in kept
-    }
-    found = again().scores_of(stored) if stored else {}
-    for key, value in found.items():
-        is_exact = known[key].stable == "sums" or source == "exact statistics"
-        relative, absolute = EXACT if is_exact else SKETCHED
-        if not math.isclose(value, stored[key], rel_tol=relative, abs_tol=absolute):
-            raise FileFormatError(
-                f"the report says {key} = {stored[key]:.6g}, but its {source} say {value:.6g}: they come from "
-                "different predictions; log the run again, or rescore with force to replace the report"
-            )
 
 
 def _scored(
@@ -340,13 +313,13 @@ JUDGED_BY = ("family", "dof", "unit")
 """Settings that a verdict on a regression depends on."""
 
 
-def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
+def carried_over(new: Report, old: Report, again: Report | None) -> Report:
     """Complete the new report with what only the old one has.
 
-    ``again`` scores the same source under the old settings: whatever is equal there and in the new report is
-    unaffected by the change. None if nothing was changed.
+    ``again`` is the report of the same source under the old settings: whatever is equal there and in the new report
+    is unaffected by the change. None if nothing was changed.
     """
-    then = new if again is None else again()
+    then = new if again is None else again
     kept: dict[str, Mapping[str, Any]] = {}
     exact: list[str] = []
     scores = _scores(new, old, then, kept, exact)

@@ -214,7 +214,7 @@ def _journal(run: LoggedRun, rebuilt: FolderRun, left_out: list[str]) -> list[li
     lines += [{"kind": "scalars", "step": step, "values": values} for step, values in by_step.items()]
     kept = run.store.lines(run.stored.run_id)
     if not kept:
-        _rebuild(run, {*by_step.get(None, ())}, rebuilt, left_out)
+        _rebuild(run, rebuilt, left_out)
     lines += kept or rebuilt.journal.others()
     stored = {line.get("file") for line in lines}
     lines += [_line_of(name, run) for name in run.files if not _is_curve(name) and name not in stored]
@@ -229,7 +229,7 @@ def _place(line: Line) -> tuple[int, bool, int]:
     return 1 if kind in ("scalars", "curve") else 3 if kind in PAGES else 2, False, 0
 
 
-def _rebuild(run: LoggedRun, names: set[str], rebuilt: FolderRun, left_out: list[str]) -> None:
+def _rebuild(run: LoggedRun, rebuilt: FolderRun, left_out: list[str]) -> None:
     """Note the curves, the description and the data set of every report, also those of splits and outputs."""
     for split in (*([None] if run.has(REPORT_FILE) else []), *run.splits()):
         try:
@@ -238,14 +238,10 @@ def _rebuild(run: LoggedRun, names: set[str], rebuilt: FolderRun, left_out: list
             left_out.append(f"curves ({error})")
             continue
         for key, curve in report.curves.items():
-            name = curve_name(key, split, report.settings, report.task)
-            rebuilt.log_curve(name, curve)
-            names |= {name} if curve.steps is not None else set()
+            rebuilt.log_curve(curve_name(key, split, report.settings, report.task), curve)
         rebuilt.describe(description(report, split))
         rebuilt.use_dataset(dataset(report, split))
-    if any(line["kind"] == "description" for line in rebuilt.journal.others()):
-        drawn = [_line_of(name, run) for name in run.files]
-        rebuilt.show(names | {line["name"] for line in drawn if line["kind"] == "map"})
+        rebuilt.show()
 
 
 def _is_curve(name: str) -> bool:

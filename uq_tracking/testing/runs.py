@@ -378,7 +378,7 @@ class RunContract(BackendCase):
     def test_a_link_holds_no_credentials(self, store: RunStore, run_id: str) -> None:
         with self.writing(store, run_id) as run:
             run.log_scalars({"uq/x": 1.0})
-            for address in (run.link(), store.link(), run.uri):
+            for address in (run.show(), store.show(), run.uri):
                 assert address is None or "@" not in address
 
     def test_a_failing_tracker_raises_or_is_given_up(

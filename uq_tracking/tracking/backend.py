@@ -10,7 +10,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -189,29 +189,19 @@ class Run(ABC):
         The data set has a ``name``, a ``digest`` and what else its tracker stores of it.
         """
 
-    def show(self, names: Collection[str]) -> str | None:
+    def show(self) -> str | None:
         """Update the tracker's page of all runs with what was logged, where the tracker lets a program do so.
-
-        Parameters
-        ----------
-        names
-            Names of the scalars, curves (``uq_curve/...``) and maps (``uq_map/...``) the run received; see
-            `overview`.
 
         Returns
         -------
         str or None
-            Address of that page, or the command that opens it.
+            Address of that page, or the command that opens it. `overview` says which charts it should have.
         """
         return None
 
     def batch(self) -> AbstractContextManager[object]:
         """Group the calls inside into as few requests as the tracker allows; by default no grouping."""
         return nullcontext()
-
-    def link(self) -> str | None:
-        """Address of the run's web page, or None."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -276,11 +266,7 @@ class RunStore(ABC):
         """Release what ``create`` or ``reopen`` holds open; called when the writer is done with the run."""
 
     def show(self) -> str | None:
-        """Create or update the page that shows all runs at a glance; return its address, by default the store's."""
-        return self.link()
-
-    def link(self) -> str | None:
-        """Address or command to view this store, or None."""
+        """Create or update the page that shows all runs at a glance; return its address, or a command, if any."""
         return None
 
 
@@ -403,11 +389,10 @@ def is_late() -> bool:
 
 
 @contextmanager
-def calling(at: float | None = None) -> Iterator[float]:
+def calling(at: float | None = None) -> Iterator[None]:
     """Make ``called_at`` return this time inside the block, by default the current time."""
-    now = time.time() if at is None else at
-    token = _call.set((now, at is not None))
+    token = _call.set((time.time() if at is None else at, at is not None))
     try:
-        yield now
+        yield
     finally:
         _call.reset(token)

@@ -81,10 +81,6 @@ class FolderRun(JournalRun):
         write_whole(target, content)
         return name
 
-    def link(self) -> str | None:
-        """Return the ``file:`` address of the folder."""
-        return self.path.as_uri()
-
     def _check_exists(self) -> None:
         if not (self.path / RUN_FILE).is_file():
             raise RunNotFoundError(f"{self.path} holds no run (no {RUN_FILE}); was it moved or deleted?")
@@ -175,7 +171,7 @@ class FolderStore(FilesStore):
             )
         return FolderRun(folder)
 
-    def link(self) -> str | None:
+    def show(self) -> str | None:
         """Return the ``file:`` address of the folder."""
         return self.path.as_uri()
 

@@ -14,7 +14,7 @@ run.
 ``file``         ``name``, and the content in ``file``
 ``description``  ``values``, see `Description`
 ``dataset``      ``values``, see `Dataset`
-``view``         ``names`` of the scalars, curves and maps that the page of all runs should show
+``view``         nothing more: the page of all runs is to show what was logged
 ===============  ==============================================================
 
 In a run's folder each line is appended by a single write, which concurrent writers on a local file system cannot
@@ -29,7 +29,7 @@ import os
 import threading
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -126,9 +126,9 @@ class JournalRun(Run):
         """Note what the scores belong to; see `Run`."""
         self._note("relation", model_id=model_id, dataset=dataset)
 
-    def show(self, names: Collection[str]) -> str | None:
-        """Note what the page of all runs should show; see `Run`."""
-        self._note("view", names=sorted(names))
+    def show(self) -> str | None:
+        """Note that the page of all runs is to show the run; see `Run`."""
+        self._note("view")
         return None
 
 
@@ -174,8 +174,8 @@ def write_of(line: Line, file: Callable[[str], Path]) -> Write:
             return lambda run: run.use_dataset(dataset)
         case {"kind": "relation", "model_id": None | str() as model, "dataset": None | dict() as related}:
             return lambda run: run.relate(model, related)
-        case {"kind": "view", "names": list(names)}:
-            return lambda run: run.show([str(name) for name in names])
+        case {"kind": "view"}:
+            return lambda run: run.show()
         case _:
             raise FileFormatError(f"a line of kind {line.get('kind')!r} is damaged, or of a later version")
 
@@ -193,7 +193,7 @@ def replay(
     Parameters
     ----------
     batches
-        The lines; those of a batch are sent together, where the tracker supports that.
+        The lines, checked when they were read; those of a batch are sent together, where the tracker supports that.
     file
         Returns the path of a file that lines name.
     run
@@ -207,7 +207,7 @@ def replay(
         with run.batch():
             for line in batch:
                 try:
-                    _checked_write(line, file)(run)
+                    write_of(line, file)(run)
                 except FileFormatError as error:
                     if damaged is None:
                         raise
@@ -219,14 +219,6 @@ def replay(
                         raise
                     _log.debug("the run's page was not updated: %s", redact(str(error)))
         after_batch()
-
-
-def _checked_write(line: Line, file: Callable[[str], Path]) -> Write:
-    """Return what writes the line; FileFormatError for values of the wrong type."""
-    try:
-        return write_of(line, file)
-    except DAMAGE as error:
-        raise FileFormatError(f"a line of kind {line.get('kind')!r} is damaged ({error})") from error
 
 
 def csv_of(curve: Curve) -> bytes:
@@ -408,10 +400,9 @@ class Journal:
 
 
 def _key(line: Line) -> tuple[str, ...]:
-    """Return what a line with the same key replaces; a description is its split's, and a view adds to others."""
+    """Return what a line with the same key replaces; a description is its split's."""
     values = line.get("values", {})
-    names = map(str, line.get("names", ()))
-    return line["kind"], str(line.get("name", "")), str(values.get("split", values.get("name", ""))), *names
+    return line["kind"], str(line.get("name", "")), str(values.get("split", values.get("name", "")))
 
 
 @lru_cache(maxsize=16)

@@ -170,14 +170,13 @@ def log(
         contents = [_content(report, about, about.split, drawn=DrawnCases(drawn))]
     elif is_lazy(forecast.y_true):
         contents = [_counted(plan, forecast, given, about)]
-    elif outputs is not None:
-        parts = plan.split(forecast, outputs, given)
+    elif outputs is None:
+        contents = [_scored(plan, forecast.predictions(**given), about, about.split)]
+    else:
         contents = [
             _scored(own, data, about, output_split(about.split, output))
-            for output, (own, data) in parts.items()
+            for output, (own, data) in plan.split(forecast, outputs, given).items()
         ]
-    else:
-        contents = [_scored(plan, forecast.predictions(**given), about, about.split)]
     contents = weighed(contents)
     _send(contents, targets)
     reports = [item.report for item in contents]

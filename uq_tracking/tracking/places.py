@@ -78,28 +78,23 @@ def scratch_folder() -> Iterator[Path]:
     If none can be created, yield a path that does not exist: each file to be written there then fails by itself.
     """
     made: list[tuple[int, TemporaryDirectory[str]]] = []
-    for place in chain((None,), places()):
-        try:
-            if place is not None:
-                _check_owner(place)
-                place.mkdir(parents=True, exist_ok=True)
-            prefix = "uq_tracking_" if place is None else ".uq_tracking_"
-            folder = TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True)
-            made.append((shutil.disk_usage(folder.name).free, folder))
-        except OSError:
-            continue
-        if made[-1][0] >= ROOMY:
-            break
-    _, chosen = max(made, key=lambda item: item[0], default=(0, None))
-    for _, folder in made:
-        if folder is not chosen:
-            folder.cleanup()
     try:
+        for place in chain((None,), places()):
+            with suppress(OSError):
+                if place is not None:
+                    _check_owner(place)
+                    place.mkdir(parents=True, exist_ok=True)
+                prefix = "uq_tracking_" if place is None else ".uq_tracking_"
+                folder = TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True)
+                made.append((shutil.disk_usage(folder.name).free, folder))
+                if made[-1][0] >= ROOMY:
+                    break
+        _, chosen = max(made, key=lambda item: item[0], default=(0, None))
         yield NOWHERE if chosen is None else Path(chosen.name)
     finally:
-        if chosen is not None:
+        for _, folder in made:
             with suppress(OSError):
-                chosen.cleanup()
+                folder.cleanup()
 
 
 LOCKS = 256

@@ -47,6 +47,7 @@ from uq_tracking.tracking.names import (
 )
 from uq_tracking.tracking.overview import dataset, description, scored_as
 from uq_tracking.tracking.places import NOWHERE, scratch_folder
+from uq_tracking.tracking.spool import Group
 from uq_tracking.tracking.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -73,63 +74,55 @@ def publish(contents: Sequence[Content], writers: Sequence[RunWriter]) -> list[s
     list of str
         A sentence for each piece that could not be made; the writers know what could not be delivered.
     """
-    is_whole = contents[0].options.step is None
     try:
-        with scratch_folder() if is_whole else nullcontext(NOWHERE) as folder:
-            return _publish(contents, writers, folder)
+        return _publish(contents, writers)
     except BaseException:  # from the user's signal handlers; the writers hold those of trackers
         keeping = [writer for writer in writers if writer.interrupted()]
         if keeping:
-            with scratch_folder() if is_whole else nullcontext(NOWHERE) as folder:
-                _publish(contents, keeping, folder)
+            _publish(contents, keeping)
         raise
 
 
-def _publish(contents: Sequence[Content], writers: Sequence[RunWriter], folder: Path) -> list[str]:
+def _publish(contents: Sequence[Content], writers: Sequence[RunWriter]) -> list[str]:
     unmade: list[str] = []
     seal, is_whole = contents[0].seal, contents[0].options.step is None
-    for number, each in enumerate(contents):
-        own = folder / str(number) if number else folder
-        with suppress(OSError):  # files that cannot be written there fail one by one
-            own.mkdir(exist_ok=True)
-        for group in _groups(each, own):
-            writes = list(_made(group, unmade))  # while the previous group is being written
+    with scratch_folder() if is_whole else nullcontext(NOWHERE) as folder:
+        for number, each in enumerate(contents):
+            own = folder / str(number) if number else folder
+            with suppress(OSError):  # files that cannot be written there fail one by one
+                own.mkdir(exist_ok=True)
+            for group in _groups(each, own):
+                writes = list(_made(group, unmade))  # while the previous group is being written
+                for writer in writers:
+                    writer.settle()
+                    if not (seal and writer.lost):
+                        writer.begin(writes)
+        if is_whole:
             for writer in writers:
-                writer.settle()
-                if not (seal and writer.lost):
-                    writer.begin(writes)
-    for writer in writers:
-        writer.settle()
-    if is_whole:
-        for writer in writers:
-            writer.confirm()
-        pages = [("the description", partial(_description, each)) for each in contents]
-        described = list(_made(pages, unmade))
-        if seal:
-            _seal(contents, [write for _, write in described], writers, unmade)
-        for name, describe in () if seal else described:
+                writer.confirm()
+            pages = [("the description", partial(_description, each)) for each in contents]
+            described = list(_made(pages, unmade))
             for writer in writers:
-                writer.present(name, describe)
-        names = {name for each in contents for name in _names_of(each)}
-        for writer in writers:
-            writer.page = writer.present("the chart view of all runs", lambda run: run.show(names))
-    for writer in writers:  # while the files exist, for writers that keep them
-        writer.close()
+                if seal:
+                    _seal(contents[0], described, writer, unmade)
+                for name, describe in () if seal else described:
+                    writer.present(name, describe)
+                writer.page = writer.present("the chart view of all runs", lambda run: run.show())
+        for writer in writers:  # while the files exist, for writers that keep them
+            writer.close()
     return unmade
 
 
-def _seal(
-    contents: Sequence[Content], described: Sequence[Write], writers: Sequence[RunWriter], unmade: list[str]
-) -> None:
+def _seal(content: Content, described: Group, writer: RunWriter, unmade: list[str]) -> None:
     """Write the scores, the description and, if all else has arrived, the seal in one request."""
-    first = contents[0]
-    seal = {tag_name(SCORES_TAG, first.split): scores_digest(first.report), **first.seal}
-    pieces = [("the scores", partial(_scores, each)) for each in contents]
-    scores = [write for _, write in _made(pieces, unmade)]
+    if writer.lost:
+        return
+    seal = {tag_name(SCORES_TAG, content.split): scores_digest(content.report), **content.seal}
+    scores = list(_made([("the scores", partial(_scores, content))], unmade))
 
-    def end(run: Run, described: Sequence[Write]) -> None:
+    def end(run: Run, described: Group) -> None:
         with run.batch():
-            for write in (*scores, *described):
+            for _, write in (*scores, *described):
                 write(run)
             if not unmade:
                 run.seal(seal)
@@ -142,9 +135,7 @@ def _seal(
         except Exception:  # the description, which is only for display, may be what was refused
             end(run, ())
 
-    for writer in writers:
-        if not writer.lost:
-            writer.write("the scores", write)
+    writer.write("the scores", write)
 
 
 def _made(group: Iterable[Piece], unmade: list[str]) -> Iterator[tuple[str, Write]]:
@@ -224,22 +215,6 @@ def _description(content: Content) -> Write:
     return write
 
 
-def _names_of(content: Content) -> set[str]:
-    """Return the names of all scalars, curves and maps."""
-    report, split = content.report, content.split
-    curves = [name for name, curve in report.curves.items() if curve.steps is not None]
-    return {
-        *logged_scores(report, split, content.options.scores, content.shown),
-        *recalibrated_scores(content),
-        *(curve_name(name, split, report.settings, report.task) for name in curves),
-        *(
-            map_name(f"{number}", split, spec.name)
-            for number in content.drawn.cases
-            for spec in plugins.maps(report.task).values()
-        ),
-    }
-
-
 def _files(content: Content, folder: Path) -> Iterator[Piece]:
     """Begin to save the files, while other pieces are made."""
     report, statistics, data = content.report, content.report.statistics, content.predictions
@@ -317,16 +292,16 @@ def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
     tables: list[Piece] = []
     usual = next((spec for spec in specs if spec.name == "uncertainty"), None)
     if usual is not None and content.files is None:
-        path = folder / MAPS_FILE
 
-        def save(path: Path) -> None:
-            found = colored(usual)
+        def file() -> Write:
+            found, path = colored(usual), folder / MAPS_FILE
             if content.predictions is not None:  # which hold the arrays
                 images = {number: Case({}, case.image) for number, case in found.cases.items()}
                 found = replace(found, cases=images)
             found.within(content.room).save(path)
+            return lambda run: run.log_file(path, file_name(MAPS_FILE, split))
 
-        tables.append((MAPS_FILE, lambda: _file(content, path, save)[1]()))
+        tables.append((MAPS_FILE, file))
     if cases:
         tables.append(("the table of cases", partial(_worst_cases, content, cases)))
     return panels, [*tables, *_classes(content), *_worst_strata(content)]

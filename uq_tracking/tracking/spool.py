@@ -157,17 +157,14 @@ class _Process:
     def __init__(self) -> None:
         self._name = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:12]}"
         self._number = 0
-        self._seen: set[Path] = set()
         self._lock = threading.Lock()
 
     def next(self, folder: Path) -> str:
         """The prefix of the next entry's name, by which entries are sorted."""
         with self._lock:
-            others = {place / SPOOL for place in places()} - self._seen
-            self._seen |= others
-            for other in {folder, *others}:
+            for spool in {folder, *(place / SPOOL for place in places())}:
                 with suppress(OSError):
-                    self._number = max([self._number, *(number_of(each) for each in other.iterdir())])
+                    self._number = max([self._number, *map(number_of, spool.iterdir())])
             self._number += 1
             return f"{self._number:08d}-{self._name}"
 

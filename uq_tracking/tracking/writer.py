@@ -246,7 +246,7 @@ class RunWriter:
         if self._opened is not None:
             return self._opened.run
         try:
-            check_listens(self.target.place if self.safety is not None else "")
+            check_listens(self.target.place)
         except TrackerUnreachableError:
             check_usable(find_backend(self.target.backend))  # what is not installed is the reason to give
             raise

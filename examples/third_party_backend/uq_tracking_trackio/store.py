@@ -77,7 +77,7 @@ class TrackioStore(RunStore):
         self.project.append(run.run_id, name, {0: {}}, tags)
         return run
 
-    def link(self) -> str | None:
+    def show(self) -> str | None:
         """Return the command that shows the project."""
         return f"trackio show --project {self.project.name}"
 

@@ -18,10 +18,9 @@ from uq_tracking_mlflow.connection import (
     VARIABLE,
     Connection,
     base_address,
-    experiment_link,
     no_progress_bar,
     place_of,
-    run_link,
+    view_command,
 )
 from uq_tracking_mlflow.run import MLflowRun
 
@@ -78,12 +77,7 @@ def test_the_place_is_known_before_mlflow_is_imported(monkeypatch):
 
 def test_links_hold_no_credentials():
     assert base_address("https://u:p@host:1/team/") == "https://host:1/team"
-    assert (
-        run_link("http://u:p@h", "7", "r") == "http://h/#/experiments/7/runs/r?workflowType=machine_learning"
-    )
-    assert (
-        experiment_link("postgresql://u:p@h/db", "7") == "mlflow ui --backend-store-uri postgresql://***@h/db"
-    )
+    assert view_command("postgresql://u:p@h/db", "7").startswith("MLFLOW_TRACKING_URI='postgresql://***@h/db'")
 
 
 @pytest.mark.parametrize("before", [None, "true"])

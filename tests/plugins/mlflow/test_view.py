@@ -131,7 +131,7 @@ class TestRun:
             uq.log(TRUTH, MEAN, STD, method=method, **QUICK)
         id_ = run.info.run_id
         client.delete_tag(id_, "mlflow.runColor")  # what a call leaves that ended after the view was written
-        open_store(f"mlflow:{in_experiment}")[0].reopen(id_).show(["uq/crps"])
+        open_store(f"mlflow:{in_experiment}")[0].reopen(id_).show()
         assert "mlflow.runColor" in client.get_run(id_).data.tags
         assert group() is None
         with mlflow.start_run() as run:

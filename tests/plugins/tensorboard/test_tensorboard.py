@@ -24,7 +24,7 @@ from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
 from uq_tracking.tracking.folder import FolderStore
 from uq_tracking.tracking.resolve import check_usable
-from uq_tracking_tensorboard.backend import TensorBoardBackend, TensorBoardRun, TensorBoardStore
+from uq_tracking_tensorboard.backend import TensorBoardBackend, TensorBoardStore
 from uq_tracking_tensorboard.events import event_files, read_points
 
 WRITERS = [SummaryWriter, tensorboardX.SummaryWriter]
@@ -278,9 +278,8 @@ def test_importing_the_plugin_imports_no_tensorboard():
     assert result.stdout.strip() == "False"
 
 
-def test_links_are_commands_that_show_the_run(folder):
-    assert TensorBoardRun(folder / "a").link() == f"tensorboard --logdir {folder}/a"
-    assert TensorBoardStore(folder).link() == f"tensorboard --logdir {folder}"
+def test_a_command_shows_the_runs(folder):
+    assert TensorBoardStore(folder).show() == f"tensorboard --logdir {folder}"
 
 
 @pytest.mark.slow

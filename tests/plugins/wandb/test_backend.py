@@ -74,7 +74,7 @@ def test_the_active_run_is_found_and_stays_one_adapter(backend: WandbBackend, wa
         assert run.uri == f"wandb-offline:{wandb_offline}/{sdk_run.id}"
         assert backend.adopt(sdk_run) is run
         assert backend.adopt(sdk_run.id) is run
-        assert run.link() is None
+        assert run.show() is None
     assert backend.active_run() is None
 
 

@@ -63,7 +63,7 @@ def test_a_run_reads_back(wandb_offline: Path, curve: Curve, tmp_path: Path) -> 
     assert stored.scalars == {"loss": 1 / 3, "uq/nll": 1.0, "uq/step": 3.0}
     assert store.files(run_id) == FILES
     assert store.fetch(run_id, "uq/statistics.npz", tmp_path / "fetched").read_text() == "statistics"
-    assert store.link() == f"wandb sync {wandb_offline}/offline-run-*"
+    assert store.show() == f"wandb sync {wandb_offline}/offline-run-*"
 
 
 @pytest.mark.slow

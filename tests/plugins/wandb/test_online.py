@@ -57,7 +57,7 @@ def test_everything_is_stored_under_the_names_of_all_trackers(
             run.log_map("uq_map/case 1", sample_figure())
             run.set_tags({"uq.method": "m"})
         put(run, tmp_path, report="1", statistics="2")
-        assert run.link() == f"{wandb_online.url}/tester/p/runs/{sdk_run.id}"
+        assert run.show() == f"{wandb_online.url}/tester/p/runs/{sdk_run.id}"
     assert store.files(sdk_run.id) == [
         "uq/report",
         "uq/statistics",
@@ -284,4 +284,3 @@ def test_the_default_entity_is_found(
     store.close_run(run)
     short, _ = backend.store("p")
     assert [stored.name for stored in short.runs()] == ["n"]
-    assert short.link() == f"{wandb_online.url}/tester/p/workspace"
