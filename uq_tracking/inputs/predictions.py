@@ -539,28 +539,27 @@ class Predictions(Constructors):
 
     @classmethod
     def _loaded(cls, kind: type[Form], about: Mapping[str, Any], arrays: dict[str, Any]) -> Self:
-        """Reject a file whose parts do not fit together."""
+        """Make predictions of what a file holds; ValueError if its parts do not fit together."""
         truth = arrays.pop(kind.truth_name)
         beside = {name: arrays.pop(name, None) for name in BESIDE}
-        valid, weights = beside["valid"], beside["weights"]
-        form = kind.from_stored(arrays, about["facts"])
+        valid, counts = beside["valid"], about["counts"]
         if valid is not None and (valid.dtype != bool or valid.shape != truth.shape):
             raise ValueError("valid must be bool and have the shape of the truth")
-        if weights is not None:
-            check_shapes(("truth", truth.shape), ("weights", weights.shape))
-            check_weights(weights, valid)
+        mask = None if valid is None else ~valid
+        form = kind.from_stored(arrays, about["facts"])
+        try:
+            data = cls.made(
+                [Source("truth", truth)], form, mask=mask, weights=beside["weights"], unit=about["unit"]
+            )
+        except (EmptyInputError, InvalidValueError) as error:
+            raise ValueError(f"values and counts disagree ({error})") from error
+        if data.n != counts["n"]:
+            raise ValueError("values and counts disagree")
         for name in ("groups", "by"):
             if beside[name] is not None:
                 spread(beside[name], truth.shape)
-        try:
-            _, _, counts = form.checked(truth, None if valid is None else ~valid, "raise")
-        except (EmptyInputError, InvalidValueError) as error:
-            raise ValueError(f"values and counts disagree ({error})") from error
-        if counts["n"] != about["counts"]["n"]:
-            raise ValueError("values and counts disagree")
-        values = {"truth": truth, "form": form, "counts": about["counts"], "unit": about["unit"], **beside}
         known = {name: about.get(name, False) for name in ("independent", "ordered")}
-        return object.__new__(cls)._fill({**values, **known})
+        return data._fill({**beside, **known, "weights": data.weights, "counts": counts})
 
 
 def read_only(value: Any) -> Any:

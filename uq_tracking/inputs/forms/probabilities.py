@@ -305,12 +305,11 @@ class Probabilities(Form):
     @override
     def complaint(self, found: Scan) -> str:
         parts, cures = [], []
-        hits = {how: hit for (_, how), hit in found.defects.items() if hit.count}
+        hits = {how: hit for (_, how), hit in found.defects.items()}
         for how, hit in hits.items():
-            index, samples = hit.index(found.shape), f"{hit.count} sample{'s' * (hit.count != 1)}"
-            place: Place = (slice(None), *index)
+            place: Place = (slice(None), *hit.index)
             values = self.values[place].astype(np.float64)
-            where = f"first at index {index}"
+            where, samples = f"first at index {hit.index}", f"{hit.count} sample{'s' * (hit.count != 1)}"
             if how != OFF:
                 parts.append(f"{'logits' if self.logits else 'probs'} of {samples} are {how} ({where})")
             elif self.binary:
