@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import Density, MeanStd, Wording, evidential_stds
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.validation import read_equal
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+from uq_tracking.typed import Self, Unpack
 
 PER_SAMPLE = ("mask", "weights", "groups", "by")
 """Options that say something of each sample; for a table they may also name a column."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -40,10 +40,7 @@ from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_l
 from uq_tracking.inputs.validation import check_shapes, lazy_axes
 from uq_tracking.npz import ABOUT, VERSION, read_about, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
-from uq_tracking.typed import DAMAGE
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+from uq_tracking.typed import DAMAGE, Self, Unpack
 
 FORMAT = "uq_tracking.predictions"
 BESIDE = ("valid", "weights", "groups", "by")

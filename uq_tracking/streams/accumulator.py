@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,9 +46,7 @@ from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
 from uq_tracking.streams.state import State
 from uq_tracking.tasks import Task, task_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+from uq_tracking.typed import Self, Unpack
 
 FORMAT = "uq_tracking.streams.accumulator"
 MAX_BITS = 14

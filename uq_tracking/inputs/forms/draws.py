@@ -20,11 +20,9 @@ from uq_tracking.inputs.convert import BoolArray, FloatArray, Source
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import BLOCK, members_first, without_members
-from uq_tracking.typed import override
+from uq_tracking.typed import Self, override
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}

@@ -12,10 +12,9 @@ import numpy as np
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan
+from uq_tracking.typed import Self
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 Rows = Mapping[str, AnyArray]

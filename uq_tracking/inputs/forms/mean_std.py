@@ -16,11 +16,9 @@ from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, 
 from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked, places
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint, read_equal
 from uq_tracking.npz import prefixed, under
-from uq_tracking.typed import override
+from uq_tracking.typed import Self, override
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 NON_FINITE, NEGATIVE = "non-finite", "negative"

@@ -22,11 +22,9 @@ from uq_tracking.inputs.convert import FloatArray as AnyFloats
 from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
 from uq_tracking.inputs.validation import Defect, Scan, check_shapes
 from uq_tracking.parallel import keep_memory
-from uq_tracking.typed import override
+from uq_tracking.typed import Self, override
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 NO_LABEL = -1

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -18,10 +18,7 @@ from uq_tracking.inputs.convert import FloatArray, Source, check_alignment
 from uq_tracking.inputs.forms.form import PERCENT, Columns, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import members_first, read_equal, without_members
-from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.typed import Self, override
 
 CLOSE = 1e-9
 """Levels this close count as equal."""
