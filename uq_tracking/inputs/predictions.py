@@ -37,7 +37,7 @@ from uq_tracking.inputs.fingerprint import digest, sum_of_hashes
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
 from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
-from uq_tracking.inputs.validation import check_shapes, lazy_axes
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import ABOUT, VERSION, read_about, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.typed import DAMAGE, Self, Unpack
@@ -256,8 +256,7 @@ class Predictions(Constructors):
         For dask arrays, return what `evaluate` and `log` make predictions from block by block.
         """
         if is_lazy(y_true) and kind.splits:
-            axes = lazy_axes(arrays, tuple(y_true.shape), options.pop("axis", None), kind.member)
-            return cast("Self", LazyPredictions(kind, y_true, arrays, axes, options))
+            return cast("Self", LazyPredictions(kind, y_true, arrays, options))
         beside = {name: options.pop(name) for name in BESIDE_ARGUMENTS if name in options}
         options = kind.with_stated(y_true, arrays, options)
         truth = kind.read_truth(y_true, **options)

@@ -27,7 +27,7 @@ from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.distribution import wants_quantiles
 from uq_tracking.inputs.labels import label_array, label_shape
 from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_place
-from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.inputs.validation import axis_of, check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import Counting, accumulator_options, merged_by_dask
@@ -58,13 +58,17 @@ def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Make, di
     if spare or given.get("on_invalid", "raise") != "raise":
         raise SettingsError(f"pass {', '.join(spare) or 'on_invalid'} to {kind.made_by} instead")
     arrays: dict[str, Any] = {}
+    axis = options.pop("axis", None)
     for name, value in {"y_true": lazy.y_true, **lazy.arrays}.items():
         if value is None:
             continue
-        listed = da.stack(value) if isinstance(value, list | tuple) else value
-        bare = listed.data if hasattr(listed, "dims") else listed
-        array = bare if isinstance(bare, da.Array) else da.asarray(bare)
-        arrays[name] = da.moveaxis(array, lazy.axes[name], -1) if name in lazy.axes else array
+        if is_listed := isinstance(value, list | tuple):
+            value = da.stack(value)
+        bare = value.data if hasattr(value, "dims") else value
+        array = arrays[name] = bare if isinstance(bare, da.Array) else da.asarray(bare)
+        if array.ndim > len(shape):
+            own = 0 if is_listed and axis is None else axis
+            arrays[name] = da.moveaxis(array, axis_of(name, array.shape, shape, own, kind.member), -1)
         if arrays[name].shape[: len(shape)] != shape:
             raise ShapeError(
                 f"{name} has shape {tuple(array.shape)} and y_true {shape}: each member must have the shape of "
