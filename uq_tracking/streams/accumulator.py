@@ -418,11 +418,7 @@ class Accumulator:
         """Statistics of everything counted so far; EmptyInputError if there are none yet."""
         state = self._counted()
         if state.collector is None:
-            layout = state.kind.layout
-            if "n_classes" in layout.alike:
-                raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
-            facts: dict[str, Any] = {name: self.settings.get(name) for name in layout.alike}
-            return Statistics.counted(layout, [], facts=facts).with_counts(state.counts)
+            raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
         return replace(state.collector.statistics(), classes=state.classes).with_counts(state.counts)
 
     @property
