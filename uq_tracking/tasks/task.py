@@ -149,14 +149,15 @@ class Task(ABC):
         own = {name: value for name, value in options.items() if name in names and value is not None}
         parts = outputs_of(forecast, outputs, own)
         rest = {name: value for name, value in options.items() if name not in names}
-        return {
-            name: (part, self.of_output(rest, name, k, len(parts)))
-            for k, (name, part) in enumerate(parts.items())
-        }
+        found = {}
+        for k, (output, part) in enumerate(parts.items()):
+            more = {name: self.of_output(name, value, output, k, len(parts)) for name, value in rest.items()}
+            found[output] = part, more
+        return found
 
-    def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
-        """Options that apply to output k of several."""
-        return {name: entry_of(value, name, output) for name, value in options.items()}
+    def of_output(self, name: str, given: Any, output: str, k: int, size: int) -> Any:
+        """Return what an option says about output k of several."""
+        return entry_of(given, name, output)
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
@@ -241,13 +242,10 @@ class Regression(Task):
         return regression.COVARIANCE if facts.get("vector_length") else regression.REGRESSION
 
     @override
-    def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
-        own = super().of_output(options, output, k, size)
-        for name in ("calibration", "reference"):
-            given = own.get(name)
-            if isinstance(given, tuple) and not isinstance(given[0], str) and given is options[name]:
-                own[name] = tuple(_last(part, name, k, size) for part in given)
-        return own
+    def of_output(self, name: str, given: Any, output: str, k: int, size: int) -> Any:
+        if isinstance(given, tuple) and not isinstance(given[0], str):
+            return tuple(_last(part, name, k, size) for part in given)
+        return super().of_output(name, given, output, k, size)
 
     @override
     def reference(self, reference: Any, data: Any) -> Any:
