@@ -16,9 +16,10 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from typing_extensions import Self as Self
+    from typing_extensions import Unpack as Unpack
     from typing_extensions import override as override
 else:
-    Self = Any
+    Self = Unpack = Any
 
     def override(method: T) -> T:
         """Mark a method documented in its base class; ``typing.override`` from Python 3.12 on."""

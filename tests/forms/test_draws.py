@@ -85,14 +85,14 @@ def test_ragged_draws_are_those_that_are_there():
 
 def test_a_single_draw_has_no_std():
     found = score_draws(np.array([0.0]), np.array([[1.0], [np.nan]]))
-    assert np.isnan(found.columns["std"][0])
+    assert np.isnan(found["std"][0])
 
 
 def test_blocks_change_nothing(monkeypatch):
     y, draws = made(n=300, members=45)
-    whole = score_draws(y.reshape(20, 15), draws.reshape(45, 20, 15)).columns
+    whole = score_draws(y.reshape(20, 15), draws.reshape(45, 20, 15))
     monkeypatch.setattr("uq_tracking.inputs.forms.form.BLOCK", 128)
-    parts = score_draws(y.reshape(20, 15), draws.reshape(45, 20, 15)).columns
+    parts = score_draws(y.reshape(20, 15), draws.reshape(45, 20, 15))
     for name, column in whole.items():
         assert column.shape == (20, 15)
         assert_array_equal(column, parts[name])

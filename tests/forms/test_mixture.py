@@ -109,7 +109,7 @@ def test_quantiles_invert_the_distribution_function(gap):
 
 def test_one_component_is_a_normal():
     y, m, s, _ = made(members=1)
-    found = score_mixture(y, m, s, quantiles=True).columns
+    found = score_mixture(y, m, s, quantiles=True)
     assert_allclose(found["nll"], -stats.norm.logpdf(y, m[0], s[0]), rtol=1e-12)
     assert_allclose(found["crps"], scoringrules.crps_normal(y, m[0], s[0]), rtol=1e-12)
     assert_allclose(found["interval_width_95"], 2 * stats.norm.ppf(0.975) * s[0], rtol=1e-12)

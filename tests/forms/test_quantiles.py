@@ -58,7 +58,7 @@ def test_the_approximate_crps_grows_towards_the_crps():
     for grid, share in ((GRIDS[3], 0.878), (seven, 0.966), (GRIDS[19], 0.9955), (GRIDS[99], 0.9998)):
         y, q = forecasts("gamma", grid, 50_000)
         found = quantile_columns(y, q, grid)["crps"]
-        exact = score_distribution(y, stats.gamma(2)).columns["crps"]
+        exact = score_distribution(y, stats.gamma(2))[0]["crps"]
         assert_allclose(found.mean() / exact.mean(), share, atol=3e-3)
 
 
@@ -95,20 +95,20 @@ def test_crossings_are_sorted_and_counted():
     crossed = q.copy()
     crossed[[0, 2], 3] = crossed[[2, 0], 3]
     one, other = score_quantiles(y, q, levels), score_quantiles(y, crossed, levels)
-    assert not one.columns["crossed"].any()
-    assert_array_equal(np.flatnonzero(other.columns["crossed"]), [3])
-    for name, column in one.columns.items():
+    assert not one["crossed"].any()
+    assert_array_equal(np.flatnonzero(other["crossed"]), [3])
+    for name, column in one.items():
         if name != "crossed":
-            assert_array_equal(column, other.columns[name])
+            assert_array_equal(column, other[name])
 
 
 def test_mean_and_std_of_normal_quantiles_are_those_of_the_normal():
     levels = np.array([0.05, 0.3, 0.6, 0.9])
     _, q = forecasts("normal", levels, 5)
-    found = score_quantiles(np.zeros(5), q, levels).columns
+    found = score_quantiles(np.zeros(5), q, levels)
     assert_allclose(found["mean"], 2, rtol=1e-12)
     assert_allclose(found["std"], 3, rtol=1e-12)
-    own = score_quantiles(np.zeros(5), q, levels, np.full(5, 7.0)).columns
+    own = score_quantiles(np.zeros(5), q, levels, np.full(5, 7.0))
     assert_array_equal(own["mean"], np.full(5, 7.0))
 
 
@@ -117,11 +117,11 @@ def test_an_interval_is_two_quantiles():
     low, high = np.array([-1.0, 1.0, 0.0]), np.array([1.0, 3.0, 2.0])
     found = score_quantiles(y, np.stack([low, high]), np.array([0.1, 0.9]))
     assert uq.Predictions.from_interval(y, low, high, 0.8).form.name == "interval"
-    assert_array_equal(found.columns["inside_widest"], [1, 1, 0])
-    assert_allclose(found.columns["width_widest"], [2, 2, 2])
-    assert_allclose(found.columns["mean"], (low + high) / 2)
-    assert_allclose(found.columns["std"], 2 / (2 * stats.norm.ppf(0.9)))
-    assert "wis" not in found.columns
+    assert_array_equal(found["inside_widest"], [1, 1, 0])
+    assert_allclose(found["width_widest"], [2, 2, 2])
+    assert_allclose(found["mean"], (low + high) / 2)
+    assert_allclose(found["std"], 2 / (2 * stats.norm.ppf(0.9)))
+    assert "wis" not in found
 
 
 def test_what_cannot_be_told_is_refused():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspect import signature
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,7 @@ from uq_tracking.inputs.forms.mean_std import Numbers
 from uq_tracking.inputs.labels import spread
 from uq_tracking.inputs.predictions import FORMAT
 from uq_tracking.npz import ABOUT
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from uq_tracking.typed import Unpack
 
 Values = dict[str, Any]
 """Arrays by role; ``level``, ``levels`` and the ``axis`` of the members are numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from uq_tracking.checks import check_choice
 from uq_tracking.errors import warn
@@ -13,9 +13,7 @@ from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.resolve import is_rank_zero
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from uq_tracking.typed import Unpack
 
 StepKind = Literal["epoch", "global_step"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uq_tracking.errors import ShapeError
 from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, lists_options
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from uq_tracking.typed import Unpack
 
 FIRST = 8
 """Samples that are predicted before training."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from uq_tracking.checks import check_choice, value_text
 from uq_tracking.errors import InputTypeError, SettingsError, warn
@@ -21,9 +21,7 @@ from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split
 from uq_tracking.tracking.resolve import targets_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from uq_tracking.typed import Unpack
 
 Stage = Literal["validate", "test"]
 StepKind = Literal["epoch", "global_step"]

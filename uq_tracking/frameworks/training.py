@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib import import_module
 from inspect import signature
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -38,9 +38,7 @@ from uq_tracking.tracking.content import LogOptions, Scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import ORIGIN_TAG, scalar_name
 from uq_tracking.tracking.resolve import Opened, Target, reopened, targets_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.typed import Self
 
 OnInvalid = Literal["skip", "drop", "raise"]
 TaskName = Literal["regression", "classification"]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -37,13 +37,10 @@ from uq_tracking.inputs.fingerprint import digest, sum_of_hashes
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
 from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
-from uq_tracking.inputs.validation import check_shapes, lazy_axes
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.npz import ABOUT, VERSION, read_about, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
-from uq_tracking.typed import DAMAGE
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+from uq_tracking.typed import DAMAGE, Self, Unpack
 
 FORMAT = "uq_tracking.predictions"
 BESIDE = ("valid", "weights", "groups", "by")
@@ -259,8 +256,7 @@ class Predictions(Constructors):
         For dask arrays, return what `evaluate` and `log` make predictions from block by block.
         """
         if is_lazy(y_true) and kind.splits:
-            axes = lazy_axes(arrays, tuple(y_true.shape), options.pop("axis", None), kind.member)
-            return cast("Self", LazyPredictions(kind, y_true, arrays, axes, options))
+            return cast("Self", LazyPredictions(kind, y_true, arrays, options))
         beside = {name: options.pop(name) for name in BESIDE_ARGUMENTS if name in options}
         options = kind.with_stated(y_true, arrays, options)
         truth = kind.read_truth(y_true, **options)
@@ -539,28 +535,27 @@ class Predictions(Constructors):
 
     @classmethod
     def _loaded(cls, kind: type[Form], about: Mapping[str, Any], arrays: dict[str, Any]) -> Self:
-        """Reject a file whose parts do not fit together."""
+        """Make predictions of what a file holds; ValueError if its parts do not fit together."""
         truth = arrays.pop(kind.truth_name)
         beside = {name: arrays.pop(name, None) for name in BESIDE}
-        valid, weights = beside["valid"], beside["weights"]
-        form = kind.from_stored(arrays, about["facts"])
+        valid, counts = beside["valid"], about["counts"]
         if valid is not None and (valid.dtype != bool or valid.shape != truth.shape):
             raise ValueError("valid must be bool and have the shape of the truth")
-        if weights is not None:
-            check_shapes(("truth", truth.shape), ("weights", weights.shape))
-            check_weights(weights, valid)
+        mask = None if valid is None else ~valid
+        form = kind.from_stored(arrays, about["facts"])
+        try:
+            data = cls.made(
+                [Source("truth", truth)], form, mask=mask, weights=beside["weights"], unit=about["unit"]
+            )
+        except (EmptyInputError, InvalidValueError) as error:
+            raise ValueError(f"values and counts disagree ({error})") from error
+        if data.n != counts["n"]:
+            raise ValueError("values and counts disagree")
         for name in ("groups", "by"):
             if beside[name] is not None:
                 spread(beside[name], truth.shape)
-        try:
-            _, _, counts = form.checked(truth, None if valid is None else ~valid, "raise")
-        except (EmptyInputError, InvalidValueError) as error:
-            raise ValueError(f"values and counts disagree ({error})") from error
-        if counts["n"] != about["counts"]["n"]:
-            raise ValueError("values and counts disagree")
-        values = {"truth": truth, "form": form, "counts": about["counts"], "unit": about["unit"], **beside}
         known = {name: about.get(name, False) for name in ("independent", "ordered")}
-        return object.__new__(cls)._fill({**values, **known})
+        return data._fill({**beside, **known, "weights": data.weights, "counts": counts})
 
 
 def read_only(value: Any) -> Any:

@@ -25,26 +25,10 @@ FEWEST = 50
 
 @dataclass
 class Finding:
-    """How many samples have a defect, and the flat position of the first."""
+    """Where the first sample with a defect is, and how many have it."""
 
+    index: tuple[int, ...]
     count: int = 0
-    first: int = -1
-
-    def add(self, hits: BoolArray, offset: int) -> None:
-        """Count the hits of a block that starts at the flat position ``offset``."""
-        found = int(np.count_nonzero(hits))
-        if found and not self.count:
-            self.first = offset + int(np.argmax(hits))
-        self.count += found
-
-    def describe(self, name: str, what: str, shape: tuple[int, ...]) -> str:
-        """How many, and where the first is."""
-        noun = "value" if self.count == 1 else "values"
-        return f"{name} has {self.count} {what} {noun} (first at index {self.index(shape)})"
-
-    def index(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Index of the first."""
-        return tuple(int(k) for k in np.unravel_index(self.first, shape))
 
 
 Defect = tuple[str, str]
@@ -78,8 +62,10 @@ class Scan:
         keep = here & ~absent
         good = keep.copy()
         for defect, hits in defects.items():
-            self.defects.setdefault(defect, Finding()).add(keep & hits, offset)
-            good &= ~hits
+            if count := int(np.count_nonzero(keep & hits)):
+                first = np.unravel_index(offset + int(np.argmax(keep & hits)), self.shape)
+                self.defects.setdefault(defect, Finding(tuple(map(int, first)))).count += count
+                good &= ~hits
         self.n_masked += here.size - int(np.count_nonzero(here))
         self.n_absent += int(np.count_nonzero(here)) - int(np.count_nonzero(keep))
         self.n_invalid += int(np.count_nonzero(keep)) - int(np.count_nonzero(good))
@@ -265,19 +251,6 @@ def axis_of(name: str, shape: tuple[int, ...], truth: tuple[int, ...], axis: int
             f"axis more holds the {what}s"
         )
     return fits[0] if fits else 0
-
-
-def lazy_axes(
-    arrays: Mapping[str, Any], shape: tuple[int, ...], axis: int | None, what: str
-) -> dict[str, int]:
-    """Return the axis of members of the arrays that have one: lazy arrays, or lists of these."""
-    found = {}
-    for name, value in arrays.items():
-        if isinstance(value, list | tuple):
-            found[name] = 0 if axis is None else axis
-        elif value is not None and value.ndim > len(shape):
-            found[name] = axis_of(name, tuple(value.shape), shape, axis, what)
-    return found
 
 
 def without_members(source: Source) -> Source:

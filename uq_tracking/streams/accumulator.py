@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,9 +46,7 @@ from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
 from uq_tracking.streams.state import State
 from uq_tracking.tasks import Task, task_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+from uq_tracking.typed import Self, Unpack
 
 FORMAT = "uq_tracking.streams.accumulator"
 MAX_BITS = 14
@@ -420,11 +418,7 @@ class Accumulator:
         """Statistics of everything counted so far; EmptyInputError if there are none yet."""
         state = self._counted()
         if state.collector is None:
-            layout = state.kind.layout
-            if "n_classes" in layout.alike:
-                raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
-            facts: dict[str, Any] = {name: self.settings.get(name) for name in layout.alike}
-            return Statistics.counted(layout, [], facts=facts).with_counts(state.counts)
+            raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
         return replace(state.collector.statistics(), classes=state.classes).with_counts(state.counts)
 
     @property

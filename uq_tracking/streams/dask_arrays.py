@@ -25,9 +25,10 @@ from uq_tracking.inputs.convert import (
 )
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.distribution import wants_quantiles
+from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.labels import label_array, label_shape
 from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_place
-from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.inputs.validation import axis_of, check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import Counting, accumulator_options, merged_by_dask
@@ -37,43 +38,6 @@ Make = Callable[..., Predictions]
 """Makes predictions of a block's truth and arrays, with members, draws or levels along the last axis."""
 LabelsAt = Callable[[tuple[int, ...]], Any]
 """Gives the labels of a chunk, lazy or one for all its samples, by its place among the chunks."""
-
-
-def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Make, dict[str, Any], dict[str, Any]]:
-    """Return what makes predictions of a block, the arrays with members last, and the options.
-
-    Raises
-    ------
-    SettingsError
-        ``given`` has options that belong to the constructor.
-    ShapeError
-        A member does not have the shape of the truth.
-    """
-    da: Any = import_module("dask.array")
-
-    kind, shape, options = lazy.kind, lazy.shape, dict(lazy.options)
-    spare = [
-        name for name, value in given.items() if value is not None and name not in ("unit", "on_invalid")
-    ]
-    if spare or given.get("on_invalid", "raise") != "raise":
-        raise SettingsError(f"pass {', '.join(spare) or 'on_invalid'} to {kind.made_by} instead")
-    arrays: dict[str, Any] = {}
-    for name, value in {"y_true": lazy.y_true, **lazy.arrays}.items():
-        if value is None:
-            continue
-        listed = da.stack(value) if isinstance(value, list | tuple) else value
-        bare = listed.data if hasattr(listed, "dims") else listed
-        array = bare if isinstance(bare, da.Array) else da.asarray(bare)
-        arrays[name] = da.moveaxis(array, lazy.axes[name], -1) if name in lazy.axes else array
-        if arrays[name].shape[: len(shape)] != shape:
-            raise ShapeError(
-                f"{name} has shape {tuple(array.shape)} and y_true {shape}: each member must have the shape of "
-                "y_true; say which axis holds the members, for example axis=-1"
-            )
-    beside = {name: options.pop(name) for name in (*BESIDE_ARGUMENTS, "std_floor") if name in options}
-    if "quantile_scores" in options:
-        options["quantile_scores"] = wants_quantiles(math.prod(shape), options["quantile_scores"])
-    return partial(Predictions.of, kind, axis=-1, **options), arrays, beside
 
 
 BY_CHUNK = "chunk"
@@ -113,14 +77,23 @@ def count_dask(
     """
     dask: Any = import_module("dask")
 
-    if isinstance(forecast.y_true, LazyPredictions):
-        form, named, own = read_form(forecast.y_true, {**forecast.arrays, **given})
+    kind, source = forecast.kind, forecast.y_true
+    if isinstance(source, LazyPredictions):
+        _check_alone(source, {**forecast.arrays, **given})
+        named, own = {"y_true": source.y_true, **source.arrays}, dict(source.options)
     else:
         forecast.check_whole({})
-        form, named, own = None, {"y_true": forecast.y_true, **forecast.arrays}, dict(given)
+        named, own = {"y_true": source, **forecast.arrays}, dict(given)
     mask, weights, groups, by = (own.pop(name, None) for name in ("mask", "weights", "groups", "by"))
-    lazy = _arrays({**named, "mask": mask, "weights": weights})
-    if form is None:
+    lazy = _arrays(kind, {**named, "mask": mask, "weights": weights}, own.pop("axis", None))
+    make: Make = partial(Predictions.of, kind)
+    if isinstance(source, LazyPredictions):
+        of_form = {name: own.pop(name) for name in own.keys() - {*BESIDE_ARGUMENTS, *kind.options}}
+        if "quantile_scores" in of_form:
+            wanted = wants_quantiles(lazy["y_true"].size, of_form["quantile_scores"])
+            of_form["quantile_scores"] = wanted
+        make = partial(make, axis=-1, **of_form)
+    else:
         lazy, own = plan.task.lazy(lazy, own)
     shape, chunks = lazy["y_true"].shape, lazy["y_true"].chunks
     exact = wants_exact(int(np.prod(shape)), plan.options.statistics)
@@ -131,9 +104,8 @@ def count_dask(
     Accumulator(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
     checks: dict[str, Any] = {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
-    counting = Counting(forecast.kind, partial(_read_block, form, checks) if form else dict, options)
+    counting = Counting(kind, partial(_read_block, make, checks) if kind.splits else dict, options)
     counted = merged_by_dask(_parts(lazy, labels, counting), counting)
-    make = form or partial(Predictions.of, forecast.kind)
     for number in cases:
         place = case_place(number, shape)
         (found,) = dask.compute({name: array[place] for name, array in lazy.items()})
@@ -147,20 +119,38 @@ def count_dask(
     return counted
 
 
-def _arrays(named: Mapping[str, Any]) -> dict[str, Any]:
-    """All as dask arrays of known shape."""
+def _check_alone(lazy: LazyPredictions, given: Mapping[str, Any]) -> None:
+    """Raise SettingsError for options that belong to the constructor."""
+    spare = [
+        name for name, value in given.items() if value is not None and name not in ("unit", "on_invalid")
+    ]
+    if spare or given.get("on_invalid", "raise") != "raise":
+        raise SettingsError(f"pass {', '.join(spare) or 'on_invalid'} to {lazy.kind.made_by} instead")
+
+
+def _arrays(kind: type[Form], named: Mapping[str, Any], axis: int | None) -> dict[str, Any]:
+    """All as dask arrays of known shape, with members, draws or levels along the last axis."""
     da: Any = import_module("dask.array")
 
     given = {name: array for name, array in named.items() if array is not None}
     labelled = {name: value for name, value in given.items() if hasattr(value, "dims")}
     beside = [name for name in labelled if labelled[name].ndim <= named["y_true"].ndim]
     check_alignment([(name, xarray_axes(labelled[name])) for name in beside])
-    bare = {name: value.data if hasattr(value, "dims") else value for name, value in given.items()}
-    lazy = {name: value if isinstance(value, da.Array) else da.asarray(value) for name, value in bare.items()}
-    for name, array in lazy.items():
+    shape, lazy = tuple(named["y_true"].shape), {}
+    for name, value in given.items():
+        is_listed = isinstance(value, list | tuple) and name in kind.splits
+        bare = da.stack(value) if is_listed else value.data if name in labelled else value
+        array = lazy[name] = bare if isinstance(bare, da.Array) else da.asarray(bare)
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
-    shape = lazy["y_true"].shape
+        if name in kind.splits and array.ndim > len(shape):
+            own = 0 if is_listed and axis is None else axis
+            lazy[name] = da.moveaxis(array, axis_of(name, array.shape, shape, own, kind.member), -1)
+        if name in kind.splits and lazy[name].shape[: len(shape)] != shape:
+            raise ShapeError(
+                f"{name} has shape {tuple(array.shape)} and y_true {shape}: each member must have the shape of "
+                "y_true; say which axis holds the members, for example axis=-1"
+            )
     if "mask" in lazy:
         check_shapes(("y_true", shape), ("mask", lazy["mask"].shape))
     if "weights" in lazy:

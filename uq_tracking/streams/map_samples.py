@@ -68,6 +68,8 @@ class MapSamples:
         if isinstance(wanted, str) and wanted != "auto":
             raise SettingsError(unknown_maps(wanted))
         self.wanted = wanted
+        self.numbers = None if isinstance(wanted, str | int) else wanted
+        self.limit = wanted if isinstance(wanted, int) and not isinstance(wanted, bool) else AUTO_CASES
         self.seen = 0
         self.cases: dict[int, Case] = {}
 
@@ -86,15 +88,9 @@ class MapSamples:
                 f"maps={self.wanted!r} needs batches of shape (..., height, width), not {shape}"
             )
         count = case_count(shape)
-        if isinstance(self.wanted, Sequence) and not isinstance(self.wanted, str):
-            return [number - self.seen for number in self.wanted if 0 <= number - self.seen < count]
-        return list(range(min(count, self._limit - len(self.cases))))
-
-    @property
-    def _limit(self) -> int:
-        if isinstance(self.wanted, bool) or self.wanted == "auto":
-            return AUTO_CASES
-        return self.wanted if isinstance(self.wanted, int) else len(self.wanted)
+        if self.numbers is not None:
+            return [number - self.seen for number in self.numbers if 0 <= number - self.seen < count]
+        return list(range(min(count, self.limit - len(self.cases))))
 
     def add(self, shape: tuple[int, ...], chosen: Sequence[int], cut: Callable[[Any], Case]) -> None:
         """Keep the chosen cases of a batch, and count them all; ``cut`` extracts one by its index."""
@@ -108,11 +104,10 @@ class MapSamples:
 
     def merge(self, other: MapSamples) -> None:
         """Add the cases of a stream that follows this one."""
-        listed = isinstance(self.wanted, Sequence) and not isinstance(self.wanted, str)
         for number, case in other.cases.items():
-            if listed:
+            if self.numbers is not None:
                 self.cases.setdefault(number, case)
-            elif len(self.cases) < self._limit:
+            elif len(self.cases) < self.limit:
                 self.cases[self.seen + number] = case
         self.seen += other.seen
 

@@ -39,73 +39,43 @@ INPUT_OPTIONS = ("mask", "weights", "groups", "order", "by", "on_invalid")
 Fit = Callable[[type[Recalibration]], Recalibration]
 
 
-class Samples(ABC):
-    """Samples to fit a recalibration to, or to recalibrate and score."""
-
-    @property
-    @abstractmethod
-    def n(self) -> int:
-        """Number of samples."""
-
-    @property
-    @abstractmethod
-    def codes(self) -> npt.NDArray[Any] | None:
-        """Number of each sample's group, shape (n,); None without groups."""
-
-    @abstractmethod
-    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
-        """The samples that ``keep``, shape (n,), selects."""
-
-    @abstractmethod
-    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
-        """Parameters of a method, fitted to these samples."""
-
-    @abstractmethod
-    def rows(self) -> Iterator[Rows]:
-        """Rows as they are, block by block."""
-
-    @abstractmethod
-    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
-        """Rows after the recalibration, block by block."""
-
-
 @dataclass(frozen=True, eq=False)
-class FormSamples(Samples):
+class FormSamples:
     """Truth and forecast of samples, in a form whose recalibration statistics cannot hold."""
 
     data: Predictions
 
     @property
-    @override
     def n(self) -> int:
+        """Number of samples."""
         return self.data.n
 
     @property
-    @override
     def codes(self) -> npt.NDArray[Any] | None:
+        """Number of each sample's group, shape (n,); None without groups."""
         return None if self.data.groups is None else self.data.select(self.data.label_codes("groups")[1])
 
-    @override
-    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
+    def part(self, keep: npt.NDArray[np.bool_]) -> FormSamples:
+        """Return the samples that ``keep``, shape (n,), selects."""
         valid = np.zeros(self.data.shape, dtype=bool)
         valid[np.ones(self.data.shape, dtype=bool) if self.data.valid is None else self.data.valid] = keep
         return FormSamples(self.data.part(valid))
 
-    @override
     def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
+        """Fit the parameters of a method to these samples."""
         return method.fit_to(self.data)
 
-    @override
     def rows(self) -> Iterator[Rows]:
-        yield from self.data.row_blocks()
+        """Rows as they are, block by block."""
+        return self.data.row_blocks()
 
-    @override
     def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
+        """Rows after the recalibration, block by block."""
         if fitted.task != self.data.task:
             raise SettingsError(
                 f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of a {self.data.task}"
             )
-        yield from self.data.with_form(self.data.form.recalibrated(fitted)).row_blocks()
+        return self.data.with_form(self.data.form.recalibrated(fitted)).row_blocks()
 
 
 class Task(ABC):
@@ -179,14 +149,15 @@ class Task(ABC):
         own = {name: value for name, value in options.items() if name in names and value is not None}
         parts = outputs_of(forecast, outputs, own)
         rest = {name: value for name, value in options.items() if name not in names}
-        return {
-            name: (part, self.of_output(rest, name, k, len(parts)))
-            for k, (name, part) in enumerate(parts.items())
-        }
+        found = {}
+        for k, (output, part) in enumerate(parts.items()):
+            more = {name: self.of_output(name, value, output, k, len(parts)) for name, value in rest.items()}
+            found[output] = part, more
+        return found
 
-    def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
-        """Options that apply to output k of several."""
-        return {name: entry_of(value, name, output) for name, value in options.items()}
+    def of_output(self, name: str, given: Any, output: str, k: int, size: int) -> Any:
+        """Return what an option says about output k of several."""
+        return entry_of(given, name, output)
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
@@ -271,13 +242,10 @@ class Regression(Task):
         return regression.COVARIANCE if facts.get("vector_length") else regression.REGRESSION
 
     @override
-    def of_output(self, options: Mapping[str, Any], output: str, k: int, size: int) -> dict[str, Any]:
-        own = super().of_output(options, output, k, size)
-        for name in ("calibration", "reference"):
-            given = own.get(name)
-            if isinstance(given, tuple) and not isinstance(given[0], str) and given is options[name]:
-                own[name] = tuple(_last(part, name, k, size) for part in given)
-        return own
+    def of_output(self, name: str, given: Any, output: str, k: int, size: int) -> Any:
+        if isinstance(given, tuple) and not isinstance(given[0], str):
+            return tuple(_last(part, name, k, size) for part in given)
+        return super().of_output(name, given, output, k, size)
 
     @override
     def reference(self, reference: Any, data: Any) -> Any:
@@ -342,31 +310,32 @@ class Regression(Task):
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionSamples(Samples):
+class RegressionSamples:
     """Truth, mean and std of samples; or std and error, if no more is known."""
 
     columns: Rows
     like: Statistics
     """Statistics of the same samples before recalibration."""
     codes: npt.NDArray[Any] | None = None
+    """Number of each sample's group; None without groups."""
     labels: npt.NDArray[Any] | None = None
     """Value of ``by`` of each sample."""
     whole: bool = True
     """Whether these are all the samples behind ``like``."""
 
     @property
-    @override
     def n(self) -> int:
+        """Number of samples."""
         return len(self.columns["std"])
 
-    @override
-    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
+    def part(self, keep: npt.NDArray[np.bool_]) -> RegressionSamples:
+        """Return the samples that ``keep``, shape (n,), selects."""
         columns = {name: column[keep] for name, column in self.columns.items()}
         labels = None if self.labels is None else self.labels[keep]
         return RegressionSamples(columns, self.like, labels=labels, whole=False)
 
-    @override
     def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
+        """Fit the parameters of a method to these samples."""
         if method.by_group:
             if self.labels is None:
                 raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
@@ -379,14 +348,14 @@ class RegressionSamples(Samples):
         made = statistics_of_rows(self.like.layout, rows, self.like.facts, self.like.kind, known)
         return fit(method, made, settings)
 
-    @override
     def rows(self) -> Iterator[Rows]:
+        """Rows as they are, block by block."""
         for start in range(0, self.n, AT_ONCE):
             part = slice(start, start + AT_ONCE)
             yield {name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()}
 
-    @override
     def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
+        """Rows after the recalibration, block by block."""
         if not isinstance(fitted, RegressionRecalibration):
             raise SettingsError(
                 f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of mean and std"
@@ -402,6 +371,10 @@ class RegressionSamples(Samples):
             else:
                 shift = fitted.new_mean(np.zeros_like(before), before)
                 yield {"std": std, "error": rows["error"] - shift, **weight}
+
+
+Samples = FormSamples | RegressionSamples
+"""Samples to fit a recalibration to, or to recalibrate and score."""
 
 
 def _last(values: Any, name: str, k: int, size: int) -> Any:

@@ -23,7 +23,7 @@ from uq_tracking.checks import check_choice, check_flag, whole_number
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
 from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT, t_square_integral
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
+from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers, Wording
 from uq_tracking.inputs.validation import check_shapes, members_first, without_members
 from uq_tracking.typed import override
@@ -65,8 +65,8 @@ class Distribution(Numbers):
         check_shapes((truth.name, truth.values.shape))
         law, wanted = read_law(dist), wants_quantiles(truth.values.size, quantile_scores)
         kind: type[Numbers] = cls if isinstance(law, Law) else Mixture
-        scored = score_distribution(truth.values, dist, law, quantiles=wanted)
-        return kind.of(scored, np.dtype(np.float64), wording=cls.wording, **more), []
+        columns, known = score_distribution(truth.values, dist, law, quantiles=wanted)
+        return kind.of(columns, np.dtype(np.float64), known=known, wording=cls.wording, **more), []
 
     @classmethod
     @override
@@ -181,7 +181,7 @@ def score_mixture(
     weights: FloatArray | None = None,
     *,
     quantiles: bool = False,
-) -> Scored:
+) -> Columns:
     """Score a mixture of normals.
 
     Parameters
@@ -203,7 +203,7 @@ def score_mixture(
         return made
 
     cost = len(means) * (800 if quantiles else 4)
-    return Scored(in_blocks(columns, target, means, stds, shares, cost=cost))
+    return in_blocks(columns, target, means, stds, shares, cost=cost)
 
 
 def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, weights: FloatArray) -> Columns:
@@ -316,8 +316,8 @@ MOST_TERMS = 100_000
 
 def score_distribution(
     target: FloatArray, dist: Any, law: Law | Components | None = None, *, quantiles: bool = False
-) -> Scored:
-    """Score a distribution object.
+) -> tuple[Columns, dict[str, Any]]:
+    """Score a distribution object, and return what must agree for statistics to be merged, too.
 
     ==========  =======================================================================================
     PIT         ``F(y)``; for a discrete distribution spread over ``[F(y) - P(y), F(y)]``
@@ -342,7 +342,7 @@ def score_distribution(
     if not isinstance(law, Law):
         shape = (law[0].shape[-1], *target.shape)
         members = [_spread_out(np.moveaxis(part, -1, 0), shape, dist) for part in law]
-        return score_mixture(target, *members, quantiles=quantiles)
+        return score_mixture(target, *members, quantiles=quantiles), {}
     with np.errstate(all="ignore"):
         made = _columns(y, law, dist)
         if quantiles and law.quantile is not None:
@@ -355,7 +355,7 @@ def score_distribution(
             quarter, median, rest = (law.quantile(np.full(y.shape, p)) for p in (0.25, 0.5, 0.75))
             made |= {"mean": median, "std": (rest - quarter) / QUARTILES_PER_STD}
             facts = {"spread": "interquartile"}
-    return Scored(made, facts)
+    return made, facts
 
 
 def _spread_out(values: FloatArray | None, shape: tuple[int, ...], dist: Any) -> FloatArray:

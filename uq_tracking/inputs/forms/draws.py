@@ -17,14 +17,12 @@ from scipy import special
 from uq_tracking.checks import check_flag
 from uq_tracking.errors import InvalidValueError
 from uq_tracking.inputs.convert import BoolArray, FloatArray, Source
-from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
+from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import BLOCK, members_first, without_members
-from uq_tracking.typed import override
+from uq_tracking.typed import Self, override
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}
@@ -95,7 +93,7 @@ class Draws(Numbers):
         return "draws have no density; crps scores them"
 
 
-def score_draws(target: FloatArray, draws: FloatArray) -> Scored:
+def score_draws(target: FloatArray, draws: FloatArray) -> Columns:
     """Score draws.
 
     Parameters
@@ -105,7 +103,7 @@ def score_draws(target: FloatArray, draws: FloatArray) -> Scored:
         NaN draws are left out; a sample with fewer than two has a NaN std.
     """
     quantiles = len(EVERY_LEVEL) if len(draws) >= min(FEWEST_DRAWS.values()) else 0
-    return Scored(in_blocks(draw_columns, target, draws, cost=3 * (len(draws) + quantiles)))
+    return in_blocks(draw_columns, target, draws, cost=3 * (len(draws) + quantiles))
 
 
 def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:

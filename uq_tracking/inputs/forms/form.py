@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,10 +12,9 @@ import numpy as np
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan
+from uq_tracking.typed import Self
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 Rows = Mapping[str, AnyArray]
@@ -127,7 +125,10 @@ class Form(ABC):
 
     def complaint(self, found: Scan) -> str:
         """Return the message that names bad samples and a cure."""
-        parts = [hit.describe(*defect, found.shape) for defect, hit in found.defects.items() if hit.count]
+        parts = [
+            f"{name} has {hit.count} {how} value{'s' * (hit.count > 1)} (first at index {hit.index})"
+            for (name, how), hit in found.defects.items()
+        ]
         return "; ".join([*parts, *self.cures(found)])
 
     def cures(self, found: Scan) -> list[str]:
@@ -152,7 +153,7 @@ class Form(ABC):
             masked = None if left_out is None else left_out[place].reshape(-1)
             found.add(offset, masked, self.absent(piece), self.invalid(piece, place))
             offset += piece.size
-        if on_invalid == "raise" and any(hit.count for hit in found.defects.values()):
+        if on_invalid == "raise" and found.defects:
             raise InvalidValueError(self.complaint(found))
         counts = {"n": found.n, self.without_truth[0]: found.n_absent}
         counts |= {"n_masked": found.n_masked, "n_invalid": found.n_invalid}
@@ -260,6 +261,12 @@ def places(shape: Sequence[int], size: int) -> Iterator[Place]:
 
 
 Columns = dict[str, FloatArray]
+"""What a predictive distribution says about each sample, arrays of the target's shape.
+
+``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval over which the probability integral
+transform is spread (equal if the distribution is continuous); ``size``, the number of draws or levels; ``crossed``,
+above 0 where quantiles crossed; and any of `SCORES`.
+"""
 
 JOINT = ("whole", "joint_nll", "energy_score", "variogram_score")
 """What is summed over vectors: how many samples are components of whole vectors, and the vectors' scores."""
@@ -289,25 +296,6 @@ LEVELS = np.arange(1, 100) / 100
 
 EVERY_LEVEL = np.arange(1, 200) / 200
 """Quantile levels that these two need together."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A predictive distribution evaluated at the truth.
-
-    Attributes
-    ----------
-    columns : dict of arrays, each of the target's shape
-        ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval over which the probability integral
-        transform is spread (equal if the distribution is continuous); ``size``, the number of draws or levels;
-        ``crossed``, above 0 where quantiles crossed; and any of `SCORES`.
-    facts : dict
-        What must agree, besides the form, for statistics to be merged: ``levels`` of quantiles;
-        ``spread="interquartile"`` if location and scale stand in for a mean and a std that do not exist.
-    """
-
-    columns: Columns
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def in_blocks(

@@ -13,14 +13,12 @@ import numpy as np
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, Scored, picked, places
-from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint, read_equal
+from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked
+from uq_tracking.inputs.validation import Defect, Scan, check_shapes, negative_hint, read_equal
 from uq_tracking.npz import prefixed, under
-from uq_tracking.typed import override
+from uq_tracking.typed import Self, override
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 NON_FINITE, NEGATIVE = "non-finite", "negative"
@@ -50,10 +48,10 @@ class Numbers(Form):
     mean, std : arrays of the truth's shape
         Predictive mean and standard deviation; the std is raised to ``std_floor``, if that was given.
     columns : dict of arrays of the truth's shape
-        What a distribution in another form says about each sample, as in `Scored`, without mean and std.
+        What a distribution in another form says about each sample, without mean and std.
     known : dict
-        Facts of the form, as in `Scored`, and ``vector_length`` if samples are components of vectors scored as a
-        whole.
+        Facts of the form: ``levels`` of quantiles; ``spread="interquartile"`` if location and scale stand in for a
+        mean and a std that do not exist; ``vector_length`` if samples are components of vectors scored as a whole.
     aleatoric, epistemic : arrays or None
         Standard deviations due to noise in the data and to the model's ignorance, if they can be separated.
     samples : array, shape (M, ...), or None
@@ -88,12 +86,12 @@ class Numbers(Form):
     vectors: Callable[[BoolArray], Columns] | None = None
 
     @classmethod
-    def of(cls, scored: Scored, dtype: np.dtype[Any], **more: Any) -> Self:
+    def of(cls, columns: Columns, dtype: np.dtype[Any], **more: Any) -> Self:
         """Make the form of what it says about each sample; an unknown PIT is as bad as an unknown mean."""
-        columns = dict(scored.columns)
-        mean, std = columns.pop("mean"), columns.pop("std")
-        mean = np.where(np.isfinite(columns["pit_low"]), mean, np.nan).astype(dtype)
-        return cls(mean=mean, std=std.astype(dtype), columns=columns, known=scored.facts, **more)
+        mean = np.where(np.isfinite(columns["pit_low"]), columns["mean"], np.nan).astype(dtype)
+        std = columns["std"].astype(dtype)
+        others = {name: column for name, column in columns.items() if name not in ("mean", "std")}
+        return cls(mean=mean, std=std, columns=others, **more)
 
     @property
     @override
@@ -157,11 +155,8 @@ class Numbers(Form):
 
     def zeros(self, valid: BoolArray | None) -> int:
         """Return how many of the samples that count have a std of 0."""
-        found = 0
-        for place in places(self.std.shape, BLOCK):
-            std = self.std[place]
-            found += int(np.count_nonzero((std if valid is None else std[valid[place]]) == 0))
-        return found
+        is_zero = self.std == 0
+        return int(np.count_nonzero(is_zero if valid is None else is_zero & valid))
 
     @override
     def invalid(self, truth: AnyArray, place: Place) -> Mapping[Defect, BoolArray]:
@@ -176,7 +171,7 @@ class Numbers(Form):
 
     @override
     def cures(self, found: Scan) -> list[str]:
-        hows = {how for (_, how), hit in found.defects.items() if hit.count}
+        hows = {how for _, how in found.defects}
         cures = [self.wording.negative_cure] if NEGATIVE in hows else []
         if NON_FINITE in hows:
             cures += [self.wording.non_finite_cure] if self.wording.non_finite_cure else []
@@ -285,7 +280,7 @@ class Density(Numbers):
         if crps is not None:
             columns["crps"] = values["crps"].astype(np.float64)
         dtype = np.result_type(values["y_pred"], values["y_std"])
-        return cls.of(Scored(columns), dtype, **more), sources[1:]
+        return cls.of(columns, dtype, **more), sources[1:]
 
     @classmethod
     @override

@@ -22,11 +22,9 @@ from uq_tracking.inputs.convert import FloatArray as AnyFloats
 from uq_tracking.inputs.forms.form import PIECE, Form, Place, Rows, picked, places
 from uq_tracking.inputs.validation import Defect, Scan, check_shapes
 from uq_tracking.parallel import keep_memory
-from uq_tracking.typed import override
+from uq_tracking.typed import Self, override
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from uq_tracking.inputs.predictions import Predictions
 
 NO_LABEL = -1
@@ -70,8 +68,8 @@ class Probabilities(Form):
     Attributes
     ----------
     values : float array, shape (M, ..., C)
-        M is 1 for a single model. There is no axis C for a binary classifier with one number per sample.
-    logits, binary : bool
+        M is 1 for a single model. C is 1 for a binary classifier with one number per sample.
+    logits : bool
     axes : (int, int or None)
         ``class_axis`` and ``members_axis`` of the arrays they were read from.
     ignore_label : int, optional
@@ -100,7 +98,6 @@ class Probabilities(Form):
 
     values: AnyFloats
     logits: bool = False
-    binary: bool = False
     axes: tuple[int, int | None] = (-1, None)
     ignore_label: int | None = None
     classes: tuple[str, ...] | None = None
@@ -148,16 +145,15 @@ class Probabilities(Form):
                 truth.values.shape, given.values.shape, members_axis, None if logits else given.values
             )
         values, found = arranged(truth, given, class_axis, members_axis)
-        binary = values.ndim == truth.values.ndim + 1
-        names = names_of(classes, 2 if binary else values.shape[-1])
+        n_classes = max(values.shape[-1], 2)
+        names = names_of(classes, n_classes)
         made = cls(
             values=values,
             logits=bool(logits),
-            binary=binary,
             axes=(class_axis, members_axis),
             ignore_label=ignore_label,
             classes=names,
-            event=event_of(event, names, 2 if binary else values.shape[-1]),
+            event=event_of(event, names, n_classes),
             tolerance=tolerance_of(probs, given.values),
         )
         refuse_one_hot(truth.values, made, class_axis)
@@ -166,7 +162,7 @@ class Probabilities(Form):
 
     @override
     def arrays(self) -> dict[str, AnyArray]:
-        return {"scores": self.values}
+        return {"scores": self.values[..., 0] if self.binary else self.values}
 
     @property
     @override
@@ -181,9 +177,8 @@ class Probabilities(Form):
             raise ValueError("scores must be float32 or float64")
         names = about["classes"]
         return cls(
-            values=arrays["scores"],
+            values=arrays["scores"][..., None] if about["binary"] else arrays["scores"],
             logits=bool(about["logits"]),
-            binary=bool(about["binary"]),
             axes=(int(about["axes"][0]), about["axes"][1]),
             ignore_label=about["ignore_label"],
             classes=None if names is None else tuple(names),
@@ -305,12 +300,11 @@ class Probabilities(Form):
     @override
     def complaint(self, found: Scan) -> str:
         parts, cures = [], []
-        hits = {how: hit for (_, how), hit in found.defects.items() if hit.count}
+        hits = {how: hit for (_, how), hit in found.defects.items()}
         for how, hit in hits.items():
-            index, samples = hit.index(found.shape), f"{hit.count} sample{'s' * (hit.count != 1)}"
-            place: Place = (slice(None), *index)
+            place: Place = (slice(None), *hit.index)
             values = self.values[place].astype(np.float64)
-            where = f"first at index {index}"
+            where, samples = f"first at index {hit.index}", f"{hit.count} sample{'s' * (hit.count != 1)}"
             if how != OFF:
                 parts.append(f"{'logits' if self.logits else 'probs'} of {samples} are {how} ({where})")
             elif self.binary:
@@ -373,7 +367,7 @@ class Probabilities(Form):
 
     @override
     def digested(self, weights: Sequence[AnyArray]) -> tuple[list[AnyArray], str]:
-        return [*self.values, *weights], repr([self.logits, self.binary])
+        return [*self.arrays()["scores"], *weights], repr([self.logits, self.binary])
 
     @property
     @override
@@ -386,32 +380,36 @@ class Probabilities(Form):
 
     @override
     def output(self, k: int) -> Probabilities:
-        ndim = self.values.ndim - (self.axes[1] is None)
+        ndim = self.values.ndim - (self.axes[1] is None) - self.binary  # of what they were read from
         taken = {axis % ndim for axis in self.axes[self.binary :] if axis is not None}
         last = max({*range(ndim)} - taken)
         moved = [axis % ndim - (axis % ndim > last) for axis in self.axes if axis is not None]
-        values = self.values[..., k] if self.binary else self.values[..., k, :]
-        return replace(self, values=values, axes=(moved[0], None if self.axes[1] is None else moved[1]))
+        axes = (moved[0], None if self.axes[1] is None else moved[1])
+        return replace(self, values=self.values[..., k, :], axes=axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the samples."""
-        return self.values.shape[1:] if self.binary else self.values.shape[1:-1]
+        return self.values.shape[1:-1]
+
+    @property
+    def binary(self) -> bool:
+        """Whether there is one number per sample, that of class 1 of two."""
+        return bool(self.values.shape[-1] == 1)
 
     @property
     def n_classes(self) -> int:
         """Number of classes, 2 for a binary classifier."""
-        return 2 if self.binary else self.values.shape[-1]
+        return max(int(self.values.shape[-1]), 2)
 
     @override
     def places(self, shape: tuple[int, ...]) -> Iterator[Place]:
         return places(shape, max(PIECE // self.n_classes, 1))
 
     def of_each(self, place: Place) -> Iterator[AnyFloats]:
-        """Each member's scores of a piece in turn, shape (n, C), or (n,) for a binary classifier."""
+        """Each member's scores of a piece in turn, shape (n, C), or (n, 1) for a binary classifier."""
         for member in self.values:
-            piece = np.ascontiguousarray(member[place])
-            yield piece.reshape(-1) if self.binary else piece.reshape(-1, self.n_classes)
+            yield np.ascontiguousarray(member[place]).reshape(-1, self.values.shape[-1])
 
     def probabilities(self, place: Place) -> AnyFloats:
         """Probabilities of a piece, shape (n, C)."""
@@ -436,7 +434,7 @@ class Probabilities(Form):
         for part in parts:
             total += part
         total /= len(self.values)
-        return np.stack([1 - total, total], axis=1) if self.binary else total
+        return np.concatenate([1 - total, total], axis=1) if self.binary else total
 
     def logarithms(self, place: Place) -> Floats:
         """Log probabilities; for ensembles, of the mean probability."""
@@ -446,7 +444,7 @@ class Probabilities(Form):
             else:
                 scores = self.of_each(place)
                 if self.binary:  # the logit of class 0 is 0
-                    scores = (np.stack([np.zeros_like(part), part], axis=1) for part in scores)
+                    scores = (np.concatenate([np.zeros_like(part), part], axis=1) for part in scores)
                 parts = [log_softmax(part.astype(np.float64)) for part in scores]
                 logs = np.logaddexp.reduce(parts) - math.log(len(parts)) if len(parts) > 1 else parts[0]
             return logs if self.transform is None else self.transform(logs)
@@ -541,18 +539,16 @@ def _defects(member: AnyFloats, scores: Probabilities) -> tuple[Any, Any, Any]:
     fine = np.zeros(len(member), dtype=bool)
     if scores.logits:
         # minus infinity only rules out a class, as long as another class is left
-        return ~np.isfinite(member if scores.binary else member.max(axis=1)), fine, fine
+        return ~np.isfinite(member.max(axis=1)), fine, fine
     with np.errstate(invalid="ignore"):
-        total = member if scores.binary else np.einsum("ij->i", member)
-        off = member > 1 + scores.tolerance if scores.binary else np.abs(total - 1) > scores.tolerance / 2
+        total = np.einsum("ij->i", member)
+        off = total > 1 + scores.tolerance if scores.binary else np.abs(total - 1) > scores.tolerance / 2
         if not scores.binary and off.any():  # a sum in float32 may be off by rounding
             off[off] = np.abs(np.einsum("ij->i", member[off], dtype=np.float64) - 1) > scores.tolerance
         least = member.min(initial=0)  # NaN if any value is
     if least >= 0 and np.isfinite(total).all():
         return fine, fine, off
-    finite = np.isfinite(member)
-    negative = member < 0
-    return (~finite, negative, off) if scores.binary else (~finite.all(axis=1), negative.any(axis=1), off)
+    return ~np.isfinite(member).all(axis=1), (member < 0).any(axis=1), off
 
 
 def read_class_labels(value: Any, names: Sequence[str] | None = None) -> Source:
@@ -624,11 +620,12 @@ def _numbered(source: Source, names: tuple[str, ...]) -> Source:
 def arranged(
     truth: Source, given: Source, class_axis: int, members_axis: int | None
 ) -> tuple[AnyFloats, Source]:
-    """Return scores with members first and classes last, and their mask and axes per sample."""
+    """Return scores, shape (members, ..., classes), both maybe 1, and their mask and axes per sample."""
     shape = truth.values.shape
     check_shapes(("labels", shape), ("labels", shape))  # rejects single numbers
     members, rest, classes = axes_of(shape, given.values.shape, class_axis, members_axis)
     values = given.values.transpose(*members, *rest, *classes)
+    values = values if classes else values[..., None]
     taken = (*members, *classes)
     left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=taken))
     axes = tuple(given.axes[axis] for axis in rest) if given.axes else ()
@@ -752,7 +749,7 @@ def refuse_one_hot(labels: AnyArray, scores: Probabilities, class_axis: int) -> 
     rows = np.moveaxis(labels, class_axis, -1).reshape(-1, labels.shape[class_axis])[:1000]
     if rows.shape[1] < 2 or not ((rows >= 0).all() and (rows.sum(axis=1) == 1).all()):
         return
-    values = np.moveaxis(scores.values[0], class_axis, -1).reshape(-1, rows.shape[1])[:1000]
+    values = np.moveaxis(scores.values[0, ..., 0], class_axis, -1).reshape(-1, rows.shape[1])[:1000]
     if scores.logits or np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-2):
         raise InvalidValueError(
             f"labels {labels.shape} look one-hot; pass class indices: labels.argmax(axis={class_axis})"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -15,13 +15,10 @@ from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.convert import FloatArray, Source, check_alignment
-from uq_tracking.inputs.forms.form import PERCENT, Columns, Scored, in_blocks
+from uq_tracking.inputs.forms.form import PERCENT, Columns, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import members_first, read_equal, without_members
-from uq_tracking.typed import override
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from uq_tracking.typed import Self, override
 
 CLOSE = 1e-9
 """Levels this close count as equal."""
@@ -54,7 +51,8 @@ class Quantiles(Numbers):
         given, order = _levels(levels, len(source.values))
         own = () if y_pred is None else read_equal(truth, y_pred=y_pred)[1:]
         scored = score_quantiles(truth.values, source.values[order], given, *(point.values for point in own))
-        return cls.of(scored, source.values.dtype, **more), [without_members(source), *own]
+        known = {"levels": given.tolist()}
+        return cls.of(scored, source.values.dtype, known=known, **more), [without_members(source), *own]
 
     @classmethod
     @override
@@ -99,13 +97,14 @@ class Interval(Quantiles):
         sources = read_equal(truth, low=low, high=high, **own)[1:]
         below, above, *point = (source.values for source in sources)
         levels = np.asarray([(1 - level) / 2, (1 + level) / 2])
-        scored = score_quantiles(truth.values, np.stack([below, above]), levels, *point)
+        columns = score_quantiles(truth.values, np.stack([below, above]), levels, *point)
         with np.errstate(all="ignore"):  # checks find and name non-finite values
             gap = np.subtract(above, below, dtype=np.float64)
             middle = point[0] if point else below + 0.5 * gap
-        columns = {**scored.columns, "std": gap / (2 * special.ndtri(levels[1])), "mean": middle}
+        columns |= {"std": gap / (2 * special.ndtri(levels[1])), "mean": middle}
         del columns["crps"]  # a trapezoid over two levels says next to nothing about it
-        return cls.of(Scored(columns, scored.facts), np.result_type(below, above), **more), sources
+        known = {"levels": levels.tolist()}
+        return cls.of(columns, np.result_type(below, above), known=known, **more), sources
 
     @classmethod
     @override
@@ -171,7 +170,7 @@ def score_quantiles(
     quantiles: FloatArray,
     levels: FloatArray,
     y_pred: FloatArray | None = None,
-) -> Scored:
+) -> Columns:
     """Score quantiles.
 
     Parameters
@@ -193,7 +192,7 @@ def score_quantiles(
     made = in_blocks(partial(quantile_columns, levels=levels), target, quantiles, cost=6 * len(levels))
     if y_pred is not None:
         made["mean"] = np.asarray(y_pred, dtype=np.float64)
-    return Scored(made, {"levels": [float(level) for level in levels]})
+    return made
 
 
 def quantile_columns(target: FloatArray, quantiles: FloatArray, levels: FloatArray) -> Columns:
