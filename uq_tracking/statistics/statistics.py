@@ -278,12 +278,11 @@ class Statistics(Parts):
         lazy : bool
             Whether orders, sums and moments are computed when first asked for; the rows must keep their values.
         """
-        if WEIGHT in rows:
-            made = layout.sort_weighted(rows, facts or {}, known)
-        else:
-            made = layout.sort(rows, facts or {}, known)
-            if not lazy:
-                layout.complete(made)
+        made = (layout.sort_weighted if WEIGHT in rows else layout.sort)(rows, facts or {})
+        if known is not None:
+            made = made.knowing(known, {*layout.forgotten})
+        if not lazy and not made.weighted:
+            layout.complete(made)
         return cls.of(layout, made, facts=facts)
 
     def complete(self) -> None:
