@@ -17,10 +17,10 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory
 from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.groups import GroupTables, Label, bucket_spans
+from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import BUILD_BLOCK, HeldRows, Layout, Parts, Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import Buckets, bucketed
-from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid, coarse_keys
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 from uq_tracking.typed import DAMAGE
 
@@ -562,16 +562,3 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
         sums={"log_std": statistics.sums["log_std"] + statistics.n * math.log(factor)},
         groups=None,
     )
-
-
-def coarsened(statistics: Statistics, bits: int) -> Statistics:
-    """A sketch with wider buckets, so fewer of them to compute from; unchanged if it has no more than ``bits``."""
-    if statistics.kind == "exact":
-        return statistics.sketched(bits)
-    if statistics.bits is None or statistics.bits <= bits:
-        return statistics
-    orders = {}
-    for name, order in statistics.orders.items():
-        held = bucketed(order)
-        orders[name] = held.with_keys(*bucket_spans(coarse_keys(held.key, statistics.bits, bits), bits))
-    return replace(statistics, orders=orders, bits=bits, groups=None)
