@@ -13,7 +13,7 @@ from uq_tracking.curves.regression import FACTORS, best_factor, scale_sweep, swe
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import Undefined, compute, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.statistics import coarsened, scaled
+from uq_tracking.statistics.statistics import scaled
 
 SETTINGS = Settings()
 
@@ -40,19 +40,6 @@ def test_scaled_statistics_are_those_of_scaled_stds(factor):
 def test_a_factor_that_is_none_is_refused(factor):
     with pytest.raises(SettingsError, match="pass a finite number above 0"):
         scaled(exact_statistics(*data(20)), factor)
-
-
-def test_wider_buckets_hold_the_same_samples():
-    y, mean, std = data(20_000)
-    for fine in (exact_statistics(y, mean, std), sketch_statistics(y, mean, std)):
-        coarse = coarsened(fine, 6)
-        assert len(coarse.orders["z"].count) < 2500
-        direct = sketch_statistics(y, mean, std, bits=6)
-        assert_allclose(coarse.orders["z"].key, direct.orders["z"].key, rtol=0)
-        assert_allclose(coarse.orders["z"].width, direct.orders["z"].width, rtol=0)
-        assert np.array_equal(coarse.orders["std"].count, direct.orders["std"].count)
-        for name, column in direct.orders["z"].sums.items():
-            assert_allclose(coarse.orders["z"].sums[name], column, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize(("n", "tolerance"), [(3000, 1e-9), (30_000, 2e-5)])

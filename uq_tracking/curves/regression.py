@@ -29,7 +29,7 @@ from uq_tracking.statistics.regression import (
     joint_counts,
     plain,
 )
-from uq_tracking.statistics.statistics import Statistics, coarsened, scaled
+from uq_tracking.statistics.statistics import Statistics, scaled
 
 PIT_BINS = 20
 ALPHAS = np.arange(50, 101) / 100
@@ -39,8 +39,8 @@ HISTOGRAM_CELLS = 128
 FACTORS: FloatArray = 10.0 ** (np.arange(-20, 21) / 20)
 SWEPT_EXACTLY = 5000
 SWEEP_BITS = 8
-"""Mantissa bits of the sketch on which larger sets are swept; scores keep five digits or more, or three for densities
-of the uniform distribution, which jump."""
+"""Mantissa bits of the sketch on which larger exact sets are swept; scores keep five digits or more, or three for
+densities of the uniform distribution, which jump."""
 
 REMOVED = "Fraction of most uncertain samples removed"
 
@@ -412,7 +412,8 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     if of_form:  # its PIT and scores after stretching are unknown: only priors are left
         settings = shaped(settings, Undetermined("the stretched distribution is not known"))
     statistics = plain(statistics)
-    base = statistics if statistics.counts["n"] <= SWEPT_EXACTLY else coarsened(statistics, SWEEP_BITS)
+    is_large = statistics.kind == "exact" and statistics.counts["n"] > SWEPT_EXACTLY
+    base = statistics.sketched(SWEEP_BITS) if is_large else statistics
     metrics = swept_metrics()
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]

@@ -58,7 +58,7 @@ class ClassificationLayout(Layout):
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"confusion": Confusion}
     counts = ("n", "n_ignored", "n_masked", "n_invalid")
     kept: ClassVar[tuple[str, ...]] = STORED
-    forgotten = ("log_loss", "impossible", "pair")
+    forgotten = ("log_loss", "impossible")
     alike: ClassVar[Mapping[str, str]] = {"n_classes": "the number of classes"}
 
     @override
@@ -92,7 +92,7 @@ class ClassificationLayout(Layout):
         return {"confusion": (pair, place, n_classes)}
 
     @override
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
+    def sort(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
         held = {name: rows[name] for name in self.kept}
         pair = {name: column for name, column in held.items() if name in ("entropy", "brier")}
         ways: dict[str, Callable[[], Mapping[str, Column]]] = {
@@ -101,12 +101,11 @@ class ClassificationLayout(Layout):
             "brier": lambda: {"brier": np.sort(held["brier"])},
         }
         orders = {name: SortedRows(name, unsorted=lambda: held, sort=ways[name]) for name in self.orders}
-        counts = {"n": len(held["correct"])}
-        if known is not None:
-            return Parts(orders, known.sums, {}, known.tables, counts=counts)
-        possible = np.isfinite(rows["log_chosen"])
-        sums = {"log_loss": -_sum(rows["log_chosen"][possible]), "impossible": float(np.sum(~possible))}
-        return Parts(orders, sums, {}, self.tables_of(rows, facts), counts=counts)
+        sums = {}
+        if "log_chosen" in rows:
+            possible = np.isfinite(rows["log_chosen"])
+            sums = {"log_loss": -_sum(rows["log_chosen"][possible]), "impossible": float(np.sum(~possible))}
+        return Parts(orders, sums, {}, self.tables_of(rows, facts), counts={"n": len(held["correct"])})
 
 
 class TopLabelLayout(ClassificationLayout):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import RLock
@@ -83,6 +83,19 @@ class Parts:
         """The weight of the lightest sample; 1 if samples have no weights."""
         return self.moments[WEIGHT].low if self.weighted else 1.0
 
+    def knowing(self, known: Parts, forgotten: Set[str]) -> Parts:
+        """The same samples, with the tables, and the sums and moments of these names, that were known of them."""
+        return replace(
+            self,
+            sums=OnDemand.joined(
+                self.sums, {name: known.sums[name] for name in forgotten & known.sums.keys()}
+            ),
+            moments=OnDemand.joined(
+                self.moments, {name: known.moments[name] for name in forgotten & known.moments.keys()}
+            ),
+            tables={**known.tables, **self.tables},
+        )
+
     def in_units(self, unit: float) -> Parts:
         """The same samples, with weights in units of ``unit`` times the present unit; for sketches."""
         if unit == 1.0:
@@ -127,7 +140,7 @@ class Layout(ABC):
     kept: ClassVar[tuple[str, ...]]
     """Columns that exact statistics hold for every sample; the first order that has one holds it."""
     forgotten: ClassVar[tuple[str, ...]] = ()
-    """Sums and moments that cannot be computed from these columns."""
+    """Sums and moments that cannot be computed from these columns: what rows say of them is not used."""
     alike: ClassVar[Mapping[str, str]]
     """Facts that must agree for statistics to be merged, and what error messages call them."""
 
@@ -159,15 +172,12 @@ class Layout(ABC):
         """
         return {}
 
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        """Return exact statistics of rows, whose orders, sums and moments may be computed when first asked for.
+    def sort(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
+        """Return exact statistics of rows, whose orders, sums and moments may be computed when first asked for."""
+        return self.sort_weighted(rows, facts)
 
-        ``known`` holds what cannot be recomputed from stored rows.
-        """
-        return self.sort_weighted(rows, facts, known)
-
-    def sort_weighted(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        """Exact statistics of rows, of any weights above 0; arguments as for ``sort``."""
+    def sort_weighted(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
+        """Exact statistics of rows, of any weights above 0."""
         columns, moments = self.columns(rows), dict[str, Moments]()
         weight = {WEIGHT: np.asarray(rows[WEIGHT], dtype=np.float64)} if WEIGHT in rows else {}
         n = len(next(iter(rows.values())))
@@ -175,16 +185,9 @@ class Layout(ABC):
         for name, column in weight.items():
             moments[name] = Moments.of(column)
             counts = in_units(column, moments[name].low)
-        told = {
-            name: column for name, column in columns.items() if known is None or name not in self.forgotten
-        }
-        sums = {name: float((told[name] * counts).sum()) for name in self.sums if name in told}
-        moments |= {name: Moments.of(told[name], counts) for name in self.moments if name in told}
-        tables = self.tables_of(told, facts, counts)
-        if known is not None:
-            sums |= {name: known.sums[name] for name in self.sums if name not in told}
-            moments |= {name: known.moments[name] for name in self.moments if name not in told}
-            tables = {**known.tables, **tables}
+        sums = {name: float((columns[name] * counts).sum()) for name in self.sums if name in columns}
+        moments |= {name: Moments.of(columns[name], counts) for name in self.moments if name in columns}
+        tables = self.tables_of(columns, facts, counts)
         held = {name: {**rows, **columns}[name] for name in (*self.kept, *weight)}
 
         def ordered(by: str, payloads: Sequence[str]) -> HeldRows:

@@ -271,19 +271,18 @@ class Buckets(Order):
             raise ValueError(f"columns of {by} differ in length")
         return cls(by, *columns, sums)
 
-    def with_keys(self, key: FloatArray, width: FloatArray) -> Buckets:
-        """The same buckets under other keys: sorted by these, and added up where they share one."""
-        order = np.argsort(key, kind="stable")
-        first = run_starts(key[order])
-        sums = {name: np.add.reduceat(column[order], first) for name, column in self.sums.items()}
-        count = np.add.reduceat(self.count[order], first)
-        return Buckets(self.by, key[order][first], width[order][first], count, sums)
-
     def merge(self, other: Buckets) -> Buckets:
         """Buckets of both sets of samples."""
-        key, width = np.append(self.key, other.key), np.append(self.width, other.width)
-        sums = {name: np.append(column, other.sums[name]) for name, column in self.sums.items()}
-        return Buckets(self.by, key, width, np.append(self.count, other.count), sums).with_keys(key, width)
+        key = np.append(self.key, other.key)
+        order = np.argsort(key, kind="stable")
+        first = run_starts(key[order])
+
+        def added(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.add.reduceat(np.append(one, two)[order], first)
+
+        sums = {name: added(column, other.sums[name]) for name, column in self.sums.items()}
+        width = np.append(self.width, other.width)[order][first]
+        return Buckets(self.by, key[order][first], width, added(self.count, other.count), sums)
 
     def in_units(self, unit: float) -> Buckets:
         """The same buckets, with weights in units of ``unit``."""

@@ -114,7 +114,7 @@ class RegressionLayout(Layout):
         return {"joint": (*Joint.places(columns["std"], columns["abs_error"], bits), bits)}
 
     @override
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
+    def sort(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
         std, samples = rows["std"], _Samples(rows)
         orders = {
             name: SortedRows(name, unsorted=lambda: samples.unsorted, sort=sort)
@@ -127,7 +127,7 @@ class RegressionLayout(Layout):
 
         def moments_of(name: str) -> Moments:
             if name == "target":
-                return Moments.of(rows["target"]) if known is None else known.moments["target"]
+                return Moments.of(rows["target"])
             if name == "z":
                 by_z = orders["z"]
                 return Moments.of(by_z.values if by_z.is_sorted else exact.z_column(**samples.columns))
@@ -268,18 +268,14 @@ class CovarianceLayout(RegressionLayout):
         return {**super().columns(rows), **scores, DISTANCE: np.asarray(special.ndtri(rows["joint_pit"]))}
 
     @override
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        made = super().sort(rows, facts, known)
+    def sort(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
+        made = super().sort(rows, facts)
         own = {name: rows[name] for name in ("joint_pit", "whole")}
 
         def columns() -> dict[str, Column]:
             return {DISTANCE: special.ndtri(own["joint_pit"]), **own}
 
-        sums = (
-            {name: float(rows[name].sum()) for name in JOINT}
-            if known is None
-            else {name: known.sums[name] for name in JOINT}
-        )
+        sums = {name: float(rows[name].sum()) for name in JOINT if name in rows}
         orders = {**made.orders, DISTANCE: SortedRows(DISTANCE, unsorted=columns)}
         return replace(made, orders=orders, sums=OnDemand.joined(made.sums, sums))
 
@@ -348,8 +344,8 @@ class DistributionLayout(RegressionLayout):
         return made
 
     @override
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        made = super().sort(rows, facts, known)
+    def sort(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
+        made = super().sort(rows, facts)
         pit = {name: rows[name] for name in ("pit_low", "pit_high")}
 
         def columns(*payloads: str) -> dict[str, Column]:
@@ -360,13 +356,9 @@ class DistributionLayout(RegressionLayout):
             return SortedRows(name, unsorted=partial(columns, name, *payloads))
 
         counts, n = dict(made.counts), len(rows["std"])
-        if known is None:
-            sums = {name: float(column.sum()) for name, column in _score_columns(rows, n).items()}
-            size = Moments.of(np.asarray(rows.get("size", np.ones(n)), dtype=np.float64))
-            counts["n_crossed"] = int(np.count_nonzero(rows.get("crossed", np.zeros(n))))
-        else:
-            sums = {name: known.sums[name] for name in (*SCORES, "impossible")}
-            size = known.moments["size"]
+        sums = {name: float(column.sum()) for name, column in _score_columns(rows, n).items()}
+        size = Moments.of(np.asarray(rows.get("size", np.ones(n)), dtype=np.float64))
+        counts["n_crossed"] = int(np.count_nonzero(rows.get("crossed", np.zeros(n))))
         orders = {
             LOW: by(LOW, "point", "rate", "rate_low", "pit_low", "pit_high"),
             HIGH: by(HIGH, "rate", "rate_high"),

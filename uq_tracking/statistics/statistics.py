@@ -17,10 +17,10 @@ from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import keep_memory
 from uq_tracking.statistics.classification import ClassSums
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.groups import GroupTables, Label, bucket_spans
+from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import BUILD_BLOCK, HeldRows, Layout, Parts, Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import Buckets, bucketed
-from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid, coarse_keys
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 from uq_tracking.typed import DAMAGE
 
@@ -278,12 +278,11 @@ class Statistics(Parts):
         lazy : bool
             Whether orders, sums and moments are computed when first asked for; the rows must keep their values.
         """
-        if WEIGHT in rows:
-            made = layout.sort_weighted(rows, facts or {}, known)
-        else:
-            made = layout.sort(rows, facts or {}, known)
-            if not lazy:
-                layout.complete(made)
+        made = (layout.sort_weighted if WEIGHT in rows else layout.sort)(rows, facts or {})
+        if known is not None:
+            made = made.knowing(known, {*layout.forgotten})
+        if not lazy and not made.weighted:
+            layout.complete(made)
         return cls.of(layout, made, facts=facts)
 
     def complete(self) -> None:
@@ -563,16 +562,3 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
         sums={"log_std": statistics.sums["log_std"] + statistics.n * math.log(factor)},
         groups=None,
     )
-
-
-def coarsened(statistics: Statistics, bits: int) -> Statistics:
-    """A sketch with wider buckets, so fewer of them to compute from; unchanged if it has no more than ``bits``."""
-    if statistics.kind == "exact":
-        return statistics.sketched(bits)
-    if statistics.bits is None or statistics.bits <= bits:
-        return statistics
-    orders = {}
-    for name, order in statistics.orders.items():
-        held = bucketed(order)
-        orders[name] = held.with_keys(*bucket_spans(coarse_keys(held.key, statistics.bits, bits), bits))
-    return replace(statistics, orders=orders, bits=bits, groups=None)
