@@ -53,7 +53,7 @@ class TestPublishedTable:
 
     def test_multi_epochs_leads_by_merci(self, table_2):
         cell = table_2.table["Multi Epochs"]["merci"]
-        assert cell.best
+        assert cell.mark == "best"
         assert cell.place == 0
 
     def test_methods_of_equal_score_share_the_better_rank(self, table_2):
@@ -67,7 +67,7 @@ class TestPublishedTable:
         }
 
     def test_all_that_share_the_last_rank_are_worst(self, table_2):
-        worst = {name for name in table_2.methods if table_2.table[name]["crps"].worst}
+        worst = {name for name in table_2.methods if table_2.table[name]["crps"].mark == "worst"}
         assert worst == {"Monte Carlo Dropout", "Learned Error"}
 
 
@@ -96,13 +96,13 @@ def test_runs_that_miss_a_target_on_both_sides_are_not_as_good_as_runs_that_meet
 def test_a_metric_that_does_not_judge_has_no_ranks(reports):
     found = uq.compare(reports)
     assert {found.table[name]["cv"].rank for name in reports} == {None}
-    assert not any(found.table[name]["cv"].best or found.table[name]["cv"].worst for name in reports)
+    assert not any(found.table[name]["cv"].mark for name in reports)
 
 
 def test_equal_means_have_no_best_and_no_worst(reports):
     found = uq.compare(reports)
     assert {found.table[name]["rmse"].rank for name in reports} == {1}
-    assert not any(found.table[name]["rmse"].best or found.table[name]["rmse"].worst for name in reports)
+    assert not any(found.table[name]["rmse"].mark for name in reports)
 
 
 def test_mean_and_spread_over_the_runs_of_a_method():

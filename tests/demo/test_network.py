@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from uq_tracking.demo.methods import Adam, Architecture, Network, Schedule
+from uq_tracking.demo.methods import RATE, Adam, Network
 
 
 def random_data(seed, n=40, inputs=3):
@@ -30,7 +30,7 @@ def masked_loss(network, masks, x, y):
 @pytest.mark.parametrize("hidden", [(5,), (6, 4), (4, 3, 5)])
 def test_gradients_are_those_of_finite_differences(hidden, dropout, monkeypatch):
     rng = np.random.default_rng(1)
-    network = smooth_here(Network(3, Architecture(hidden, dropout), rng), rng)
+    network = smooth_here(Network(3, hidden, rng, dropout), rng)
     x, y = (array.astype(float) for array in random_data(2))
     masks = [network._mask((len(x), units), np.random.default_rng(units)) for units in hidden]
     left = iter(masks)
@@ -52,7 +52,7 @@ def test_gradients_are_those_of_finite_differences(hidden, dropout, monkeypatch)
 
 @pytest.mark.parametrize("dropout", [0.1, 0.5])
 def test_dropout_drops_its_share_and_keeps_the_expected_activation(dropout):
-    network = Network(3, Architecture((4,), dropout), np.random.default_rng(0))
+    network = Network(3, (4,), np.random.default_rng(0), dropout)
     mask = network._mask((1000, 100), np.random.default_rng(1))
     assert_allclose((mask == 0).mean(), dropout, atol=0.005)
     assert_allclose(mask.mean(), 1, atol=0.01)
@@ -74,37 +74,38 @@ def test_adam_follows_its_published_algorithm():
 
 def test_fitting_learns_a_smooth_function():
     x, y = random_data(5, n=400)
-    network = Network(3, Architecture((32, 32)), np.random.default_rng(0))
+    network = Network(3, (32, 32), np.random.default_rng(0))
     before = np.mean((network.predict(x) - y) ** 2)
-    network.fit(x, y, Schedule(epochs=60, batch=32))
+    network.fit(x, y, epochs=60, batch=32)
     assert np.mean((network.predict(x) - y) ** 2) < 0.02 * before
 
 
 def test_same_seed_same_network():
     x, y = random_data(5)
-    outputs = [
-        Network(3, Architecture((8,), 0.1), np.random.default_rng(7)).fit(x, y, Schedule(3, 16)).predict(x)
-        for _ in range(2)
-    ]
+    outputs = [Network(3, (8,), np.random.default_rng(7), 0.1).fit(x, y, 3, 16).predict(x) for _ in range(2)]
     assert_array_equal(*outputs)
 
 
-def test_learning_rate_falls_from_its_start_towards_zero():
-    rates = Schedule(rate=0.5).rates(100)
-    assert rates[0] == 0.5
+def test_learning_rate_falls_from_its_start_towards_zero(monkeypatch):
+    rates = []
+    monkeypatch.setattr(Adam, "step", lambda self, gradients, rate: rates.append(rate))
+    x, y = random_data(1)
+    Network(3, (4,), np.random.default_rng(0)).fit(x, y, 50, 20)
+    assert len(rates) == 100
+    assert rates[0] == RATE
     assert (np.diff(rates) < 0).all()
-    assert 0 < rates[-1] < 0.001
+    assert 0 < rates[-1] < RATE / 500
 
 
 def test_every_epoch_is_announced():
     x, y = random_data(1)
     told = []
-    Network(3, Architecture((4,)), np.random.default_rng(0)).fit(x, y, Schedule(4, 16), told.append)
+    Network(3, (4,), np.random.default_rng(0)).fit(x, y, 4, 16, told.append)
     assert told == [1, 2, 3, 4]
 
 
 def test_dropout_passes_differ_and_average_to_the_prediction_of_a_linear_network():
-    network = Network(3, Architecture((50,), dropout=0.2), np.random.default_rng(3))
+    network = Network(3, (50,), np.random.default_rng(3), 0.2)
     x, _ = random_data(4, n=5)
     passes = network.sample(x, 20_000, np.random.default_rng(5))
     assert passes.shape == (20_000, 5)
@@ -114,6 +115,6 @@ def test_dropout_passes_differ_and_average_to_the_prediction_of_a_linear_network
 
 
 def test_prediction_is_without_dropout():
-    network = Network(3, Architecture((50,), dropout=0.2), np.random.default_rng(3))
+    network = Network(3, (50,), np.random.default_rng(3), 0.2)
     x, _ = random_data(4)
     assert_array_equal(network.predict(x), network.predict(x))

@@ -7,7 +7,7 @@ every method that needs a network, so the methods differ only in where their unc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -29,52 +29,38 @@ ROWS_AT_ONCE = 8192
 """Cells predicted at a time, so that their features stay in cache."""
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """Units of the hidden layers, and the share of them that dropout switches off in each pass."""
-
-    hidden: tuple[int, ...] = (64, 64)
-    dropout: float = 0.0
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Length and rate of a training; the learning rate falls to zero along half a cosine."""
-
-    epochs: int = 60
-    batch: int = 256
-    rate: float = 8e-3
-
-    def rates(self, steps: int) -> npt.NDArray[np.float64]:
-        """Learning rate of each of ``steps`` steps."""
-        return self.rate * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
+RATE = 8e-3
+"""Learning rate at the start of a training; it falls to zero along half a cosine."""
 
 
 class Network:
-    """ReLU layers and one linear output, fitted with Adam to squared error.
+    """ReLU layers of ``hidden`` units and one linear output, fitted with Adam to squared error.
 
+    In each training pass, ``dropout`` switches off this share of the hidden units.
     ``rng`` makes the initial weights (normal with variance 2/inputs: He et al. 2015, eq. 10), the order of the
     minibatches and the dropout masks while training.
     """
 
-    def __init__(self, inputs: int, architecture: Architecture, rng: np.random.Generator) -> None:
-        self.dropout, self.rng = architecture.dropout, rng
+    def __init__(
+        self, inputs: int, hidden: Sequence[int], rng: np.random.Generator, dropout: float = 0.0
+    ) -> None:
+        self.dropout, self.rng = dropout, rng
         self.layers: Layers = []
-        for rows, columns in pairwise([inputs, *architecture.hidden, 1]):
+        for rows, columns in pairwise([inputs, *hidden, 1]):
             weights = rng.standard_normal((rows, columns), np.float32) * np.float32(np.sqrt(2 / rows))
             self.layers.append((weights, np.zeros(columns, np.float32)))
 
     def fit(
-        self, x: Array, y: Array, schedule: Schedule, after_epoch: Callable[[int], None] | None = None
+        self, x: Array, y: Array, epochs: int, batch: int, after_epoch: Callable[[int], None] | None = None
     ) -> Network:
         """Fit to features ``x`` (n, inputs) and standardized targets ``y`` (n,).
 
         ``after_epoch`` is called with 1, 2, ... after each pass through the data.
         """
         adam = Adam(self.layers)
-        batches = -(-len(y) // schedule.batch)
-        rates = schedule.rates(schedule.epochs * batches).reshape(schedule.epochs, batches)
-        for epoch, epoch_rates in enumerate(rates, start=1):
+        batches = -(-len(y) // batch)
+        rates = RATE * 0.5 * (1 + np.cos(np.pi * np.arange(epochs * batches) / (epochs * batches)))
+        for epoch, epoch_rates in enumerate(rates.reshape(epochs, batches), start=1):
             parts = np.array_split(self.rng.permutation(len(y)), batches)
             for rows, rate in zip(parts, epoch_rates, strict=True):
                 adam.step(self._gradients(x[rows], y[rows]), rate)
@@ -159,25 +145,25 @@ class HeightModel:
     the spectrum of a Matern-3/2 kernel: frequencies follow a bivariate t-distribution with three degrees of freedom.
     """
 
-    def __init__(self, architecture: Architecture, seed: int) -> None:
+    def __init__(self, seed: int, hidden: Sequence[int] = (64, 64), dropout: float = 0.0) -> None:
         rng = np.random.default_rng(seed)
         normal = rng.standard_normal((2, WAVES))
         spread = np.sqrt(rng.chisquare(3, WAVES) / 3)
         self.frequencies = (normal / spread / LENGTH_SCALE).astype(np.float32)
-        self.network = Network(2 * WAVES, architecture, rng)
+        self.network = Network(2 * WAVES, hidden, rng, dropout)
         self.mean, self.scale = 0.0, 1.0
 
     def fit(
         self,
         positions: Positions,
         heights: Heights,
-        schedule: Schedule,
+        effort: Effort,
         after_epoch: Callable[[int], None] | None = None,
     ) -> HeightModel:
         """Fit to measurements; ``after_epoch`` is called with the number of epochs done."""
         self.mean, self.scale = float(heights.mean()), float(heights.std())
         standardized = ((heights - self.mean) / self.scale).astype(np.float32)
-        self.network.fit(self._features(positions), standardized, schedule, after_epoch)
+        self.network.fit(self._features(positions), standardized, effort.epochs, effort.batch, after_epoch)
         return self
 
     def predict(self, positions: Positions) -> Heights:
@@ -210,8 +196,8 @@ HIDDEN: tuple[tuple[int, ...], ...] = (
     (128, 128), (64,), (96, 48), (64, 32, 16), (48, 48, 48, 48), (64, 128),
 )  # fmt: skip
 """Hidden layers of the different networks."""
-DROPOUT = Architecture((128, 128), dropout=0.1)
-"""Wider than the others, because dropout leaves only part of a network active."""
+WIDE, DROPPED = (128, 128), 0.1
+"""Hidden layers of the network with dropout, which leaves only part of it active, and the share of units dropped."""
 
 FOLDS = 4
 NEIGHBORS_OF_ERROR = 8
@@ -219,8 +205,7 @@ SMALLEST_ERROR = 0.5
 """Metres: the measurements are whole metres, so smaller errors carry no information."""
 LOG_STD_OVER_ERROR = 0.5 * (np.euler_gamma + np.log(2))
 """Mean of -log |z| for a standard normal z: converts the mean log error to the log standard deviation."""
-ERROR_MODEL = Architecture((16,))
-ERROR_EPOCHS = 30
+ERROR_HIDDEN, ERROR_EPOCHS = (16,), 30
 
 FITTED_TO = 800
 """Number of measurements to which the kernel is fitted; the cost grows with its cube."""
@@ -242,12 +227,13 @@ class Estimate:
 class Effort:
     """Computing effort of a method: training of each network, ensemble members, dropout passes."""
 
-    schedule: Schedule = field(default_factory=Schedule)
+    epochs: int = 60
+    batch: int = 256
     members: int = 12
     passes: int = 30
 
 
-FAST = Effort(Schedule(epochs=60, batch=32), members=6, passes=15)
+FAST = Effort(batch=32, members=6, passes=15)
 """For the small crop of the terrain."""
 
 MethodFunction = Callable[[Terrain, Effort, int, Advance], Estimate]
@@ -278,8 +264,8 @@ def _networks(
     n, members = len(terrain.heights), []
     for done, seed in enumerate(seeds):
         drawn = np.random.default_rng(seed).integers(0, n, n) if bootstrap else slice(None)
-        model = HeightModel(Architecture(hidden[done]) if hidden else Architecture(), seed)
-        model.fit(terrain.positions[drawn], terrain.heights[drawn], effort.schedule)
+        model = HeightModel(seed, hidden[done]) if hidden else HeightModel(seed)
+        model.fit(terrain.positions[drawn], terrain.heights[drawn], effort)
         members.append(model.predict(terrain.cells))
         advance((done + 1) / len(seeds))
     return _spread(terrain, members)
@@ -303,8 +289,8 @@ def multi_networks(terrain: Terrain, effort: Effort, seed: int, advance: Advance
 
 def multi_epochs(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
     """Snapshots of one network from several epochs in the second half of its training."""
-    model = HeightModel(Architecture(), _seeds(seed, "multi-epochs", 1)[0])
-    epochs = effort.schedule.epochs
+    model = HeightModel(_seeds(seed, "multi-epochs", 1)[0])
+    epochs = effort.epochs
     kept = {round(epoch) for epoch in np.linspace(epochs / 2, epochs, effort.members)}
     members: list[Map] = []
 
@@ -313,16 +299,16 @@ def multi_epochs(terrain: Terrain, effort: Effort, seed: int, advance: Advance) 
             members.append(model.predict(terrain.cells))
         advance(epoch / epochs)
 
-    model.fit(terrain.positions, terrain.heights, effort.schedule, after_epoch=keep)
+    model.fit(terrain.positions, terrain.heights, effort, after_epoch=keep)
     return _spread(terrain, members)
 
 
 def mc_dropout(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
     """One network whose dropout stays active during prediction (Gal and Ghahramani 2016)."""
     model_seed, pass_seed = _seeds(seed, "mc-dropout", 2)
-    half = 2 * effort.schedule.epochs
-    model = HeightModel(DROPOUT, model_seed)
-    model.fit(terrain.positions, terrain.heights, effort.schedule, lambda epoch: advance(epoch / half))
+    half = 2 * effort.epochs
+    model = HeightModel(model_seed, WIDE, DROPPED)
+    model.fit(terrain.positions, terrain.heights, effort, lambda epoch: advance(epoch / half))
     return _spread(terrain, list(model.sample(terrain.cells, effort.passes, pass_seed)))
 
 
@@ -340,14 +326,14 @@ def learned_error(terrain: Terrain, effort: Effort, seed: int, advance: Advance)
     for fold, fold_seed in enumerate(fold_seeds):
         held = fold_of == fold
         positions, heights = terrain.positions[~held], terrain.heights[~held]
-        model = HeightModel(Architecture(), fold_seed).fit(positions, heights, effort.schedule)
+        model = HeightModel(fold_seed).fit(positions, heights, effort)
         errors[held] = np.abs(model.predict(terrain.positions[held]) - terrain.heights[held])
         clues[held] = surroundings(terrain.positions[held], positions, heights)
         advance(0.8 * (fold + 1) / FOLDS)
-    model = HeightModel(Architecture(), height_seed)
-    model.fit(terrain.positions, terrain.heights, effort.schedule)
+    model = HeightModel(height_seed)
+    model.fit(terrain.positions, terrain.heights, effort)
     at = surroundings(terrain.cells, terrain.positions, terrain.heights)
-    std = learned_stds(clues, errors, at, error_seed, effort.schedule.batch)
+    std = learned_stds(clues, errors, at, error_seed, effort.batch)
     return Estimate(model.predict(terrain.cells).reshape(terrain.shape), std.reshape(terrain.shape))
 
 
@@ -366,7 +352,7 @@ def learned_stds(clues: Map, errors: Heights, at: Map, seed: int, batch: int) ->
     logs = np.log(np.maximum(errors, SMALLEST_ERROR))
     x, wanted = (((part - clues.mean(0)) / clues.std(0)).astype(np.float32) for part in (clues, at))
     y = ((logs - logs.mean()) / logs.std()).astype(np.float32)
-    network = Network(3, ERROR_MODEL, np.random.default_rng(seed)).fit(x, y, Schedule(ERROR_EPOCHS, batch))
+    network = Network(3, ERROR_HIDDEN, np.random.default_rng(seed)).fit(x, y, ERROR_EPOCHS, batch)
     found = logs.mean() + logs.std() * network.predict(wanted).astype(np.float64)
     return np.asarray(np.exp(found + LOG_STD_OVER_ERROR))
 

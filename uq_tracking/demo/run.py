@@ -1,7 +1,4 @@
-"""The demo itself: predict the terrain with every method, log each as a run, compare them.
-
-Runs are opened the way that the users of each tracker do.
-"""
+"""The demo itself: predict the terrain with every method, log each as a run, compare them."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -74,7 +71,7 @@ def run_demo(
         The tracker or scikit-learn is not installed, or the tracker failed.
     """
     chosen = choose(methods)
-    tracker = tracker_named(backend, output)
+    check_installed(backend)
     output.mkdir(parents=True, exist_ok=True)
     console = console or Console(emoji=False)
     terrain = load_terrain(seed, fast=fast)
@@ -85,17 +82,17 @@ def run_demo(
         "are measured; each method predicts the heights of the others and how far off it may be.",
     )
     effort = FAST if fast else Effort()
-    with tracker.session():
-        reports = {name: run_method(name, terrain, effort, seed, tracker, console) for name in chosen}
+    with TRACKERS[backend](output) as (address, how_to_look):
+        reports = {name: run_method(name, terrain, effort, seed, address, console) for name in chosen}
         start = time.perf_counter()
-        summary = uq.rescore(tracker.address, alpha=ALPHA)
+        summary = uq.rescore(address, alpha=ALPHA)
         summary.raise_failures()
         took = time.perf_counter() - start
         say(
             console,
             f"\n{len(summary.done)} runs rescored with alpha {ALPHA} from what they store, in {took:.1f} s\n",
         )
-        comparison = uq.compare(tracker.address)
+        comparison = uq.compare(address)
         page = output / PAGE_FILE
         comparison.to_html(page)
         console.print(comparison.to_rich(SHOWN))
@@ -103,37 +100,36 @@ def run_demo(
             console,
             f"\nAll scores, curves and maps side by side, to open in a browser: {page.resolve().as_uri()}\n",
         )
-        say(console, "\n  ".join(["To look at the runs:", *tracker.how_to_look()]))
+        say(console, "\n  ".join(["To look at the runs:", *how_to_look]))
     return reports
 
 
 def run_method(
-    name: str, terrain: Terrain, effort: Effort, seed: int, tracker: Directory, console: Console
+    name: str, terrain: Terrain, effort: Effort, seed: int, address: str, console: Console
 ) -> Report:
-    """Predict with one method inside a run, and log the prediction in one line."""
+    """Predict with one method, and log the prediction as a run in one line."""
     start = time.perf_counter()
     columns = TextColumn("{task.description:18}"), BarColumn(), TimeElapsedColumn()
-    with tracker.run(name) as run:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task(name, total=1.0)
-            estimate = predict(
-                name,
-                terrain,
-                effort=effort,
-                seed=seed,
-                advance=lambda share: bar.update(task, completed=share),
-            )
-        predicted = time.perf_counter()
-        report: Report = uq.log(
-            terrain.target,
-            estimate.mean,
-            estimate.std,
-            run=run,
-            method=name,
-            unit="m",
-            strict=True,  # a person is waiting, and wants to see failures
-            deadline=PATIENCE,
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=1.0)
+        estimate = predict(
+            name,
+            terrain,
+            effort=effort,
+            seed=seed,
+            advance=lambda share: bar.update(task, completed=share),
         )
+    predicted = time.perf_counter()
+    report: Report = uq.log(
+        terrain.target,
+        estimate.mean,
+        estimate.std,
+        run=address,
+        method=name,
+        unit="m",
+        strict=True,  # a person is waiting, and wants to see failures
+        deadline=PATIENCE,
+    )
     logged = time.perf_counter()
     times = f"{predicted - start:5.1f} s to predict, {logged - predicted:4.1f} s to log"
     say(console, f"{name:18}{times}   RMSE {report.scores['rmse']:.1f} m")
@@ -149,133 +145,85 @@ EXPERIMENT = "uq-demo-terrain"
 INSTALL = 'pip install "uq-tracking[demo]"'
 PORT = 5000
 
+Session = AbstractContextManager[tuple[str, list[str]]]
+"""An open tracker: the address of its runs, and lines that say how to look at them."""
 
-class Directory:
-    """A tracker that the demo can log to, with its files below one folder: plain folders in ``uq_runs``.
 
-    Attributes
-    ----------
-    address : str
-        Where ``uq.rescore`` and ``uq.compare`` find the runs while the session is open.
+@contextmanager
+def folders(output: Path) -> Iterator[tuple[str, list[str]]]:
+    """Log to plain folders in ``uq_runs``."""
+    yield f"dir:{output / 'uq_runs'}", [f"ls {shlex.quote(str(output / 'uq_runs'))}"]
+
+
+@contextmanager
+def mlflow_store(output: Path) -> Iterator[tuple[str, list[str]]]:
+    """Log to the sqlite store ``mlflow.db``, with the artifacts in ``mlruns`` beside it.
+
+    A tracking URI that was set is used again at the end; the steps of creating the store are kept quiet.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.address = f"dir:{folder / 'uq_runs'}"
-
-    @contextmanager
-    def session(self) -> Iterator[None]:
-        """Point the tracker to the folder, and restore it at the end."""
-        yield
-
-    @contextmanager
-    def run(self, name: str) -> Iterator[str | None]:
-        """Open a run and finish it; yield ``run`` for ``uq.log``: an address, or None for the active run."""
-        yield self.address
-
-    def how_to_look(self) -> list[str]:
-        """Lines to print: the command that shows the runs, and the link to open."""
-        return [f"ls {shlex.quote(str(self.folder / 'uq_runs'))}"]
-
-
-class MLflow(Directory):
-    """The sqlite store ``mlflow.db`` in the folder, with the artifacts in ``mlruns`` beside it."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.address = f"mlflow:{EXPERIMENT}"
-        self.uri = f"sqlite:///{(folder / 'mlflow.db').resolve()}"
-
-    @contextmanager
-    def session(self) -> Iterator[None]:
-        """Use the store, whatever tracking URI was set, and keep the steps of creating it quiet."""
-        mlflow: Any = import_module("mlflow")
-        before = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
-        loggers = [logging.getLogger(name) for name in ("mlflow", "alembic")]
-        levels = [logger.level for logger in loggers]
-        try:
-            for logger in loggers:
-                logger.setLevel(logging.WARNING)
-            mlflow.set_tracking_uri(self.uri)
-            found = mlflow.get_experiment_by_name(EXPERIMENT)
-            artifacts = (self.folder / "mlruns").resolve().as_uri()
-            self.experiment_id = str(
-                mlflow.create_experiment(EXPERIMENT, artifact_location=artifacts)
-                if found is None
-                else found.experiment_id
-            )
-            yield
-        finally:
-            mlflow.set_tracking_uri(before)
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
-
-    @contextmanager
-    def run(self, name: str) -> Iterator[None]:
-        """Open a run by ``mlflow.start_run``."""
-        import mlflow
-
-        with mlflow.start_run(run_name=name, experiment_id=self.experiment_id):
-            yield
-
-    def how_to_look(self) -> list[str]:
-        """The command that serves the store and the link to the experiment's page."""
-        command = f"{_program('mlflow')} ui --backend-store-uri {shlex.quote(self.uri)} --port {PORT}"
-        view = "viewStateShareKey=uq-overview&compareRunsMode=CHART"
-        page = f"#/experiments/{self.experiment_id}/runs?workflowType=machine_learning&{view}"
-        return [command, f"http://127.0.0.1:{PORT}/{page}"]
+    mlflow: Any = import_module("mlflow")
+    uri = f"sqlite:///{(output / 'mlflow.db').resolve()}"
+    before = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
+    loggers = [logging.getLogger(name) for name in ("mlflow", "alembic")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.WARNING)
+        mlflow.set_tracking_uri(uri)
+        if mlflow.get_experiment_by_name(EXPERIMENT) is None:
+            artifacts = (output / "mlruns").resolve().as_uri()
+            mlflow.create_experiment(EXPERIMENT, artifact_location=artifacts)
+        number = mlflow.get_experiment_by_name(EXPERIMENT).experiment_id
+        view = "workflowType=machine_learning&viewStateShareKey=uq-overview&compareRunsMode=CHART"
+        yield (
+            f"mlflow:{EXPERIMENT}",
+            [
+                f"{_program('mlflow')} ui --backend-store-uri {shlex.quote(uri)} --port {PORT}",
+                f"http://127.0.0.1:{PORT}/#/experiments/{number}/runs?{view}",
+            ],
+        )
+    finally:
+        mlflow.set_tracking_uri(before)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
-class Wandb(Directory):
-    """Offline runs of W&B below ``wandb`` in the folder; no account is needed."""
+@contextmanager
+def offline_wandb(output: Path) -> Iterator[tuple[str, list[str]]]:
+    """Log offline runs of W&B below ``wandb``; no account is needed.
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.address = f"wandb-offline:{folder / 'wandb'}"
-
-    @contextmanager
-    def session(self) -> Iterator[None]:
-        """Keep the artifacts beside the runs: W&B stages them below its data folder, unless the user names one."""
-        own = "WANDB_DATA_DIR" not in os.environ
-        os.environ.setdefault("WANDB_DATA_DIR", str((self.folder / "wandb").resolve()))
-        try:
-            yield
-        finally:
-            if own:
-                del os.environ["WANDB_DATA_DIR"]
-
-    @contextmanager
-    def run(self, name: str) -> Iterator[None]:
-        """Open a run by ``wandb.init``."""
-        import wandb
-
-        settings = wandb.Settings(silent=True, console="off")
-        with wandb.init(
-            project=EXPERIMENT, name=name, mode="offline", dir=str(self.folder), settings=settings
-        ):
-            yield
-
-    def how_to_look(self) -> list[str]:
-        """The command that uploads the runs to a W&B account."""
-        return [f"{_program('wandb')} sync {shlex.quote(str(self.folder / 'wandb'))}/offline-run-*"]
+    The artifacts are beside the runs: W&B stages them below its data folder, unless the user names one.
+    """
+    folder = output / "wandb"
+    own = "WANDB_DATA_DIR" not in os.environ
+    os.environ.setdefault("WANDB_DATA_DIR", str(folder.resolve()))
+    try:
+        look = f"{_program('wandb')} sync {shlex.quote(str(folder))}/offline-run-*"
+        yield f"wandb-offline:{output}", [look]
+    finally:
+        if own:
+            del os.environ["WANDB_DATA_DIR"]
 
 
-TRACKERS: Mapping[str, type[Directory]] = {"mlflow": MLflow, "wandb": Wandb, "dir": Directory}
+TRACKERS: Mapping[str, Callable[[Path], Session]] = {
+    "mlflow": mlflow_store,
+    "wandb": offline_wandb,
+    "dir": folders,
+}
 
 
-def tracker_named(name: str, folder: Path) -> Directory:
-    """Return the tracker, once it and scikit-learn, which fits the Gaussian process, are known to be installed."""
-    if name not in TRACKERS:
-        raise SettingsError(f"the demo cannot log to {name!r}; choose from {', '.join(TRACKERS)}")
+def check_installed(tracker: str) -> None:
+    """Refuse an unknown tracker; check that it and scikit-learn, which fits the Gaussian process, are installed."""
+    if tracker not in TRACKERS:
+        raise SettingsError(f"the demo cannot log to {tracker!r}; choose from {', '.join(TRACKERS)}")
     try:
         import_module("sklearn")
     except ImportError as error:
         raise BackendError(f"the demo's models need scikit-learn; install it: {INSTALL}") from error
-    status = find_backend(name).status()
+    status = find_backend(tracker).status()
     if not status.usable:
-        cure = INSTALL if name == "mlflow" else status.hint
-        raise BackendError(f"the demo logs to {name}, which is missing or too old; install it: {cure}")
-    return TRACKERS[name](folder)
+        cure = INSTALL if tracker == "mlflow" else status.hint
+        raise BackendError(f"the demo logs to {tracker}, which is missing or too old; install it: {cure}")
 
 
 def _program(name: str) -> str:

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from uq_tracking.figures import curves, style
 from uq_tracking.figures.curves import Columns, NothingToDrawError
 from uq_tracking.figures.header import report_header, score_text
-from uq_tracking.figures.sides import BARS, Line, corner, name_side, name_sides
+from uq_tracking.figures.sides import BARS, corner, name_side, name_sides
 from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
@@ -71,22 +71,13 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     if rare.any():
         pale = {"color": style.PALE, "linestyle": "", "label": f"bin of fewer than {style.FEW}"}
         style.line(ax, x[rare], bins["rmse"][rare], **look | pale)
-    lines, faint = _lines_of(bins, "rmv", "rmse")
     if alone:
         style.legend_below(ax.figure.figure, ax)
-        name_sides(ax, lines, faint)
+        name_sides(ax)
     else:
-        box = corner(ax, lines, style.legend_size(ax))
+        box = corner(ax, style.legend_size(ax))
         style.legend(ax, loc="lower left", bbox_to_anchor=box[:2], borderaxespad=0.0)
-        name_sides(ax, lines, faint, box)
-
-
-def _lines_of(table: Columns, x: str, y: str) -> tuple[list[Line], list[Line]]:
-    """Return the lines of a reliability curve and its intervals, and those of the band of calibrated predictions."""
-    ends = zip(table[x], table["low"], table["high"], strict=True) if "low" in table else ()
-    intervals = [(np.asarray([at, at]), np.asarray([low, high])) for at, low, high in ends]
-    band = [(table[x], table[key]) for key in ("chance_low", "chance_high") if key in table]
-    return [(table[x], table[y]), *intervals], band
+        name_sides(ax, box)
 
 
 def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) -> None:
@@ -96,9 +87,9 @@ def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) 
     After Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
     """
     curves.square_axes(ax, [table], "predicted", "observed")
-    name_sides(ax, *_lines_of(table, "predicted", "observed"))
     curves.chance_band(ax, table, "predicted")
     style.points(ax, table["predicted"], table["observed"])
+    name_sides(ax)
 
 
 def calibration(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
@@ -293,11 +284,11 @@ def before_after(report: Report) -> Figure:
         )
         ax.set_title(f"{label} {one} → {other}", **TITLE)
     curves.square_axes(left, bins, "rmv", "rmse")
-    name_sides(left, [(table["rmv"], table["rmse"]) for table in bins])
     _calibration_axes(right)
     for table, share, look in zip(bins, shares, STYLES, strict=True):
         style.line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
         style.line(right, share["expected"], share["observed"], **{**look, "marker": ""})
+    name_sides(left)
     style.legend_below(figure, left)
     return _headed(figure, report, name, "after, and the scores" if "before" in entry else "after")
 

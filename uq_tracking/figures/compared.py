@@ -47,26 +47,24 @@ def draw(
 
     ``places`` are those of the methods' colors in the palette.
     """
-    if name == "overview":
-        if ax is not None:
-            raise SettingsError("the overview has several axes; to use ax=, name one curve")
-        names = [shown for shown in SHOWN if shown in curves][:4] or list(curves)[:4]
-        wide = min(2, max(len(names), 1))
-        high = max(-(-len(names) // wide), 1)
-        figure = style.new_figure((PANEL * wide, PANEL * high + 0.6), "constrained")
-    elif name in curves:
-        names, wide, high = [name], 1, 1
-        found = style.new_figure((6.2, 5.6), "constrained") if ax is None else ax.get_figure(root=True)
-        if found is None:
-            raise SettingsError("ax does not belong to a figure")
-        figure = found
-    else:
+    if name != "overview" and name not in curves:
         raise SettingsError(
             f"the runs have no curve {name!r}{closest(name, curves)}; choose from "
             f"{', '.join(curves)}, or 'overview'"
         )
-    for place, shown in enumerate(names, start=1):
-        overlay(curves[shown], places, ax or figure.add_subplot(high, wide, place))
+    if name in curves:
+        names, size = [name], (6.2, 5.6)
+    elif ax is None:
+        names = ([shown for shown in SHOWN if shown in curves] or list(curves))[:4]
+        size = (PANEL * max(min(2, len(names)), 1), PANEL * max(-(-len(names) // 2), 1) + 0.6)
+    else:
+        raise SettingsError("the overview has several axes; to use ax=, name one curve")
+    figure = style.new_figure(size) if ax is None else ax.get_figure(root=True)
+    if figure is None:
+        raise SettingsError("ax does not belong to a figure")
+    for place, shown in enumerate(names):
+        grid = (-(-len(names) // 2), min(2, len(names)), place + 1)
+        overlay(curves[shown], places, ax or figure.add_subplot(*grid))
     if ax is not None:
         style.legend(ax)
     elif names:

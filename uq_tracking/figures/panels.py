@@ -243,8 +243,7 @@ def draw_panels(
             vmin=low, vmax=high, origin=origin, interpolation="antialiased",
             aspect="auto" if stretched else "equal",
         )  # fmt: skip
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_visible(False)
+        ax.set(xticks=[], yticks=[])
         ax.spines[:].set(visible=True, color=style.QUIET, linewidth=0.8)
         name = panel.title
         if text_width(name, style.TICKS) > 72 * across:
@@ -271,13 +270,6 @@ def color_bar(figure: Figure, drawn: Sequence[Drawn], label: str, layout: Layout
     under, over = bool((seen < low).any()), bool((seen > high).any())
     _, _, width, height = layout.places[-1]
     right = layout.bars == "right"
-    place = (1 + 0.1 / width, 0.0, 0.13 / width, 1.0) if right else (0.0, -0.22 / height, 1.0, 0.13 / height)
-    bar = figure.colorbar(
-        shown, cax=ax.inset_axes(place), orientation="vertical" if right else "horizontal",
-        extend="both" if under and over else "min" if under else "max" if over else "neither",
-    )  # fmt: skip
-    axis, other = (bar.ax.yaxis, bar.ax.xaxis) if right else (bar.ax.xaxis, bar.ax.yaxis)
-    other.set_visible(False)
     middle = (low + high) / 2
     if np.allclose(seen, middle, rtol=1e-6, atol=0.0) and np.allclose(
         (low, high), distinct_limits(middle, middle)
@@ -288,6 +280,10 @@ def color_bar(figure: Figure, drawn: Sequence[Drawn], label: str, layout: Layout
         room = (0.29 if right else 0.7) / inches * (high - low)
         inner = MaxNLocator(min(5, max(1, int(inches / 0.4))) if right else 2).tick_values(low, high)
         ticks = [low, *(float(tick) for tick in inner if low + room < tick < high - room), high]
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(style.TickNumbers())
+    place = (1 + 0.1 / width, 0.0, 0.13 / width, 1.0) if right else (0.0, -0.22 / height, 1.0, 0.13 / height)
+    bar = figure.colorbar(
+        shown, cax=ax.inset_axes(place), orientation="vertical" if right else "horizontal",
+        ticks=FixedLocator(ticks), format=style.TickNumbers(),
+        extend="both" if under and over else "min" if under else "max" if over else "neither",
+    )  # fmt: skip
     style.style_color_bar(bar, label, size=style.TICKS, ticks=style.TICKS - 1)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.collections import Collection, LineCollection
 
 from uq_tracking.figures import style
 from uq_tracking.figures.style import FloatArray, text_width
 
-Line = tuple[FloatArray, FloatArray]
-
 STEPS = 80
-"""Number of points that represent a line."""
+"""Number of points that represent a line, or an outline."""
 SIDE, ROOM = 200.0, 3.0
 """Size of the smallest figure's axes, and padding around a word, in points."""
 LEFT, RIGHT, BOTTOM, TOP = 0.02, 0.98, 0.02, 0.97
@@ -35,27 +33,17 @@ def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: A
     )
 
 
-def name_sides(
-    ax: Axes, lines: Sequence[Line], faint: Sequence[Line] = (), legend: Box | None = None
-) -> None:
-    """Label the sides of the diagonal of square axes, each where there is most room, if any.
+def name_sides(ax: Axes, legend: Box | None = None) -> None:
+    """Label the sides of the diagonal of square axes, each where the drawing leaves most room, if any.
 
-    A word goes over bars or faint lines if there is no other place, and is left out if only lines are left.
+    A word goes over bars or bands if there is no other place, and is left out if only lines are left.
     """
-    diagonal = (np.asarray(ax.get_xlim()), np.asarray(ax.get_ylim()))
-    inside = []
+    seen = _points(ax, _lines(ax))
     if legend is not None:
         left, bottom, right, top = legend
-        inside = [_grid(np.linspace(left, right, 12), np.linspace(bottom, top, 8))]
-    seen = np.concatenate([_sampled(ax, *line) for line in (*lines, diagonal)] + inside)
-    bars = [
-        _shares(ax, np.asarray([bar.get_x(), bar.get_x() + bar.get_width()]), np.full(2, ax.get_ylim()[0]))
-        + np.asarray([0, up * bar.get_height()])  # heights are shares of the axes
-        for bar in ax.patches
-        if isinstance(bar, Rectangle)
-        for up in (0.5, 1.0)
-    ]
-    everything = np.concatenate([seen, *(_sampled(ax, *line) for line in faint), *bars])
+        seen = np.concatenate([seen, _grid(np.linspace(left, right, 12), np.linspace(bottom, top, 8))])
+    faint = [each for each in ax.collections if not isinstance(each, LineCollection)]
+    everything = np.concatenate([seen, _points(ax, [*faint, *ax.patches])])
     for over, word in ((True, "overconfident"), (False, "underconfident")):
         bare = np.asarray([text_width(word, style.TICKS), style.TICKS])
         for room, avoided in ((ROOM, everything), (0.0, everything), (0.0, seen)):
@@ -74,11 +62,11 @@ def name_sides(
                 break
 
 
-def corner(ax: Axes, lines: Sequence[Line], size: tuple[float, float]) -> Box:
+def corner(ax: Axes, size: tuple[float, float]) -> Box:
     """Return the emptier of the upper left corner and the lower right corner above the bars."""
     width, height = size
     upper, lower = (LEFT, TOP - height, LEFT + width, TOP), (RIGHT - width, BARS, RIGHT, BARS + height)
-    seen = np.concatenate([_sampled(ax, *line) for line in lines])
+    seen = _points(ax, _lines(ax))
     held = [((seen >= box[:2]) & (seen <= box[2:])).all(axis=1).sum() for box in (lower, upper)]
     return lower if held[0] <= held[1] else upper
 
@@ -87,18 +75,18 @@ def _grid(across: FloatArray, up: FloatArray) -> FloatArray:
     return np.stack([side.ravel() for side in np.meshgrid(across, up)], axis=1)
 
 
-def _shares(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return points as shares of the axes, shape (points, 2)."""
-    place = np.log if ax.get_xscale() == "log" else np.asarray
-    found = []
-    for values, limits in ((x, ax.get_xlim()), (y, ax.get_ylim())):
-        low, high = place(limits)
-        found.append((place(np.clip(values, *limits)) - low) / (high - low))
-    return np.stack(found, axis=1)
+def _lines(ax: Axes) -> list[Any]:
+    """Return what is drawn as a line, not as single dots."""
+    bars = [each for each in ax.collections if isinstance(each, LineCollection)]
+    return [line for line in ax.lines if line.get_linestyle() != "None"] + bars
 
 
-def _sampled(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return points along a line as shares of the axes, equally many on each of its parts."""
-    line = _shares(ax, x, y)
-    where = np.linspace(0, len(line) - 1, STEPS)
-    return np.stack([np.interp(where, np.arange(len(line)), side) for side in line.T], axis=1)
+def _points(ax: Axes, artists: Iterable[Any]) -> FloatArray:
+    """Return points along lines or outlines as shares of the axes, equally many on each segment of one."""
+    found = [np.empty((0, 2))]
+    for artist in artists:
+        for path in artist.get_paths() if isinstance(artist, Collection) else [artist.get_path()]:
+            at = np.clip((artist.get_transform() - ax.transAxes).transform(path.vertices), 0, 1)
+            where = np.linspace(0, len(at) - 1, STEPS)
+            found.append(np.stack([np.interp(where, np.arange(len(at)), side) for side in at.T], axis=1))
+    return np.concatenate(found)

@@ -83,22 +83,12 @@ class Cell:
     @property
     def ranked(self) -> bool:
         """True if the metric ranks at least two methods, and not all equally."""
-        return self.rank is not None and self.worst_rank is not None and self.worst_rank > 1
-
-    @property
-    def best(self) -> bool:
-        """True if no method is better and some method is worse."""
-        return self.ranked and self.rank == 1
-
-    @property
-    def worst(self) -> bool:
-        """True if no method is worse and some method is better."""
-        return self.ranked and self.rank == self.worst_rank
+        return self.place is not None
 
     @property
     def place(self) -> float | None:
         """Rank as a number from 0 (best) to 1 (worst)."""
-        if self.rank is None or self.worst_rank is None or not self.ranked:
+        if self.rank is None or self.worst_rank is None or self.worst_rank == 1:
             return None
         return (self.rank - 1) / (self.worst_rank - 1)
 

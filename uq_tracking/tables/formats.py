@@ -55,8 +55,8 @@ def table_markdown(table: Table) -> str:
 def _markdown_cell(cell: Cell) -> str:
     if not cell.ranked:
         return markdown_escaped(cell.text) if cell.words else cell.text
-    text = f"**{cell.text}**" if cell.best else f"*{cell.text}*" if cell.mark == "worst" else cell.text
-    return f"{text} ({cell.rank}){markdown_escaped(cell.sign)}"
+    stars = {"best": "**", "worst": "*"}.get(cell.mark or "", "")
+    return f"{stars}{cell.text}{stars} ({cell.rank}){markdown_escaped(cell.sign)}"
 
 
 def table_latex(table: Table) -> str:
@@ -85,7 +85,7 @@ def table_latex(table: Table) -> str:
 
 def _latex_cell(cell: Cell) -> str:
     text = latex_escaped(cell.text) if cell.words else _math(cell.text)
-    if cell.best:
+    if cell.mark == "best":
         text = rf"\textbf{{{text}}}"
     elif cell.mark == "worst":
         text = rf"\textcolor{{gray}}{{{text}}}"

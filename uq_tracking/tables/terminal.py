@@ -167,7 +167,7 @@ def _laid(table: Table, column: Column, *, ranks: bool) -> _Laid:
 
 def _style(cell: Cell) -> str:
     color = rank_color(cell)
-    return "" if color is None else f"{'bold ' if cell.best else ''}black on {color}"
+    return "" if color is None else f"{STRONG if cell.mark == 'best' else ''} black on {color}".lstrip()
 
 
 def _tail(cell: Cell, ranks: bool) -> str:

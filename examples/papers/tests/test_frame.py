@@ -149,8 +149,8 @@ def test_methods_are_ranked_by_ours_and_by_the_papers_numbers():
     column = {method: table.entries[method]["crps"] for method in table.methods}
     assert [column[name].cell.rank for name in table.methods] == [None, 1, 3, 1]
     assert [column[name].paper.rank for name in table.methods] == [None, 2, 1, None]
-    assert column["b"].cell.worst
-    assert table.entries["a"]["cover"].cell.best
+    assert column["b"].cell.mark == "worst"
+    assert table.entries["a"]["cover"].cell.mark == "best"
     assert table.entries["c"]["cover"] is None
     assert grid(Item("table 3", ""), rows) is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from uq_tracking.tables import Cell
+from uq_tracking.tables import Cell, Mark
 from uq_tracking.tables.formats import templates
 from uq_tracking_papers.study import DEPENDS, FAILS, HOLDS, UNJUDGED, VARIES, Finding, Item, Row, Section
 
@@ -98,8 +98,10 @@ def _cells(item: Item, quantity: str, values: dict[str, float | None]) -> dict[s
     found = {}
     for method, value in values.items():
         rank = ranks.get(method)
-        last = rank is not None and rank == worst and rank > 1
-        found[method] = Cell(value, rank=rank, worst_rank=worst, mark="worst" if last else None)
+        mark: Mark | None = (
+            None if worst == 1 else "best" if rank == 1 else "worst" if rank == worst else None
+        )
+        found[method] = Cell(value, rank=rank, worst_rank=worst, mark=None if rank is None else mark)
     return found
 
 
