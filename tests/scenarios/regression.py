@@ -25,6 +25,17 @@ PLACES = ("miscalibrated in places",)
 SHAPE = ("miscalibrated in shape",)
 USEFUL, FLAT, WORSE = ("useful",), ("no better than constant", "not enough data"), ("worse than constant",)
 ANY_RANKING = (*USEFUL, *FLAT, *WORSE)
+ANY_WORD = (
+    *OVER,
+    *TAILS,
+    *UNDER,
+    *PLACES,
+    *SHAPE,
+    *FINE,
+    *UNKNOWN,
+    "biased",
+    "overconfident, most in the tails",
+)
 
 
 @dataclass(frozen=True)
@@ -652,7 +663,7 @@ def labels_of_the_truth(rng):
     return (y, mu, 4 * s), {"by": (y // 10).astype(int)}
 
 
-@scenario("50 hospitals, each with a bias (std .3)", PLACES, bias=None, says=("in each of these",))
+@scenario("50 hospitals, each with a bias (std .3)", PLACES, bias=None, says=("in each stratum of",))
 def hospitals(rng):
     at, mu, s = rng.integers(0, 50, 10_000), 3 * rng.normal(size=10_000), spread_stds(rng, 10_000, 0.3)
     return (mu + s * (0.3 * rng.normal(size=50)[at] + rng.normal(size=10_000)), mu, s), {"by": at}
@@ -1187,7 +1198,7 @@ def filled_truth(rng):
 
 @scenario(
     "half of the stds in another unit",
-    (*OVER, *PLACES),
+    (*OVER, *TAILS, *PLACES),
     says=("multiply them by 100",),
     never=("Recalibrate",),
 )
@@ -1631,7 +1642,7 @@ def split_conformal(rng):
 
 
 @scenario(
-    "90 % intervals that contain 81 % at every other of 20 sites, 98 % between", PLACES, says=("in stratum",),
+    "90 % intervals that contain 81 % at every other of 20 sites, 98 % between", PLACES, says=("strata differ", "each stratum"),
     never=("no error is proven", "contain 98", "contain 97"),
 )  # fmt: skip
 def intervals_of_two_widths(rng):
@@ -1798,3 +1809,200 @@ def wide_lognormal(rng):
 def low_lognormal(rng):
     z, m, _ = centred(rng, 2000)
     return (uq.Predictions.from_distribution(1.4 * np.exp(m + 0.6 * z), stats.lognorm(0.6, scale=np.exp(m))),)
+
+
+# ---- mistakes in some rows, and errors that are skewed ----
+
+SOME = {
+    "says": ("all others are", "Look at those samples"),
+    "never": ("First correct", "add ", "Multiply", "Recalibrate"),
+}
+"""What must be said where some rows are wrong by far, and all others right."""
+
+
+@scenario("a tenth of the truth in feet, the predictions in metres", TAILS, bias=None, **SOME)
+def some_in_feet(rng):
+    mu, s = rng.gamma(4, 2, 1200), 0.5 * spread_stds(rng, 1200, 0.3)
+    y = mu + s * rng.normal(size=1200)
+    return np.where(rng.random(1200) < 0.1, 3.28 * y, y), mu, s
+
+
+@scenario("a fifth of the rows joined to another row's truth", TAILS, bias=None, **SOME)
+def some_wrong_joins(rng):
+    mu, s = 5 * rng.normal(size=1500), spread_stds(rng, 1500, 0.3)
+    y = mu + s * rng.normal(size=1500)
+    wrong = np.flatnonzero(rng.random(1500) < 0.2)
+    y[wrong] = y[rng.permutation(wrong)]
+    return y, mu, s
+
+
+@scenario("half of the truth in percent", TAILS, bias=None, **SOME)
+def some_in_percent(rng):
+    mu, s = rng.uniform(0.1, 0.9, 800), 0.05 * spread_stds(rng, 800, 0.3)
+    y = mu + s * rng.normal(size=800)
+    return np.where(rng.random(800) < 0.5, 100 * y, y), mu, s
+
+
+@scenario(
+    "one of six stations in feet", ANY_WORD, bias=None, says=("In stratum '2', true values", "same unit")
+)
+def station_in_feet(rng):
+    mu, s, site = rng.gamma(4, 2, 1200), 0.5 * spread_stds(rng, 1200, 0.3), rng.integers(0, 6, 1200)
+    y = mu + s * rng.normal(size=1200)
+    return (np.where(site == 2, 3.28 * y, y), mu, s), {"by": site}
+
+
+@scenario("gamma errors of the right size: nothing below the 5 % quantile", SHAPE, says=("skewed",))
+def slightly_skewed(rng):
+    s, mu = spread_stds(rng, 1000, 0.5), 2 * rng.normal(size=1000)
+    return mu + s * (rng.gamma(4, 1, 1000) - 4) / 2, mu, s
+
+
+@scenario(
+    "lognormal errors", (*SHAPE, "overconfident, most in the tails"), bias=None, says=("They are skewed", "cdf_isotonic"),
+    never=("Look at",),
+)  # fmt: skip
+def skewed_not_outliers(rng):
+    s, mu = spread_stds(rng, 1200, 0.5), 2 * rng.normal(size=1200)
+    return mu + s * (np.exp(0.8 * rng.normal(size=1200)) - np.exp(0.32)), mu, s
+
+
+@scenario("stds of the relative error", ANY_WORD, bias=None, says=("y_std * abs(y_pred)", "relative"))
+def relative_stds(rng):
+    mu, share = np.exp(rng.normal(4, 0.7, 800)), rng.uniform(0.05, 0.2, 800)
+    return mu * (1 + share * rng.normal(size=800)), mu, share
+
+
+@scenario(
+    "stds of the logarithm beside predictions that are none", ANY_WORD, bias=None, says=("of the logarithm",)
+)
+def stds_of_the_logarithm(rng):
+    mu, s = rng.normal(3, 0.8, 1000), rng.uniform(0.1, 0.3, 1000)
+    return np.exp(mu + s * rng.normal(size=1000)), np.exp(mu), s
+
+
+@scenario(
+    "stds to which a scaler has added the mean", ANY_WORD, bias=None, says=("scaler.inverse_transform",)
+)
+def stds_with_a_mean(rng):
+    z, s = rng.normal(size=1000), 0.3 * spread_stds(rng, 1000, 0.4)
+    return 50 + 10 * (z + s * rng.normal(size=1000)), 50 + 10 * z, 50 + 10 * s
+
+
+@scenario("predictions of the wrong sign", ANY_WORD, bias=None, says=("sign of one of them",))
+def reversed_sign(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return y, -mu, s
+
+
+@scenario(
+    "draws of the mean, without the noise of the data", ANY_WORD, bias=None, says=("leave out the noise",)
+)
+def draws_without_noise(rng):
+    mu, spread = 2 * rng.normal(size=1000), 0.2 * spread_stds(rng, 1000, 0.3)
+    truth = mu + spread * rng.normal(size=1000)
+    draws = mu + spread * rng.normal(size=(50, 1000))
+    return (uq.Predictions.from_samples(truth + rng.normal(size=1000), draws),)
+
+
+@scenario("standard errors of a regression line as stds", ANY_WORD, bias=None, says=("leave out the noise",))
+def standard_errors(rng):
+    x = rng.normal(size=1500)
+    error = np.sqrt((1 + x**2) / 60)
+    return 2 * x + rng.normal(size=1500) + error * rng.normal(size=1500), 2 * x, error
+
+
+@scenario("uniform forecasts that are right", (*FINE, *UNKNOWN), never=("Multiply",))
+def uniform_forecasts(rng):
+    s, mu = spread_stds(rng, 800, 0.5), 2 * rng.normal(size=800)
+    return (mu + s * rng.uniform(-(3**0.5), 3**0.5, 800), mu, s), {"family": "uniform"}
+
+
+@scenario("uniform forecasts of normal errors", SHAPE, never=("Multiply",))
+def uniform_forecasts_of_normal_errors(rng):
+    return calibrated(rng, 2000), {"family": "uniform"}
+
+
+# ---- parts of the samples ----
+
+
+@scenario(
+    "100 sites, each with an offset (std .45)", PLACES, bias=None, says=("strata differ", "in each stratum")
+)
+def offsets_of_all_sites(rng):
+    site, s, mu = np.repeat(np.arange(100), 30), spread_stds(rng, 3000, 0.3), 2 * rng.normal(size=3000)
+    z = np.sqrt(0.8) * rng.normal(size=3000) + np.sqrt(0.2) * rng.normal(size=100)[site]
+    return (mu + s * z, mu, s), {"by": site}
+
+
+@scenario(
+    "40 patients, stds .6 or 1.4 times right, each patient a group and a label", (*FINE, *PLACES, *UNKNOWN), bias=None,
+    never=("strata",),
+)  # fmt: skip
+def labels_that_are_groups(rng):
+    patient, s, mu = np.repeat(np.arange(40), 25), spread_stds(rng, 1000, 0.3), 2 * rng.normal(size=1000)
+    y = mu + s * np.where(patient % 2, 1.4, 0.6) * rng.normal(size=1000)
+    return (y, mu, s), {"groups": patient, "by": patient}
+
+
+@scenario(
+    "monthly data of 20 years, biased by the month (1 std)",
+    (*OVER, *PLACES, *SHAPE),
+    bias=None,
+    says=("recur every 12",),
+)
+def biased_by_the_month(rng):
+    s, mu, month = spread_stds(rng, 240, 0.3), 2 * rng.normal(size=240), np.arange(240) % 12
+    return mu + s * (rng.normal(size=240) + np.sin(2 * np.pi * month / 12)), mu, s
+
+
+@scenario(
+    "the last 5 % of a series 1.5 std too low, with its order", PLACES, bias=None, says=("in the last 5 %",)
+)
+def newest_are_biased(rng):
+    s, mu, at = spread_stds(rng, 2000, 0.3), 2 * rng.normal(size=2000), np.arange(2000)
+    return (mu + s * (rng.normal(size=2000) + 1.5 * (at >= 1900)), mu, s), {"order": at}
+
+
+@scenario(
+    "stds 1.1 times too small where std and prediction are both small or both large, .9 times elsewhere", PLACES,
+    says=("prediction", "Let the standard deviation depend on the prediction too"), slow=True,
+)  # fmt: skip
+def wrong_in_cells(rng):
+    s, mu = spread_stds(rng, 100_000, 0.5), 2 * rng.normal(size=100_000)
+    return mu + s * np.where((mu > 0) == (s > 1), 1.1, 0.9) * rng.normal(size=100_000), mu, s
+
+
+@scenario(
+    "errors biased and of twice the size only out of domain, which is labelled",
+    PLACES,
+    bias=None,
+    says=("in that stratum",),
+)
+def out_of_domain(rng):
+    out, s, mu = rng.random(2000) < 0.3, spread_stds(rng, 2000, 0.3), 2 * rng.normal(size=2000)
+    s = np.where(out, 2 * s, s)
+    return (mu + s * (np.where(out, 2, 1) * rng.normal(size=2000) + 0.75 * out), mu, s), {
+        "by": np.where(out, "out", "in")
+    }
+
+
+@scenario(
+    "60 intervals from quantiles, 1.5 times too narrow on both sides",
+    (*OVER, *UNKNOWN),
+    bias=None,
+    never=("But the",),
+)
+def few_narrow_quantiles(rng):
+    s, mu = spread_stds(rng, 60, 0.5), 2 * rng.normal(size=60)
+    ends = mu[:, None] + s[:, None] * np.asarray([-1.645, 0, 1.645])
+    return (uq.Predictions.from_quantiles(mu + 1.5 * s * rng.normal(size=60), ends, [0.05, 0.5, 0.95]),)
+
+
+@scenario(
+    "one weight of 30 % of all", UNKNOWN, bias=None, says=("By their weights, the 500 samples are worth",)
+)
+def one_heavy_weight(rng):
+    weight = np.ones(500)
+    weight[7] = 210
+    return calibrated(rng, 500), {"weights": weight}

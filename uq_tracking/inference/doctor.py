@@ -11,7 +11,7 @@ less.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,10 @@ TINY = 1e-3
 """Standard deviations below this share of their median are next to 0."""
 CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
 """Values that often stand for a missing one."""
+NOISE_ABOVE = 3.0
+"""Factor from which on stds may lack the noise of the data."""
+SAME_ORDER = 0.9
+"""Correlation from which on another slope is one of units."""
 EQUAL_LABELS = 0.3
 """Share of equal truths and predictions from which whole numbers may be labels."""
 ALIKE = 0.02
@@ -73,9 +77,9 @@ class Suspicion:
     ----------
     name : str
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
-        ``unit``, ``standardized``, ``offset``, ``shuffled``, ``missing code``, ``corrupt target``,
-        ``near-constant std``, ``spread of means``, ``crossing quantiles``, ``classes`` or
-        ``order of classes``.
+        ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
+        ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std``, ``spread of means``,
+        ``crossing quantiles``, ``classes`` or ``order of classes``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -125,7 +129,8 @@ def examine(
         if gaussian and spread_of_means is not None:
             found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian and (of_some is None or of_some.name != "unit of some"):
-            found.append(_std_from_errors(error, std) or _of_std(error, std, float(target.std())))
+            of_std = _std_from_errors(error, std) or _of_std(error, std, float(target.std()))
+            found.append(of_std or _transformed(target, mean, std) or no_noise(error, std))
         found += [of_some, _missing_code(target, error / std), _near_constant(std)]
     return tuple(each for each in found if each is not None)
 
@@ -244,6 +249,62 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
     return None
 
 
+def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion | None:
+    """Recognize relative standard deviations, those of the logarithm, and those to which a mean was added."""
+    error, centre = target - mean, float(target.mean())
+    factor = root_mean_square(error / std)
+    are_alike = np.log(std).std() < 0.1
+    if len(error) < FEWEST_STDS or are_alike or not abs(math.log(max(factor, 1e-300))) > math.log(3):
+        return None
+    for made, name, code, fix in (
+        (
+            std * np.abs(mean),
+            "relative std",
+            "y_std * abs(y_pred)",
+            "If stds are relative, or those of the logarithm, pass these.",
+        ),
+        (
+            std - centre,
+            "shifted std",
+            f"y_std - {format_number(centre)}",
+            "Was the mean added, as scaler.inverse_transform does? Multiply stds by scaler.scale_ instead.",
+        ),
+    ):
+        if np.all(made > 0) and np.log(made / std).std() > 0.1:
+            fits = root_mean_square(error / made)
+            if abs(math.log(fits)) < math.log(1.5) and _nll(error, std * factor) - _nll(error, made) > 0.1:
+                size = f"errors are {fits:.2f} times the stated size, else {format_number(factor)} times"
+                return Suspicion(name, f"With {code} as std, {size}.", fix)
+    return None
+
+
+def unit_of_label(
+    target: FloatArray, mean: FloatArray, label: IntArray, names: Sequence[str]
+) -> Suspicion | None:
+    """Recognize a label whose true values are a multiple of the predictions, where those of others are not."""
+    count = np.bincount(label)
+    found = {}
+    for place in np.flatnonzero(count >= FEWEST).tolist():
+        truth, predicted = (values[label == place].astype(np.float64) for values in (target, mean))
+        slope = float(truth.std() / max(predicted.std(), 1e-300))
+        if slope > 0 and np.corrcoef(truth, predicted)[0, 1] > SAME_ORDER:
+            found[place] = slope, float(truth.mean() - slope * predicted.mean())
+    others = (
+        math.exp(np.median([math.log(slope) for slope, _ in found.values()])) if len(found) > 2 else math.nan
+    )
+    off = [place for place, (slope, _) in found.items() if abs(math.log(slope)) > math.log(1.5)]
+    if not off or not abs(math.log(others)) < math.log(1.2):
+        return None
+    slope, start = found[off[0]]
+    also = f" (and in {len(off) - 1} others)" * (len(off) > 1)
+    return Suspicion(
+        "unit",
+        f"In stratum '{names[off[0]]}'{also}, true values are about {format_number(slope, 2)} x prediction "
+        f"{'+' if start > 0 else '-'} {format_number(abs(start), 2)}; elsewhere they are as large as predicted.",
+        "Are all true values in the same unit?",
+    )
+
+
 def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
     """Recognize a part of the standard deviations, apart from the others, that is in another unit."""
     log, edge = np.sort(np.log(std)), len(std) // 100 + 9
@@ -359,6 +420,9 @@ def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: Floa
             f"spread of only {format_number(float(error.std()))}.",
             "Are both in the same unit and centered alike?",
         )
+    if correlation < -max(0.5, 5 * chance) and float(np.mean(np.square(target + mean))) < square / 4:
+        text = f"True values fall where predictions rise (correlation {correlation:.2f})."
+        return Suspicion("sign", text, "Is the sign of one of them reversed?")
     claimed = min(1.0, math.sqrt(of_mean / of_target)) if of_target > 0 else 0.0
     alike = abs(correlation) <= 3 * chance and abs(correlation) + 2.6 * chance <= 0.3 * claimed
     if of_mean >= 0.2 * of_target and alike and bias**2 <= 0.1 * of_target:
@@ -443,17 +507,42 @@ def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
     return None
 
 
-def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
+def no_noise(error: FloatArray, std: FloatArray) -> Suspicion | None:
+    """Recognize standard deviations, far too small, that lack the noise of the data, as those of a mean do."""
     factor = root_mean_square(error / std)
-    if len(error) < FEWEST or factor <= 1 + 0.2 * math.sqrt(max(FEWEST_STDS / len(error), 1.0)):
+    if len(error) < FEWEST_STDS or factor < NOISE_ABOVE:
         return None
+    added = _added(error, std)
+    made = _losses(error, np.hypot(std, added))
+    if _nll(error, std * factor) - made.mean() < 0.05 or not surely_fall(
+        _losses(error, std * factor), made, 3
+    ):
+        return None
+    return Suspicion(
+        "no noise",
+        f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {format_number(float(made.mean()))}) than "
+        f"{format_number(factor)} times the std (nll {format_number(_nll(error, std * factor))}).",
+        "Does the std, or do the draws, leave out the noise of the data, as standard errors and passes of a network "
+        "do? Add its variance to std^2, or such noise to the draws.",
+    )
+
+
+def _added(error: FloatArray, std: FloatArray) -> float:
+    """Return the std of what must be added to predictions for errors to have the stated size."""
     square, variance = np.square(error), np.square(std)
     low, high = 0.0, float(square.max())
     for _ in range(200):  # the mean falls as the added variance grows
         middle = (low + high) / 2
         low, high = (middle, high) if np.mean(square / (variance + middle)) > 1 else (low, middle)
-    added = math.sqrt((low + high) / 2)
-    nll = [format_number(_nll(error, each)) for each in (np.sqrt(variance + added**2), std * factor)]
+    return math.sqrt((low + high) / 2)
+
+
+def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
+    factor = root_mean_square(error / std)
+    if len(error) < FEWEST or factor <= 1 + 0.2 * math.sqrt(max(FEWEST_STDS / len(error), 1.0)):
+        return None
+    added = _added(error, std)
+    nll = [format_number(_nll(error, each)) for each in (np.hypot(std, added), std * factor)]
     text = (
         f"The std is the spread of {members} members' means only, without the noise of the data. "
         f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {nll[0]}) than {format_number(factor)} times the "

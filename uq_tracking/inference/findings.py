@@ -50,6 +50,10 @@ OF_TAILS = (
     "too wide for most, too narrow for a few",
 )
 """Kinds of scale errors that standard deviations which are wrong in places look like."""
+ONE_SIDED = 0.9
+"""Share of the large errors on one side from which on they are those of a skewed distribution."""
+MOST_GROSS, GROSS = 0.6, 2.0
+"""Largest share of errors that are gross while all others fit, and how many times the stated size all of them are."""
 OF_TAIL = 0.25
 """Share of a tail by which its quantile may be off without mattering."""
 TOLERATED = 0.02
@@ -85,10 +89,27 @@ class Share:
 
 @dataclass(frozen=True)
 class Tail:
-    """Share of the errors beyond three standard deviations, and the share of the squared errors that they carry."""
+    """Errors beyond three standard deviations.
+
+    Attributes
+    ----------
+    share, up : float
+        Share of all errors, and of all those where the truth is above the prediction.
+    carried : float
+        Share of the squared errors that they carry.
+    rest : float
+        Size of all others.
+    """
 
     share: float
+    up: float
     carried: float
+    rest: float
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether nearly all of them are on one side."""
+        return max(self.up, self.share - self.up) > ONE_SIDED * self.share
 
 
 @dataclass(frozen=True)
@@ -109,6 +130,8 @@ class Shape:
     own: bool
     level: float
     below: float
+    is_light: bool = False
+    """Whether fewer targets than stated lie in one tail."""
 
     @property
     def grade(self) -> Grade:
@@ -235,6 +258,27 @@ class Findings:
         half = (found.high - found.low) / 2 * CERTAIN
         return abs(found.value) > half
 
+    def is_skewed(self) -> bool:
+        """Whether errors are large on one side, and rarely so on the other."""
+        return (
+            self.tail is not None
+            and self.shape is not None
+            and self.tail.is_one_sided
+            and self.shape.is_light
+        )
+
+    def is_gross(self) -> bool:
+        """Whether some errors are far too large, while all others fit: then no correction of all is right."""
+        tail, shares = self.tail, [each for each in self.shares if each.level <= 0.9]
+        if (
+            self.scale is None
+            or tail is None
+            or self.scale.value < GROSS
+            or not TOLERATED < tail.share < MOST_GROSS
+        ):
+            return False
+        return all(abs(each.value / (1 - tail.share) - each.level) < 2 * TOLERATED for each in shares)
+
     def kind(self) -> Calibration:
         """Return the word for what is wrong, the most general first."""
         kind = self.kind_of_scale()
@@ -356,11 +400,13 @@ class Findings:
             return None
         shares = {share.level: share for share in self.shares}
         matters = self.scale_grade in ("slight", "off")
+        if self.is_gross():
+            return "overconfident in the tails"
         if scale.low > 1 and matters:
             if not shares or not (self.differs_in_tails() if within is None else within.low > ONE):
                 return "overconfident"
             log, of_bulk = math.log(scale.value), math.log(max(self.bulk, 1e-9))
-            if of_bulk <= log / 3:
+            if of_bulk <= log / 3 and not self.is_skewed():
                 if self.bulk < 0.95 and shares[ONE].low > ONE:
                     return "too wide for most, too narrow for a few"
                 if all(shares[level].high >= level - TOLERATED for level in (0.5, ONE)):

@@ -350,8 +350,10 @@ class Contrasts:
         reach = special.stdtrit(np.maximum(self.freedom, 1.0), (1 + level) / 2) * self.error
         return self.estimate - reach, self.estimate + reach
 
-    def together(self, size: IntArray, known: Any) -> Together | None:
+    def together(self, size: IntArray, known: Any, *, recentred: bool = False) -> Together | None:
         """Test whether parts differ at all, by the sum of squares of their normal deviates; None of two.
+
+        ``recentred`` compares some parts with their own mean, rather than with that of all.
 
         Parameters
         ----------
@@ -365,8 +367,13 @@ class Contrasts:
             return None
         mass, square = size[place], np.square(self.error[place])
         deviate = special.ndtri(np.maximum(self.p[place], TINY) / 2)
-        p = float(special.chdtrc(len(place) - 1, np.square(deviate) @ (1 - mass / size.sum())))
-        excess = float(np.average(np.square(self.estimate[place]) - square, weights=mass))
+        found, sum_of_squares = self.estimate[place], np.square(deviate) @ (1 - mass / size.sum())
+        if recentred:
+            found = found - np.average(found, weights=1 / square)
+            tails = special.stdtr(self.freedom[place], -np.abs(found) / self.error[place])
+            sum_of_squares = np.square(special.ndtri(np.maximum(tails, TINY))).sum()
+        p = float(special.chdtrc(len(place) - 1, sum_of_squares))
+        excess = float(np.average(np.square(found) - square, weights=mass))
         order = place[np.argsort(self.estimate[place])]
         noise = float(np.average(square * mass, weights=mass))
         return Together(

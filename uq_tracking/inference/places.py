@@ -31,6 +31,8 @@ ONE_SIDED = 0.03
 """Mean of z beyond which errors may be too large only because predictions are one-sided."""
 LEVEL = 0.02
 """Share of calibrated models of which any of these tests claims something."""
+LEVEL_OF_CELLS = 0.005
+"""The same of the tests of halves of std and prediction, where nothing else is found."""
 LEVEL_OF_LABELS = 0.01
 """The same of the tests of labels and of an order, together; then half of the level is left to the others."""
 PARTS = 5
@@ -49,7 +51,7 @@ MOST = 1 << 18
 Grade = Literal["fine", "unclear", "slight", "off"]
 Covariate = Literal["std", "mean", "order", "label"]
 Quantity = Literal["scale", "bias"]
-Made = Literal["given", "period", "area"]
+Made = Literal["given", "period", "area", "cell"]
 NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
 """Size, log factor or standard deviations, that does not matter in a part of the samples."""
 SLIGHT: Mapping[Quantity, float] = {"scale": math.log(1.10), "bias": 0.10}
@@ -175,7 +177,7 @@ class Pattern:
     spread: float = 0.0
     enough: float = 0.0
     made: Made = "given"
-    """What labels are: given with ``by=``, places in a period, or areas of maps."""
+    """What labels are: given with ``by=``, places in a period, areas of maps, or halves of std and prediction."""
 
     @property
     def found(self) -> bool:
@@ -449,7 +451,7 @@ def find_strata(
         Share of calibrated models of which anything is claimed.
     of : str
         Name of the set of labels, one of several.
-    made : {"given", "period", "area"}
+    made : {"given", "period", "area", "cell"}
         What labels are; those of a period are said together.
     tests_of_all : int
         Number of tests of all sets, `tests_of` each; by default of this one.
@@ -473,7 +475,7 @@ def find_strata(
     options: dict[str, Any] = {"weight": samples.weight, "group": samples.group}
     are_nested, least = is_nested(group, label), level * TOGETHER * own / number / 2
     patterns: list[Pattern] = []
-    claims = np.zeros((2, len(names)), dtype=bool)
+    claims, untested = np.zeros((2, len(names)), dtype=bool), few
     adjusted = np.ones((2, len(names)))
     quantities: tuple[Quantity, ...] = ("bias", "scale")
     for row, quantity in enumerate(quantities):
@@ -494,6 +496,9 @@ def find_strata(
         claims[row] = (adjusted[row] < level) & [each in ("slight", "off") for each in grades]
         is_off = np.asarray([part.is_off(quantity) for part in parts])
         off = claims[row] & is_off
+        if made == "cell":  # no exceptions: of a wrong shape, mean sizes differ
+            off &= [_size(part, quantity) >= NEGLIGIBLE[quantity] for part in parts]
+            claims[row] = off
         # One bad label makes the good ones differ from the mean; a right one may also be the exception.
         others = ~claims[row]
         stands_out = off.any() or np.sum(is_off & others) > MOST_LABELS * np.sum(others)
@@ -505,9 +510,11 @@ def find_strata(
         if named:
             worst = "off" if "off" in [grades[k] for k in named] else "slight"
         pattern = Pattern(quantity, "label", float(adjusted[row].min()), 0.0, tuple(named), worst)
-        are_joint = are_nested and not (named and stands_out)
-        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_joint else None
-        if apart is not None and apart.p < least and apart.spread >= NEGLIGIBLE[quantity]:
+        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_nested else None
+        joint = apart
+        if apart is not None and named and stands_out:  # do the others differ too?
+            joint = replace(tests, p=p).together(order.sizes, ~untested & ~claims[row], recentred=True)
+        if apart and joint and joint.p < least and joint.spread >= NEGLIGIBLE[quantity]:
             how_much: Grade = "slight" if apart.spread < SLIGHT[quantity] else "off"
             pattern = Pattern(
                 quantity, "label", apart.p, 0.0, apart.ends, how_much, apart.spread, apart.enough
@@ -521,7 +528,7 @@ def find_strata(
         patterns.append(pattern)
     strata = []
     for k, part in enumerate(parts):
-        word = "too few" if few[k] else _word(part, *claims[:, k].tolist())
+        word = "too few" if untested[k] else _word(part, *claims[:, k].tolist())
         least, n = float(adjusted[:, k].min()), int(order.sizes[k])
         strata.append(Stratum(**vars(part), name=names[k], n=n, p=least, word=word, of=of))
     return Places(patterns=tuple(patterns) if own > 2 else (), strata=tuple(strata))
@@ -576,9 +583,18 @@ def find_drift(
         return Places()
     at = (np.cumsum(mass) - mass / 2) / mass.sum()
     of_bias, of_size, of_spread = (trend_of(at, values) for values in (bias, size, spread))
-    inside = np.minimum(PARTS * at, PARTS - 1).astype(np.int64) == np.arange(PARTS)[:, None]
+    tests: tuple[tuple[Quantity, Trend, Trend, tuple[FloatArray, ...]], ...] = (
+        ("bias", of_bias, of_bias, (bias,)),
+        ("scale", of_size, of_spread, (size, spread)),
+    )
+    odd = {quantity: _odd_block(values) for quantity, *_, values in tests}
+    odd = {quantity: (block, p) for quantity, (block, p) in odd.items() if p < level}
+    if "bias" in odd and np.square(bias[odd["bias"][0]]) < square[odd["bias"][0]] / 4:
+        del odd["bias"]  # errors of any sign are large there
+    fifths = np.minimum(PARTS * at, PARTS - 1).astype(np.int64) == np.arange(PARTS)[:, None]
+    inside = np.concatenate([fifths, *(np.arange(blocks)[None] == block for block, _ in odd.values())])
     share = (inside * mass).sum(axis=1) / mass.sum()
-    end = np.cumsum(share)
+    end = np.max(inside * np.cumsum(mass), axis=1) / mass.sum()
     in_part = inside * mass / (inside * mass).sum(axis=1, keepdims=True)
     reach = float(special.stdtrit(blocks - 2, 1 - level / 4))
     half_size, half_bias = (reach * trend.noise / np.sqrt(inside.sum(axis=1)) for trend in (of_size, of_bias))
@@ -587,10 +603,6 @@ def find_drift(
     columns = (share, 100 * (end - share), 100 * end, *factors, own, own - half_bias, own + half_bias)
     parts = tuple(Part(*row.tolist()) for row in np.stack(columns, axis=1))
     patterns = []
-    tests: tuple[tuple[Quantity, Trend, Trend, tuple[FloatArray, ...]], ...] = (
-        ("bias", of_bias, of_bias, (bias,)),
-        ("scale", of_size, of_spread, (size, spread)),
-    )
     for quantity, trend, also, values in tests:
         p = min(1.0, 2 / TREND * max(trend.p, also.p))
         value, low, high = (OUTER * (trend.slope + sign * reach * trend.error) for sign in (0, -1, 1))
@@ -599,11 +611,15 @@ def find_drift(
         outer = tuple(place for place in (0, PARTS - 1) if parts[place].is_off(quantity))
         pattern = Pattern(quantity, "order", p, trend.slope, outer, sure)
         if not pattern.found and blocks > 2 * PARTS:
-            apart = _apart(inside, values)
+            apart = _apart(fifths, values)
             place = int(apart.argmin())
             how_much = _grade_of_part(parts[place], quantity)
             if apart[place] < level and how_much in ("slight", "off"):
                 pattern = Pattern(quantity, "order", float(apart[place]), 0.0, (place,), how_much)
+        if not pattern.found and quantity in odd:
+            place = PARTS + list(odd).index(quantity)
+            how_much = _grade_of_part(parts[place], quantity)
+            pattern = Pattern(quantity, "order", odd[quantity][1], 0.0, (place,), how_much)
         patterns.append(pattern)
     half = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2)) * of_spread.noise / math.sqrt(blocks)
     logs = np.average(spread, weights=mass) + half * np.asarray([0, -1, 1])
@@ -622,6 +638,18 @@ def _apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
         t = np.abs(means - rest) / (noise * np.sqrt(1 / own + 1 / (len(each) - own)))
         found.append(2 * special.stdtr(len(each) - len(own), -t))
     return np.asarray(np.max(found, axis=0) * 2 * PARTS / (1 - TREND))
+
+
+def _odd_block(values: Sequence[FloatArray]) -> tuple[int, float]:
+    """Return the block that differs most from the others, and how surely: the larger p, for all blocks."""
+    number, found = len(values[0]), []
+    for each in values:
+        rest = (each.sum() - each) / (number - 1)
+        square = (np.square(each).sum() - np.square(each) - (number - 1) * np.square(rest)) / (number - 2)
+        t = np.abs(each - rest) / np.sqrt(np.maximum(square, SMALLEST) * number / (number - 1))
+        found.append(2 * special.stdtr(number - 2, -t))
+    p = np.max(found, axis=0) * 2 * number / (1 - TREND)
+    return int(p.argmin()), float(p.min())
 
 
 def _grade_of_part(part: Part, quantity: Quantity) -> Grade:

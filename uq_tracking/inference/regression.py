@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from scipy import special
 from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import words
-from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure
+from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure, no_noise, unit_of_label
 from uq_tracking.inference.findings import (
     ONE,
     SHAPE_LEVEL,
@@ -31,9 +31,11 @@ from uq_tracking.inference.limits import DOMINATED, Estimated, Influence, Range,
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
 from uq_tracking.inference.places import (
     LEVEL,
+    LEVEL_OF_CELLS,
     LEVEL_OF_LABELS,
     Grade,
     Made,
+    Pattern,
     Places,
     find_drift,
     find_places,
@@ -89,6 +91,13 @@ FEW_GROUPS, OUTLYING, LARGER, ABOUT = 8, 5.0, math.log(1.9), 0.1
 so much, above theirs, if these are right within so much."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
+TAILS, TAILS_LEVEL, FEWEST_OF_TAILS = (0.05, 0.95), 0.998, 200
+"""Quantiles that are tested by themselves, the level of both, and least samples: skewed errors are worst there."""
+CELLS = [
+    f"samples of {size} std and {side} prediction" for side in ("low", "high") for size in ("small", "large")
+]
+CURVED = 3
+"""Degree of the curve that is fitted to the truth along predictions."""
 FEWEST_BEYOND = 5
 """With fewer samples, nothing is said of errors of any size."""
 OF_QUANTILES = 0.01
@@ -175,6 +184,10 @@ class RegressionTests(Tests):
             sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
+        if calibration == "underconfident":
+            self.caveats.append(
+                "If the model was trained on these samples, score others: it knows these too well."
+            )
         ranked = self._ranking()
         of_ranking, sorts_only = self._of_ranking(ranked, suspicions)
         settle_first = ranked.word == "worse than constant" or any(each.is_mistake for each in suspicions)
@@ -191,13 +204,14 @@ class RegressionTests(Tests):
         cure = None if settle_first else self._cure(calibration, found)
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
+        step = "" if settle_first else self._of_step(calibration, found, cure)
         return self.conclude(
             calibration,
             sentence,
             ranked,
-            (of_bias, "" if settle_first else self._of_step(calibration, found, cure), of_ranking),
+            (of_bias, step, of_ranking),
             suspicions=suspicions,
-            cure=cure,
+            cure=None if step else cure,
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
@@ -229,7 +243,7 @@ class RegressionTests(Tests):
         more = {"bulk": bulk} | (self._of_distribution() if is_distribution(self.statistics) else {})
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         bias = self._bias() if one_sided else None
-        return Findings(
+        found = Findings(
             scale=scale,
             untested=untested,
             dominated=dominated,
@@ -247,6 +261,11 @@ class RegressionTests(Tests):
             shape_level=self.at(SHAPE_LEVEL),
             **more,
         )
+        if found.is_gross() and not any(each.on == "label" for each in found.in_places.found()):
+            return replace(
+                found, places=None, bias=None, bias_in_std=None
+            )  # they bias whatever they are part of
+        return found
 
     def _of_distribution(self) -> dict[str, Any]:
         """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
@@ -332,7 +351,7 @@ class RegressionTests(Tests):
         """Say what to do where no recalibration is named: predictions come first, if they are wrong."""
         if cure is not None and cure.method:
             return ""
-        biased = [each for each in found.in_places.found() if each.quantity == "bias"]
+        biased = [each for each in found.in_places.patterns if each.found and each.quantity == "bias"]
         if calibration == "biased":
             return f"{words.of_shift(found, self.settings)}."
         off = biased or found.bias_grade == "off"
@@ -341,10 +360,43 @@ class RegressionTests(Tests):
             return words.of_step(calibration, found, is_std=is_std, is_normal=self._is_gaussian)
         if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
             return ""
-        what = "quantiles" if self._below else "predictions"
+        what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
+        return "" if how is None else f"First correct the {what}{how}. Then score again."
+
+    def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
+        """Say how to correct predictions; None if their errors grow, as where a few large ones are all that is wrong."""
+        samples, of_quantiles = self.samples, bool(self._below)
         shift = f": {words.lowered(words.of_shift(found, self.settings))}"
-        how = words.of_correction(biased, of_quantiles=bool(self._below)) if biased else shift
-        return f"First correct the {what}{how}. Then score again."
+        said = words.of_correction(biased, of_quantiles=of_quantiles) if biased else shift
+        if samples is None or is_distribution(self.statistics) or not np.all(samples.rows["std"] > 0):
+            return said
+        target, mean, std = (samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        error, on = target - mean, {each.on for each in biased}
+        was = np.abs(error / std)
+        most = FAR * float(np.median(was))
+
+        def loss(left: FloatArray) -> float:
+            return float(np.minimum(np.abs(left / std), most).mean())
+
+        if "label" in on and "mean" not in on:
+            label = np.unique([place for _, place in self._sets], axis=1, return_inverse=True)[1]
+            held = np.bincount(label)
+            by_mean = loss(error - (np.bincount(label, error) / held)[label])
+            by_share = loss(error - (np.bincount(label, error / std) / held)[label] * std)
+            in_std = by_share < by_mean
+            said, left = words.of_correction(biased, in_std=in_std), min(by_mean, by_share)
+        elif biased:
+            fitted, side = np.empty_like(error), np.random.default_rng(0).random(len(error)) < 0.5
+            for half in (side, ~side):
+                fitted[half] = np.polynomial.Polynomial.fit(mean[~half], target[~half], CURVED)(mean[half])
+            left = loss(target - fitted)
+        else:
+            in_std = found.shift_in_std and found.bias_in_std is not None
+            bias = (
+                found.bias_in_std.value * std if in_std else 0.0 if found.bias is None else found.bias.value
+            )
+            left = loss(error + bias)
+        return said if left < loss(error) else None
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -370,11 +422,19 @@ class RegressionTests(Tests):
         if self._crossed > EXCHANGED:
             fix = "Are columns swapped, or levels in another order?"
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
-        if samples is None or is_distribution(self.statistics):
+        if samples is None:
             return ()
+        if is_distribution(self.statistics):
+            rows = {name: samples.rows[name].astype(np.float64) for name in ("target", "mean", "std")}
+            are_draws = form_of(self.statistics.facts).noisy_std and np.all(rows["std"] > 0)
+            lacking = no_noise(rows["target"] - rows["mean"], rows["std"]) if are_draws else None
+            return () if lacking is None else (lacking,)
         gaussian = self.settings.family == "gaussian"
-        columns = (samples.rows[name] for name in ("target", "mean", "std"))
-        return examine(*columns, gaussian=gaussian, spread_of_means=samples.members)
+        target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
+        found = examine(target, mean, std, gaussian=gaussian, spread_of_means=samples.members)
+        own = self._sets if samples.by is not None and not (samples.recur or found) else []
+        of_labels = (unit_of_label(target, mean, label, names) for names, label in own)
+        return found or tuple(each for each in of_labels if each is not None)[:1]
 
     @property
     def _crossed(self) -> float:
@@ -454,6 +514,13 @@ class RegressionTests(Tests):
             columns = {**units, **self._of_parts(rows), "level": each, "tests_of_all": tests}
             strata = find_strata(error, std, label, own, **columns, of=of, made=made)
             found = found.joined(strata) if made != "area" or strata.found() else found
+        if not (found.found() or is_distribution(self.statistics) or _are_shifted(error, std)):
+            large, high = (rows[name] > np.median(rows[name]) for name in ("std", "mean"))
+            used, cell = np.unique(large + 2 * high, return_inverse=True)
+            names = [CELLS[place] for place in used]
+            columns = {**units, "level": LEVEL_OF_CELLS / self.among, "made": "cell"}
+            strata = find_strata(error, std, cell, names, **columns)
+            found = found.joined(strata) if strata.found() else found
         return found
 
     @cached_property
@@ -523,6 +590,8 @@ class RegressionTests(Tests):
         gap = abs(float(below[worst] - LEVELS[worst])) if grouped else pit_ks(statistics, settings)
         excluded = self._gap_of_quantiles()
         gap = gap if excluded is None else min(gap, excluded)
+        if self._is_gaussian and not grouped and (tail := self._tail_off()) is not None:
+            return tail
         if grouped:
             p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
         else:
@@ -530,6 +599,27 @@ class RegressionTests(Tests):
         if not grouped and n == statistics.counts["n"]:
             high = gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / kolmogorov_stretch(round(n))
         return Shape(gap, p, high, own, LEVELS[worst], below[worst])
+
+    def _tail_off(self) -> Shape | None:
+        """Return the tail that is wrong beyond doubt, also of errors of the right size and mean, else None."""
+        statistics, n = self.statistics, self.statistics.n_effective
+        z, order = statistics.moments["z"], statistics.orders["z"]
+        if n < FEWEST_OF_TAILS or not 0 < z.variance() < math.inf:
+            return None
+        scores = special.ndtri(TAILS)
+        stated, own = (
+            order.position(at) / order.total for at in (scores, z.mean + math.sqrt(z.variance()) * scores)
+        )
+        p, found = 1 - self.at(TAILS_LEVEL), []
+        for level, *shares in zip(TAILS, stated.tolist(), own.tolist(), strict=True):
+            told = [Share(level, each, *share_limits(each * n, n, 1 - p / len(TAILS))) for each in shares]
+            if all(each.is_off and each.severity > 1 for each in told) and told[0].is_high == told[1].is_high:
+                found.append(told[0])
+        if not found:
+            return None
+        worst = max(found, key=lambda each: each.severity)
+        is_light = any(each.is_high == (each.level > 0.5) for each in found)
+        return Shape(abs(worst.value - worst.level), p, None, True, worst.level, worst.value, is_light)
 
     def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
         """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""
@@ -548,8 +638,9 @@ class RegressionTests(Tests):
                 inside = groups.within(statistics, half)
             share = float(inside.sum()) / _total(statistics)
             shares.append(Share(level, share, *_limits(statistics, inside, SHARE_LEVEL)))
-        count, carried, total = _sums_within(statistics, 3.0)
-        tail = Tail(1 - count / statistics.n, 1 - carried / total if total else 0.0)
+        count, carried, total, up = _sums_within(statistics, 3.0)
+        rest = math.sqrt(carried / count) if count else math.nan
+        tail = Tail(1 - count / statistics.n, up / statistics.n, 1 - carried / total if total else 0.0, rest)
         return tuple(shares[:-1]), shares[-1], _bulk(order), tail
 
     def _shares_of_scores(self, levels: list[float]) -> tuple[Share, ...]:
@@ -598,8 +689,13 @@ class RegressionTests(Tests):
 
     @property
     def _ends_off(self) -> list[Share]:
-        """Those of the lowest and the highest quantile."""
-        return [each for each in self._off if each.level in (self._below[0].level, self._below[-1].level)]
+        """Those of the lowest and the highest quantile: both, if one is as narrow or as wide as the other may be."""
+        ends = low, high = self._below[0], self._below[-1]
+        missed = low.value - low.level, high.level - high.value
+        halves = [(each.high - each.low) / 2 for each in ends]
+        are_alike = missed[0] * missed[1] > 0 and abs(missed[0] - missed[1]) < math.hypot(*halves)
+        off = [each for each in ends if each.is_off and not _is_median(each)]
+        return list(ends) if off and are_alike else off
 
     @cached_property
     def _surely_off(self) -> list[Share]:
@@ -712,6 +808,12 @@ class RegressionTests(Tests):
             return math.nan
 
 
+def _are_shifted(error: FloatArray, std: FloatArray) -> bool:
+    """Return whether errors, or their shares of the stds, have something in common, which is more where stds are small."""
+    means = ((values.mean(), values.std() / math.sqrt(len(values))) for values in (error, error / std))
+    return any(abs(mean) > FAR * noise for mean, noise in means)
+
+
 def _half_of(rows: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return rows as one half of the draws makes them; without a std where there are too few to halve."""
     halved = {key.removeprefix(name): column for key, column in rows.items() if key.startswith(name)}
@@ -727,6 +829,8 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     variance: their std is read off a line, and says nothing about scale. Under families without a fourth moment, z
     itself has no interval.
     """
+    if math.isfinite(family.quantile(np.ones(1))[0]):
+        raise Undefined(f"the largest error alone decides the scale of a {family.name} distribution")
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         count = statistics.counts["n_zero_std"]
         raise Undefined(
@@ -755,11 +859,11 @@ def _total(statistics: Any) -> float:
 
 
 def _sums_within(statistics: Any, limit: float) -> list[float]:
-    """Return the number of samples with an absolute z up to a limit, the sum of their squares, and that of all."""
+    """Return how many z are within a limit, the sums of their squares and of all, and how many are above it."""
 
     def within(z: FloatArray) -> FloatArray:
         square, inside = np.square(z), np.abs(z) <= limit
-        return np.stack([inside, square * inside, square])
+        return np.stack([inside, square * inside, square, z > limit])
 
     found: list[float] = groups.power_sums(statistics, "z", within).tolist()
     return found
@@ -793,7 +897,7 @@ def few_samples(statistics: Any) -> Few | None:
     counts = sorted({1, max(order.total // 1000, 1)})
     bulk = _bulk(order)
     for limit in order.absolute_value([max(order.total - count, 1) for count in counts]).tolist():
-        samples, below, total = _sums_within(statistics, limit)
+        samples, below, total, _ = _sums_within(statistics, limit)
         if 0 < below < min(total / 2, (FAR * bulk) ** 2 * samples):
             return Few(order.total - samples, order.total, 1 - below / total, math.sqrt(below / samples))
     return None

@@ -454,7 +454,7 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         halves = [_means(values[half], place[half], int(place.max()) + 1) for half in (later, ~later)]
         if np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
             continue
-        means = _means(values, place)
+        means = _means(values, np.arange(n) % period // max(period // FEWEST_CASES, 1))
         if period < FEWEST_CASES or np.asarray(np.corrcoef(means, np.roll(means, 1)))[0, 1] >= SMOOTH:
             return period
     return 0

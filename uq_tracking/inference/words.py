@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.formatting import format_factors, format_number
-from uq_tracking.inference.places import Part, Pattern, Stratum
+from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.doctor import Cure, Suspicion
     from uq_tracking.inference.events import Event, Tested
-    from uq_tracking.inference.findings import Findings, Shape, Share
+    from uq_tracking.inference.findings import Findings, Shape, Share, Tail
     from uq_tracking.inference.regression import Few, Inside
     from uq_tracking.inference.samples import Dependence
     from uq_tracking.inference.verdict import Estimate, Ranked, Verdict
@@ -204,6 +204,8 @@ def _of_places(
     if not recurring and any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
         of_areas = any(each.made == "area" for each in places.found())
         rest = "Recalibrate each of these areas by itself, and the rest of the maps together."
+        if any(each.made == "cell" for each in places.found()):
+            of_areas, rest = True, "Let the standard deviation depend on the prediction too."
         parts.append(rest if of_areas else of_each(places.enough))
     return parts if level is None else list(map(of_widths, parts))
 
@@ -219,6 +221,8 @@ def of_widths(said: str) -> str:
 def _of_shape(found: Findings, shape: Shape) -> str:
     """Say that tails are too heavy, or else which quantile is wrong by most."""
     half, tail = next((share for share in found.shares if share.level == 0.5), None), found.tail
+    if tail and tail.share > 2 * BEYOND_THREE and found.is_skewed():
+        return f"they are skewed: {_one_sided_tail(tail)}"
     if half and tail and half.value - 0.5 > shape.gap and tail.share > 2 * BEYOND_THREE:
         return (
             f"their tails are heavier. The 50 % intervals contain {percent(half.value)} of the true values, yet "
@@ -227,6 +231,15 @@ def _of_shape(found: Findings, shape: Shape) -> str:
             f"dof={_dof(half.value)}"
         )
     return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
+
+
+def _one_sided_tail(tail: Tail) -> str:
+    """Say on which side errors are large."""
+    up, down = percent(tail.up), percent(max(round(tail.share - tail.up, 9), 0.0))
+    return (
+        f"{up} of the true values lie more than 3 standard deviations above their prediction, and {down} below "
+        f"({percent(BEYOND_THREE / 2)} expected each)"
+    )
 
 
 def _dof(inside: float) -> int:
@@ -316,10 +329,17 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         )
     bulk, tail, places = f"{found.bulk:.2f}", found.tail, found.in_places
     if calibration == "overconfident in the tails" and tail is not None:
+        rest, look = f"the bulk is {bulk}", "Look at those errors. Do not widen every standard deviation."
+        if found.is_gross():
+            rest = f"all others are {tail.rest:.2f}"
+            look = (
+                "Look at those samples: is the truth in another unit, or another row's? Do not correct predictions "
+                "or standard deviations by them."
+            )
         return (
             f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
-            f"({percent(BEYOND_THREE)} expected) and carry {percent(tail.carried)} of the squared errors; the bulk "
-            f"is {bulk} times the stated size. Look at those errors. Do not widen every standard deviation."
+            f"({percent(BEYOND_THREE)} expected) and carry {percent(tail.carried)} of the squared errors; {rest} "
+            f"times the stated size. {look}"
         )
     if calibration == "overconfident in the tails":
         return (
@@ -333,9 +353,10 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             "those few."
         )
     if calibration == "overconfident, most in the tails":
+        skewed = f" They are skewed: {_one_sided_tail(tail)}." if tail and found.is_skewed() else ""
         return (
             f"Overconfident: errors are {value} times the stated size overall, and {bulk} times if their heavy tails "
-            "are left out."
+            f"are left out.{skewed}"
         )
     along = {each.on for each in places.patterns}
     tested = [name for on, name in COVARIATES.items() if on in along]
@@ -389,7 +410,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
         return _of_all_strata(pattern, strata, level)
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
-    is_area = pattern.made == "area"
+    is_area = pattern.made in ("area", "cell")
     where = part.name.replace(": ", " ") if is_area else f"stratum '{part.name}'"
     if pattern.quantity == "bias":
         text = f"In {where} predictions are {_bias_of(part)}"
@@ -413,7 +434,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
 
 def _also(part: Stratum, pattern: Pattern, level: float | None) -> str:
     """Name another label, and how it is wrong: ``'1' (too high)``."""
-    name = part.name.replace(": ", " ") if pattern.made == "area" else f"'{part.name}'"
+    name = part.name.replace(": ", " ") if pattern.made in ("area", "cell") else f"'{part.name}'"
     if pattern.quantity == "bias":
         return f"{name} (too {'low' if part.bias > 0 else 'high'})"
     inside = None if level is None else part.inside
@@ -461,13 +482,15 @@ def _of_ends(
 
 def with_enough(enough: float) -> str:
     """Say how many samples a stratum needs for a correction of its own, where no single one stands out."""
-    return f" of {format_number(enough, 1)} samples or more" if enough else ""
+    return f" of {format_number(max(enough, PER_PART), 1)} samples or more" if enough else ""
 
 
-def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False) -> str:
+def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_std: bool = False) -> str:
     """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
-    fit = "fit y_true as a function of y_pred, and predict the fit"
+    fit = "fit y_true as a curve of y_pred, and predict the fit"
     move = "subtract the mean of y_pred - y_true"
+    if in_std:
+        move = "subtract the mean of (y_pred - y_true) / y_std, times each prediction's y_std"
     if of_quantiles:
         fit = "fit each as a function of y_pred, by quantile regression"
         move = "shift each quantile until its stated share of the true values lies below it"
@@ -477,7 +500,8 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False) -> s
         return f": {fit}"
     if label is None:
         return " there"
-    one, several = ("area", "areas") if label.made == "area" else ("stratum", "strata")
+    one, several = ("part", "parts") if label.made == "cell" else ("stratum", "strata")
+    one, several = ("area", "areas") if label.made == "area" else (one, several)
     where = f"in that {one}" if len(label.named) == 1 else f"in each of these {len(label.named)} {several}"
     if label.spread:
         where = f"in each {one}{with_enough(label.enough)}"
@@ -509,7 +533,7 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> s
         where = between(part.low, part.high)
         where = f"{where[0].upper()}{where[1:]}"
         return f"{where}, {what}. Find out what is special there before changing anything elsewhere."
-    first, last = parts[0], parts[-1]
+    first, last = parts[0], parts[PARTS - 1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
     if pattern.quantity == "bias":
@@ -622,7 +646,7 @@ def _one_sided(bias: float, low: float, high: float, where: str = "") -> str:
     side, sign = ("high", 1) if bias > 0 else ("low", -1)
     limits = sorted((sign * low, sign * high))
     within = " to ".join(format_number(each, 2) for each in limits)
-    return f"{_stds(bias)} too {side}{where} ({within})"
+    return f"{_stds(bias)} too {side}{where}" + f" ({within})" * (limits[0] > 0)
 
 
 def _stds(number: float) -> str:
