@@ -20,6 +20,7 @@ FINE = ("calibrated", "consistent with calibrated")
 UNKNOWN = ("not enough data",)
 OVER = ("overconfident",)
 TAILS = ("overconfident in the tails", "overconfident in few samples")
+MOST = ("overconfident, most in the tails",)
 UNDER = ("underconfident",)
 PLACES = ("miscalibrated in places",)
 SHAPE = ("miscalibrated in shape",)
@@ -1642,8 +1643,8 @@ def split_conformal(rng):
 
 
 @scenario(
-    "90 % intervals that contain 81 % at every other of 20 sites, 98 % between", PLACES, says=("strata differ", "each stratum"),
-    never=("no error is proven", "contain 98", "contain 97"),
+    "90 % intervals that contain 81 % at every other of 20 sites, 98 % between", PLACES,
+    says=("strata differ", "each stratum"), never=("no error is proven", "contain 98", "contain 97"),
 )  # fmt: skip
 def intervals_of_two_widths(rng):
     mu, s, site = 2 * rng.normal(size=6000), spread_stds(rng, 6000), rng.integers(0, 20, 6000)
@@ -1827,7 +1828,9 @@ def some_in_feet(rng):
     return np.where(rng.random(1200) < 0.1, 3.28 * y, y), mu, s
 
 
-@scenario("a fifth of the rows joined to another row's truth", TAILS, bias=None, **SOME)
+@scenario(
+    "a fifth of the rows joined to another row's truth", (*TAILS, *MOST), bias=None, never=SOME["never"]
+)
 def some_wrong_joins(rng):
     mu, s = 5 * rng.normal(size=1500), spread_stds(rng, 1500, 0.3)
     y = mu + s * rng.normal(size=1500)
@@ -1852,14 +1855,14 @@ def station_in_feet(rng):
     return (np.where(site == 2, 3.28 * y, y), mu, s), {"by": site}
 
 
-@scenario("gamma errors of the right size: nothing below the 5 % quantile", SHAPE, says=("skewed",))
+@scenario("gamma errors of the right size: nothing below the 5 % quantile", (*SHAPE, *MOST))
 def slightly_skewed(rng):
     s, mu = spread_stds(rng, 1000, 0.5), 2 * rng.normal(size=1000)
     return mu + s * (rng.gamma(4, 1, 1000) - 4) / 2, mu, s
 
 
 @scenario(
-    "lognormal errors", (*SHAPE, "overconfident, most in the tails"), bias=None, says=("They are skewed", "cdf_isotonic"),
+    "lognormal errors", (*SHAPE, *MOST), bias=None, says=("hey are skewed",),
     never=("Look at",),
 )  # fmt: skip
 def skewed_not_outliers(rng):
@@ -1936,8 +1939,8 @@ def offsets_of_all_sites(rng):
 
 
 @scenario(
-    "40 patients, stds .6 or 1.4 times right, each patient a group and a label", (*FINE, *PLACES, *UNKNOWN), bias=None,
-    never=("strata",),
+    "40 patients, stds .6 or 1.4 times right, each patient a group and a label", (*FINE, *PLACES, *UNKNOWN),
+    bias=None, never=("strata",),
 )  # fmt: skip
 def labels_that_are_groups(rng):
     patient, s, mu = np.repeat(np.arange(40), 25), spread_stds(rng, 1000, 0.3), 2 * rng.normal(size=1000)

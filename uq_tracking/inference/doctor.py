@@ -130,7 +130,9 @@ def examine(
             found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian and (of_some is None or of_some.name != "unit of some"):
             of_std = _std_from_errors(error, std) or _of_std(error, std, float(target.std()))
-            found.append(of_std or _transformed(target, mean, std) or no_noise(error, std))
+            found.append(
+                of_std or _transformed(target, mean, std) or (None if found[0] else no_noise(error, std))
+            )
         found += [of_some, _missing_code(target, error / std), _near_constant(std)]
     return tuple(each for each in found if each is not None)
 
@@ -253,8 +255,7 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
     """Recognize relative standard deviations, those of the logarithm, and those to which a mean was added."""
     error, centre = target - mean, float(target.mean())
     factor = root_mean_square(error / std)
-    are_alike = np.log(std).std() < 0.1
-    if len(error) < FEWEST_STDS or are_alike or not abs(math.log(max(factor, 1e-300))) > math.log(3):
+    if len(error) < FEWEST_STDS or not abs(math.log(max(factor, 1e-300))) > math.log(3):
         return None
     for made, name, code, fix in (
         (
@@ -270,9 +271,11 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
             "Was the mean added, as scaler.inverse_transform does? Multiply stds by scaler.scale_ instead.",
         ),
     ):
-        if np.all(made > 0) and np.log(made / std).std() > 0.1:
+        is_other = np.all(made > 0) and np.log(made / std).std() > 0.1
+        if is_other and (name == "shifted std" or np.log(std).std() > 0.1):
             fits = root_mean_square(error / made)
-            if abs(math.log(fits)) < math.log(1.5) and _nll(error, std * factor) - _nll(error, made) > 0.1:
+            falls = surely_fall(_losses(error, std * factor), _losses(error, made * fits), 3)
+            if abs(math.log(fits)) < math.log(1.5) and falls and _gap(error, made) < 0.15:
                 size = f"errors are {fits:.2f} times the stated size, else {format_number(factor)} times"
                 return Suspicion(name, f"With {code} as std, {size}.", fix)
     return None
@@ -514,9 +517,8 @@ def no_noise(error: FloatArray, std: FloatArray) -> Suspicion | None:
         return None
     added = _added(error, std)
     made = _losses(error, np.hypot(std, added))
-    if _nll(error, std * factor) - made.mean() < 0.05 or not surely_fall(
-        _losses(error, std * factor), made, 3
-    ):
+    fits = _gap(error, np.hypot(std, added)) <= 0.025 + 1 / math.sqrt(len(error))
+    if not (fits and surely_fall(_losses(error, std * factor), made)):
         return None
     return Suspicion(
         "no noise",

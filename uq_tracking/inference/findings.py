@@ -277,7 +277,7 @@ class Findings:
             or not TOLERATED < tail.share < MOST_GROSS
         ):
             return False
-        return all(abs(each.value / (1 - tail.share) - each.level) < 2 * TOLERATED for each in shares)
+        return all(abs(each.value / (1 - tail.share) - each.level) < 3 * TOLERATED for each in shares)
 
     def kind(self) -> Calibration:
         """Return the word for what is wrong, the most general first."""

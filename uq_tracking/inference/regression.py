@@ -364,7 +364,7 @@ class RegressionTests(Tests):
         return "" if how is None else f"First correct the {what}{how}. Then score again."
 
     def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
-        """Say how to correct predictions; None if their errors grow, as where a few large ones are all that is wrong."""
+        """Say how to correct predictions; None if errors grow, as where a few large ones are all that is wrong."""
         samples, of_quantiles = self.samples, bool(self._below)
         shift = f": {words.lowered(words.of_shift(found, self.settings))}"
         said = words.of_correction(biased, of_quantiles=of_quantiles) if biased else shift
@@ -809,7 +809,7 @@ class RegressionTests(Tests):
 
 
 def _are_shifted(error: FloatArray, std: FloatArray) -> bool:
-    """Return whether errors, or their shares of the stds, have something in common, which is more where stds are small."""
+    """Return whether errors have something in common: it is more standard deviations where these are small."""
     means = ((values.mean(), values.std() / math.sqrt(len(values))) for values in (error, error / std))
     return any(abs(mean) > FAR * noise for mean, noise in means)
 

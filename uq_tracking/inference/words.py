@@ -235,7 +235,7 @@ def _of_shape(found: Findings, shape: Shape) -> str:
 
 def _one_sided_tail(tail: Tail) -> str:
     """Say on which side errors are large."""
-    up, down = percent(tail.up), percent(max(round(tail.share - tail.up, 9), 0.0))
+    up, down = percent(tail.up), percent(abs(round(tail.share - tail.up, 9)))
     return (
         f"{up} of the true values lie more than 3 standard deviations above their prediction, and {down} below "
         f"({percent(BEYOND_THREE / 2)} expected each)"
@@ -304,6 +304,8 @@ def of_step(calibration: str, found: Findings, *, is_std: bool, is_normal: bool)
     ):
         what = "Multiply standard deviations" if is_std else "Multiply the spread of the distributions"
         return f"{what} by {format_factors(scale.value, scale.low, scale.high)[0]}, then score other samples."
+    if found.is_skewed():
+        return "Recalibrate with cdf_isotonic, or state a skewed distribution, then score other samples."
     if calibration == "overconfident, most in the tails":
         return "State heavier tails (family='student_t' for means and stds), then score again."
     if calibration == "miscalibrated in shape":
