@@ -61,6 +61,8 @@ CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
 """Values that often stand for a missing one."""
 NOISE_ABOVE = 3.0
 """Factor from which on stds may lack the noise of the data."""
+OPPOSITE = 0.25
+"""Share of samples of which both truth and prediction are high, or low, below which a sign may be wrong."""
 SAME_ORDER = 0.9
 """Correlation from which on another slope is one of units."""
 EQUAL_LABELS = 0.3
@@ -255,7 +257,7 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
     """Recognize relative standard deviations, those of the logarithm, and those to which a mean was added."""
     error, centre = target - mean, float(target.mean())
     factor = root_mean_square(error / std)
-    if len(error) < FEWEST_STDS or not abs(math.log(max(factor, 1e-300))) > math.log(3):
+    if len(error) < FEWEST_STDS or not factor or not abs(math.log(factor)) > math.log(3):
         return None
     for made, name, code, fix in (
         (
@@ -423,7 +425,8 @@ def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: Floa
             f"spread of only {format_number(float(error.std()))}.",
             "Are both in the same unit and centered alike?",
         )
-    if correlation < -max(0.5, 5 * chance) and float(np.mean(np.square(target + mean))) < square / 4:
+    is_opposite = np.mean((target > np.median(target)) == (mean > np.median(mean))) < OPPOSITE
+    if is_opposite and float(np.mean(np.square(target + mean))) < square / 4:
         text = f"True values fall where predictions rise (correlation {correlation:.2f})."
         return Suspicion("sign", text, "Is the sign of one of them reversed?")
     claimed = min(1.0, math.sqrt(of_mean / of_target)) if of_target > 0 else 0.0

@@ -366,8 +366,8 @@ class RegressionTests(Tests):
     def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
         """Say how to correct predictions; None if errors grow, as where a few large ones are all that is wrong."""
         samples, of_quantiles = self.samples, bool(self._below)
-        shift = f": {words.lowered(words.of_shift(found, self.settings))}"
-        said = words.of_correction(biased, of_quantiles=of_quantiles) if biased else shift
+        said = f": {words.lowered(words.of_shift(found, self.settings))}"
+        said = words.of_correction(biased, of_quantiles=of_quantiles) if biased else said
         if samples is None or is_distribution(self.statistics) or not np.all(samples.rows["std"] > 0):
             return said
         target, mean, std = (samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
@@ -391,11 +391,9 @@ class RegressionTests(Tests):
                 fitted[half] = np.polynomial.Polynomial.fit(mean[~half], target[~half], CURVED)(mean[half])
             left = loss(target - fitted)
         else:
-            in_std = found.shift_in_std and found.bias_in_std is not None
-            bias = (
-                found.bias_in_std.value * std if in_std else 0.0 if found.bias is None else found.bias.value
-            )
-            left = loss(error + bias)
+            bias = found.bias_in_std if found.shift_in_std else found.bias
+            shift = 0.0 if bias is None else bias.value
+            left = loss(error + shift * std if found.shift_in_std else error + shift)
         return said if left < loss(error) else None
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:

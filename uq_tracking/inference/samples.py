@@ -262,7 +262,7 @@ def correlation_reach(maps: FloatArray, axes: Sequence[int] = (1, 2)) -> int:
     known = np.isfinite(maps)
     centred = np.where(known, maps - np.mean(maps, where=known), 0.0)
     variance = float(np.mean(np.square(centred), where=known))
-    most = max(min(maps.shape[axis] for axis in axes) // 2, 1)
+    most = int(max(min(maps.shape[axis] for axis in axes) // 2, 1))
     for lag in range(1, most):
         found = []
         for axis in axes:
