@@ -260,12 +260,9 @@ class Findings:
 
     def is_skewed(self) -> bool:
         """Whether errors are large on one side, and rarely so on the other."""
-        return (
-            self.tail is not None
-            and self.shape is not None
-            and self.tail.is_one_sided
-            and self.shape.is_light
-        )
+        if self.tail is None or self.shape is None or self.is_gross():
+            return False
+        return self.tail.is_one_sided and self.shape.is_light
 
     def is_gross(self) -> bool:
         """Whether some errors are far too large, while all others fit: then no correction of all is right."""
