@@ -264,7 +264,7 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
             std * np.abs(mean),
             "relative std",
             "y_std * abs(y_pred)",
-            "If stds are relative, or those of the logarithm, pass these.",
+            "If the stds are relative, or those of the logarithm, pass that product.",
         ),
         (
             std - centre,
@@ -278,8 +278,10 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
             fits = root_mean_square(error / made)
             falls = surely_fall(_losses(error, std * factor), _losses(error, made * fits), 3)
             if abs(math.log(fits)) < math.log(1.5) and falls and _gap(error, made) < 0.15:
-                size = f"errors are {fits:.2f} times the stated size, else {format_number(factor)} times"
-                return Suspicion(name, f"With {code} as std, {size}.", fix)
+                size = (
+                    f"errors are {fits:.2f} times the stated size; as passed, {format_number(factor)} times"
+                )
+                return Suspicion(name, f"With {code} as the std, {size}.", fix)
     return None
 
 

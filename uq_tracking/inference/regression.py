@@ -198,7 +198,8 @@ class RegressionTests(Tests):
             of_crossed = f"{words.of_crossed(self._crossed)} Sort them before use." * often
             sentence, of_bias = " ".join(filter(None, [of_crossed, of_bias, sentence])), ""
             of_ranking = words.of_widths(of_ranking)
-        sentence = sentence or f"Calibration is not judged: {found.untested}."
+        unjudged = "Calibration is not judged" if calibration == words.UNTOLD else words.ONLY_SHAPE
+        sentence = sentence or f"{unjudged}: {found.untested}."
         if ranked.word == "worse than constant":  # no recalibration mends that
             sentence, of_ranking = f"{of_ranking} {sentence}", ""
         cure = None if settle_first else self._cure(calibration, found)
@@ -361,7 +362,7 @@ class RegressionTests(Tests):
         if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
-        return "" if how is None else f"First correct the {what}{how}. Then score again."
+        return words.LOOK_FIRST if how is None else f"First correct the {what}{how}. Then score again."
 
     def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
         """Say how to correct predictions; None if errors grow, as where a few large ones are all that is wrong."""

@@ -43,6 +43,10 @@ BEYOND_THREE = 0.0027
 """Share of normal errors beyond three standard deviations."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
+LOOK_FIRST = (
+    "Look at the largest errors first: a correction of all predictions would make most of them worse."
+)
+ONLY_SHAPE = "Consistent with calibrated in shape. The scale is not tested"
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
@@ -414,6 +418,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     is_right = level is None and not part.is_off(pattern.quantity)
     is_area = pattern.made in ("area", "cell")
     where = part.name.replace(": ", " ") if is_area else f"stratum '{part.name}'"
+    where += "," * (pattern.made == "cell")
     if pattern.quantity == "bias":
         text = f"In {where} predictions are {_bias_of(part)}"
     elif level is not None and part.inside is not None:
@@ -492,7 +497,7 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     fit = "fit y_true as a curve of y_pred, and predict the fit"
     move = "subtract the mean of y_pred - y_true"
     if in_std:
-        move = "subtract the mean of (y_pred - y_true) / y_std, times each prediction's y_std"
+        move = "subtract y_std times the mean of (y_pred - y_true) / y_std"
     if of_quantiles:
         fit = "fit each as a function of y_pred, by quantile regression"
         move = "shift each quantile until its stated share of the true values lies below it"
