@@ -270,7 +270,7 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
             std - centre,
             "shifted std",
             f"y_std - {format_number(centre)}",
-            "Was the mean added, as scaler.inverse_transform does? Multiply stds by scaler.scale_ instead.",
+            "If that is the mean which scaler.inverse_transform adds, multiply scaled stds by scaler.scale_ instead.",
         ),
     ):
         is_other = np.all(made > 0) and np.log(made / std).std() > 0.1
@@ -527,10 +527,11 @@ def no_noise(error: FloatArray, std: FloatArray) -> Suspicion | None:
         return None
     return Suspicion(
         "no noise",
-        f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {format_number(float(made.mean()))}) than "
-        f"{format_number(factor)} times the std (nll {format_number(_nll(error, std * factor))}).",
-        "Does the std, or do the draws, leave out the noise of the data, as standard errors and passes of a network "
-        "do? Add its variance to std^2, or such noise to the draws.",
+        f"A constant noise seems to be missing: sqrt(std^2 + {format_number(added)}^2) fits better (nll "
+        f"{format_number(float(made.mean()))}) than {format_number(factor)} times the std (nll "
+        f"{format_number(_nll(error, std * factor))}).",
+        "If stds or draws leave out the noise of the data, as standard errors and passes of a network do, add its "
+        "variance to std^2, or such noise to each draw.",
     )
 
 

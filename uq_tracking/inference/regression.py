@@ -186,7 +186,7 @@ class RegressionTests(Tests):
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
         if calibration == "underconfident":
             self.caveats.append(
-                "If the model was trained on these samples, score others: it knows these too well."
+                "If the model was trained on these samples, score others: its errors on these are too small."
             )
         ranked = self._ranking()
         of_ranking, sorts_only = self._of_ranking(ranked, suspicions)
@@ -362,7 +362,9 @@ class RegressionTests(Tests):
         if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
-        return words.LOOK_FIRST if how is None else f"First correct the {what}{how}. Then score again."
+        return (
+            words.LOOK_FIRST if how is None else f"First correct the {what}{how}. Then score other samples."
+        )
 
     def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
         """Say how to correct predictions; None if errors grow, as where a few large ones are all that is wrong."""

@@ -268,8 +268,9 @@ class Tests(ABC):
             return too_few(tables, "a test")
         n = int(self.statistics.n_effective)
         if n < FEWEST_SAMPLES:
-            said = f"{n} {'sample is' if n == 1 else 'samples are'} too few; a test needs {FEWEST_SAMPLES}"
-            return f"{said}.{words.of_weights(self.statistics)}".removesuffix(".")
+            if weighted := words.of_weights(self.statistics):
+                return f"a test needs {FEWEST_SAMPLES} samples.{weighted}".removesuffix(".")
+            return f"{n} {'sample is' if n == 1 else 'samples are'} too few; a test needs {FEWEST_SAMPLES}"
         return None
 
     def too_few_errors(self) -> str | None:
