@@ -43,10 +43,8 @@ BEYOND_THREE = 0.0027
 """Share of normal errors beyond three standard deviations."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
-LOOK_FIRST = (
-    "Look at the largest errors first: a correction of all predictions would make most of them worse."
-)
-ONLY_SHAPE = "Consistent with calibrated in shape. The scale is not tested"
+LOOK_FIRST = "Look at the largest errors first: correcting all predictions by them makes most of these worse."
+ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
