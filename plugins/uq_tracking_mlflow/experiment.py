@@ -77,8 +77,10 @@ class MLflowStore(RunStore):
         return next((item.file_size or 0 for item in items if item.path == name and not item.is_dir), None)
 
     def reopen(self, run_id: str) -> Run:
-        """Open the run with this id; see `RunStore`."""
-        return MLflowRun(run_id, self.client, self._artifacts(run_id).experiment_id, in_view=self._in_view)
+        """Open the run with this id; RunNotFoundError also for a deleted one, which MLflow still shows."""
+        run = MLflowRun(run_id, self.client, self._artifacts(run_id).experiment_id, in_view=self._in_view)
+        run.read()
+        return run
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Create a finished run, and the experiment if missing."""

@@ -386,7 +386,7 @@ class MLflowRun(Run):
         check_room(self.connection.uri)
         return self.connection.call(f"{what} in run {self.run_id}", function)
 
-    def _read(self) -> StoredEntity:
+    def read(self) -> StoredEntity:
         """Read the run, and make sure that it is writable."""
         check_room(self.connection.uri)
         stored = read_run(self.connection, f"reading in run {self.run_id}", self.run_id)
@@ -400,7 +400,7 @@ class MLflowRun(Run):
 
     def _known(self) -> StoredEntity:
         """The run as last read, when it was writable."""
-        return self._stored or self._read()
+        return self._stored or self.read()
 
     @property
     def _artifacts(self) -> StoredArtifacts:
@@ -422,7 +422,7 @@ class MLflowRun(Run):
             points: list[Metric] = []
             metrics = list(self._new_scalars(batch, latest))
         else:
-            stored = self._known() if self._is_fresh else self._read()
+            stored = self._known() if self._is_fresh else self.read()
             if any(step is None for step, _ in batch.scalars):
                 stored = self._with_steps(stored)
             before, latest = stored.data.tags, stored.data.to_proto().metrics
@@ -450,7 +450,7 @@ class MLflowRun(Run):
 
     def confirm(self) -> None:
         """Read back series, final numbers, tags, and the names and sizes of files; see `Run`."""
-        stored = self._read()
+        stored = self.read()
         missing = [f"{key}, step {step}" for step, key in self._missing(stored)]
         last = stored.data.metrics
         for key, value in self._final.items():
@@ -492,7 +492,7 @@ class MLflowRun(Run):
             batch = Batch(missing)
             metrics = list(self._new_scalars(batch, stored.data.to_proto().metrics))
             self._call("logging", lambda: self._log_batches([{"metrics": metrics}]))
-            stored = self._read()
+            stored = self.read()
             self._raise_if_lost([f"{key}, step {step}" for step, key in self._missing(stored)])
             _log.warning(
                 "MLflow had accepted %d numbers of run %s that it did not keep; they were sent again",

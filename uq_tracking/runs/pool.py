@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from uq_tracking.checks import as_names, listing, named_options
+from uq_tracking.checks import as_names, named_options
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import run_text, some_of
@@ -18,21 +18,17 @@ from uq_tracking.inference.words import UNORDERED
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report, same_targets
 from uq_tracking.runs.read import LoggedRun, logged_runs
-from uq_tracking.runs.request import ChangedSettings, checked_changes
+from uq_tracking.runs.request import checked_changes
 from uq_tracking.runs.score import about_input, level_of
-from uq_tracking.settings import Settings, check_level
+from uq_tracking.settings import Family, Settings, check_level
 from uq_tracking.statistics.groups import GroupTables, digest_of
 from uq_tracking.statistics.statistics import Statistics
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 MOST_SHOWN = 3
 """How many labels or runs a message names."""
 
 
 @named_options
-@listing(alpha=None, n_bins=None, family=None, dof=None, unit=None)
 def pool(
     sources: str | Report | Iterable[str | Report],
     *,
@@ -40,7 +36,11 @@ def pool(
     split: str | None = None,
     metrics: str | Iterable[str] | None = None,
     level: float | None = None,
-    **settings: Unpack[ChangedSettings],
+    alpha: float | None = None,
+    n_bins: int | None = None,
+    family: Family | None = None,
+    dof: float | None = None,
+    unit: str | None = None,
 ) -> Report:
     """Score the samples of several runs as one set, from their statistics.
 
@@ -90,7 +90,7 @@ def pool(
     if level is not None:
         check_level(level)
     keys = None if metrics is None else as_names("metrics", metrics)
-    changes = checked_changes(settings)
+    changes = checked_changes(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
     parts, repeats = _distinct(list(_parts(sources, where, split)))
     if not parts:
         raise BackendError("there are no runs to pool")

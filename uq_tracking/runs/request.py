@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
@@ -18,28 +18,12 @@ from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
-from uq_tracking.settings import Family, Settings, require_number
+from uq_tracking.settings import Settings, require_number
 from uq_tracking.tracking.content import SCORES, Scores
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, tag_name
 
 
-class ChangedSettings(TypedDict, total=False):
-    """Settings that replace those of a report, explained in `Settings`, for type checkers."""
-
-    alpha: float | None
-    n_bins: int | None
-    family: Family | None
-    dof: float | None
-    unit: str | None
-
-
-class RescoreSettings(ChangedSettings, total=False):
-    """Settings that `rescore` may replace, explained there, for type checkers."""
-
-    std_floor: float | None
-
-
-def checked_changes(settings: Mapping[str, Any]) -> dict[str, Any]:
+def checked_changes(**settings: Any) -> dict[str, Any]:
     """Return the settings that are given; SettingsError if one is wrong."""
     changes = {name: value for name, value in settings.items() if value is not None}
     Settings.from_dict(changes)

@@ -10,13 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
-from uq_tracking.checks import as_names, check_callable, check_flag, listing, named_options
+from uq_tracking.checks import as_names, check_callable, check_flag, named_options
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import NO_REPORT, LoggedRun, logged_runs
-from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings, checked_changes, loaded
+from uq_tracking.runs.request import Request, RescoreOptions, checked_changes, loaded
 from uq_tracking.runs.score import NothingStoredError, Source, new_report, same_curve
+from uq_tracking.settings import Family
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases
 from uq_tracking.tracking.content import Content, LogOptions, scores_digest
@@ -38,13 +39,10 @@ from uq_tracking.tracking.resolve import Opened, Target
 from uq_tracking.tracking.writer import RunWriter
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from uq_tracking.drawings import FigureSpec
 
 
 @named_options
-@listing(alpha=None, n_bins=None, family=None, dof=None, unit=None, std_floor=None)
 def rescore(
     uri: str,
     *,
@@ -57,7 +55,12 @@ def rescore(
     dry_run: bool = False,
     progress: Progress | None = None,
     options: RescoreOptions | None = None,
-    **settings: Unpack[RescoreSettings],
+    alpha: float | None = None,
+    n_bins: int | None = None,
+    family: Family | None = None,
+    dof: float | None = None,
+    unit: str | None = None,
+    std_floor: float | None = None,
 ) -> Summary:
     """Rescore logged runs: new metrics, other settings, recalibrations, figures.
 
@@ -92,7 +95,6 @@ def rescore(
     options : RescoreOptions, optional
         Which scores and figures are written; how many runs are processed in parallel; whether to rescore runs that
         are done.
-
     alpha, n_bins, family, dof, unit : optional
         As for ``Settings``.
     std_floor : float, optional
@@ -127,7 +129,7 @@ def rescore(
     request = Request(
         check_split(split),
         () if metrics is None else as_names("metrics", metrics),
-        checked_changes(settings),
+        checked_changes(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit, std_floor=std_floor),
         loaded(calibration),
         () if recalibration is None else as_names("recalibration", recalibration),
         check_split(calibration_split, "calibration_split"),

@@ -358,12 +358,6 @@ def _send_run(
             with limited(SECONDS, LONG_ANSWER):
                 opened = _opened(own[0], destination)
                 failed = _replayed(own, opened)
-                gone = [entry for entry in own if isinstance(failed.get(entry.path), RunNotFoundError)]
-                if gone and first.is_run:  # the tracker shows a run that it has deleted
-                    opened = _instead(own[0], destination)
-                    for entry in gone:
-                        del failed[entry.path]
-                    failed |= _replayed(gone, opened)
             message = f"sent to {opened.run.uri}"
     except Exception as error:  # trackers raise whatever their libraries raise
         failed = {entry.path: error for entry in own}

@@ -166,8 +166,8 @@ class RunWriter:
                 self._failed(["the end of the run"], error)
         if self.safety is None:
             return
-        if self.lost:
-            self._keep(self.safety)
+        if self.lost and self.error is not None:
+            self._keep(self.safety, self.error)
         elif self._groups:
             origin = self._origin(self.safety)
             run, key = self.target.label, f"{origin.key} {self.safety.kind}"
@@ -216,9 +216,6 @@ class RunWriter:
     def _write(self, items: Group, failures: list[tuple[str, Exception]]) -> None:
         """Write the items; note what single ones raise, let through what the request for all of them raises."""
         run = self._open()
-        if len(items) == 1:
-            items[0][1](run)
-            return
         with run.batch():
             for name, action in items:
                 try:
@@ -278,33 +275,29 @@ class RunWriter:
         self._gave_up, self.error, self.is_news = True, TrackerUnreachableError(reason), False
         safety.budget.given_up()
 
-    def _keep(self, safety: Safety) -> None:
+    def _keep(self, safety: Safety, error: Exception) -> None:
         """Write this whole call to the spool, to be sent in the background."""
-        health = safety.health
-        is_unreachable = isinstance(self.error, TrackerUnreachableError)
-        if isinstance(self.error, RunNotFoundError):
-            health.gone.add(self.target.label)
-        elif self.is_news and (is_unreachable or (self.error and is_sick(self.error) and not self.arrived)):
+        health, label = safety.health, self.target.label
+        is_down = isinstance(error, TrackerUnreachableError) or (is_sick(error) and not self.arrived)
+        if isinstance(error, RunNotFoundError):
+            health.gone.add(label)
+        elif self.is_news and is_down:
             health.failed()
-        is_answered = isinstance(self.error, BackendError) and not isinstance(self.error, _LATER)
-        if safety.strict and is_answered:
+        if safety.strict and isinstance(error, BackendError) and not isinstance(error, _LATER):
             return
-        if self.error is not None and not safety.strict and health.is_known(self.target.label, self.error):
+        if not safety.strict and health.is_known(label, error):
             self.is_news = False
-        if isinstance(self.error, PermissionDeniedError):
-            health.denied.add(self.target.label)
+        if isinstance(error, PermissionDeniedError):
+            health.denied.add(label)
         origin = self._origin(safety)
         try:
             self.kept = keep(origin, [*self._earlier(), *self._groups])
-        except Exception as error:  # a full disk; plugins' figures may raise anything
-            self.keeping_failed = error
+        except Exception as failure:  # a full disk; plugins' figures may raise anything
+            self.keeping_failed = failure
             return
-        is_refused = self.target.label in health.denied
-        if not is_unreachable:
-            is_refused |= self.arrived > 0 or not (self.error and is_sick(self.error))
         key = f"{origin.key} {safety.kind}" if origin.is_run else ""
-        waiting = Waiting(self.kept, self._again, self.target.label, key)
-        health.wait_with(waiting, refused=is_refused)
+        waiting = Waiting(self.kept, self._again, label, key)
+        health.wait_with(waiting, refused=label in health.denied or not is_down)
 
     def _earlier(self) -> Iterator[Group]:
         """Yield the steps of earlier calls that the tracker has accepted, but perhaps not kept."""
