@@ -60,13 +60,14 @@ class Distribution(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, dist: Any, quantile_scores: bool | None, **more: Any
+        cls, y_true: Any, *, dist: Any, quantile_scores: bool | None, **more: Any
     ) -> tuple[Numbers, Sequence[Source]]:
+        truth = read_floats(y_true, "y_true")
         check_shapes((truth.name, truth.values.shape))
         law, wanted = read_law(dist), wants_quantiles(truth.values.size, quantile_scores)
         kind: type[Numbers] = cls if isinstance(law, Law) else Mixture
         columns, known = score_distribution(truth.values, dist, law, quantiles=wanted)
-        return kind.of(columns, np.dtype(np.float64), known=known, wording=cls.wording, **more), []
+        return kind.of(columns, np.dtype(np.float64), known=known, wording=cls.wording, **more), [truth]
 
     @classmethod
     @override
@@ -99,7 +100,7 @@ class Mixture(Distribution):
     @override
     def read(  # type: ignore[override]
         cls,
-        truth: Source,
+        y_true: Any,
         *,
         means: Any,
         stds: Any = None,
@@ -109,6 +110,7 @@ class Mixture(Distribution):
         quantile_scores: bool | None,
         **more: Any,
     ) -> tuple[Numbers, Sequence[Source]]:
+        truth = read_floats(y_true, "y_true")
         check_choice("combine", combine, ("gaussian", "mixture"))
         ddof = whole_number("ddof", ddof)
         fewest = 2 if stds is None else 1
@@ -141,7 +143,7 @@ class Mixture(Distribution):
             scored = score_mixture(truth.values, *members, quantiles=wanted)
             parts = {name: moments[name] for name in ("aleatoric", "epistemic")}
             form = cls.of(scored, dtype, **parts, **more)
-        return form, [without_members(part) for part in given]
+        return form, [truth, *(without_members(part) for part in given)]
 
     @override
     def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:
