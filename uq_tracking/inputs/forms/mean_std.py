@@ -13,8 +13,8 @@ import numpy as np
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked
-from uq_tracking.inputs.validation import Defect, Scan, check_shapes, negative_hint, read_equal
+from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked, places
+from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint, read_equal
 from uq_tracking.npz import prefixed, under
 from uq_tracking.typed import Self, override
 
@@ -155,8 +155,11 @@ class Numbers(Form):
 
     def zeros(self, valid: BoolArray | None) -> int:
         """Return how many of the samples that count have a std of 0."""
-        is_zero = self.std == 0
-        return int(np.count_nonzero(is_zero if valid is None else is_zero & valid))
+        found = 0
+        for place in places(self.std.shape, BLOCK):
+            std = self.std[place]
+            found += int(np.count_nonzero((std if valid is None else std[valid[place]]) == 0))
+        return found
 
     @override
     def invalid(self, truth: AnyArray, place: Place) -> Mapping[Defect, BoolArray]:
