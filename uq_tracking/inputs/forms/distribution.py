@@ -439,10 +439,6 @@ def _gamma(z: FloatArray, a: Any) -> FloatArray:
     return np.asarray(z * (2 * own - 1) - a * (2 * next_one - 1) - 1 / special.beta(0.5, a))
 
 
-def _exponential(z: FloatArray) -> FloatArray:
-    return np.asarray(np.abs(z) + 2 * np.expm1(-np.maximum(z, 0)) + 0.5)
-
-
 def _lognormal(z: FloatArray, s: Any) -> FloatArray:
     """``z (2 F(z) - 1) - 2 exp(s^2/2) (Phi(log z / s - s) + Phi(s / sqrt 2) - 1)``, Baran and Lerch 2015."""
     log = np.log(np.maximum(z, 0)) / s
@@ -460,7 +456,7 @@ CLOSED: dict[str, tuple[Callable[..., FloatArray], Callable[..., Any]]] = {
     "t": (_t, t_square_integral),
     "cauchy": (lambda z: StudentT(1.0).crps(z), lambda: 1 / (2 * math.pi)),
     "gamma": (_gamma, _gamma_square),
-    "expon": (_exponential, lambda: 0.5),
+    "expon": (lambda z: np.abs(z) + 2 * np.expm1(-np.maximum(z, 0)) + 0.5, lambda: 0.5),
     "lognorm": (_lognormal, lambda s: np.exp(np.square(s) / 4) / (2 * s * math.sqrt(math.pi))),
 }
 """CRPS at z and integral of the squared density, with location 0 and scale 1, from the shape parameters."""
