@@ -41,9 +41,9 @@ class Standard(ABC):
     def quantile(self, p: FloatArray) -> FloatArray:
         """Inverse of ``cdf``; infinite at 0 and 1 if the support is unbounded."""
 
-    @abstractmethod
     def pdf(self, z: FloatArray) -> FloatArray:
-        """Density at z."""
+        """Density at z; a family has this or ``log_pdf``, and gets the other."""
+        return np.exp(self.log_pdf(z))
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
         """Natural log of the density at z, minus infinity outside the support."""
@@ -174,10 +174,6 @@ class Logistic(Standard):
         return LOGISTIC_SCALE * _array(special.logit(np.asarray(p, dtype=float)))
 
     @override
-    def pdf(self, z: FloatArray) -> FloatArray:
-        return np.exp(self.log_pdf(z))
-
-    @override
     def log_pdf(self, z: FloatArray) -> FloatArray:
         x = np.abs(z) / LOGISTIC_SCALE
         return _array(-x - 2 * np.log1p(np.exp(-x)) - math.log(LOGISTIC_SCALE))
@@ -229,10 +225,6 @@ class StudentT(Standard):
         p = np.asarray(p, dtype=float)
         inner = _array(special.stdtrit(self.dof, p)) * self._scale
         return np.where(p <= 0, -np.inf, np.where(p >= 1, np.inf, inner))
-
-    @override
-    def pdf(self, z: FloatArray) -> FloatArray:
-        return np.exp(self.log_pdf(z))
 
     @override
     def log_pdf(self, z: FloatArray) -> FloatArray:

@@ -246,7 +246,7 @@ def test_drained_parts_add_up():
     total = None
     for k in range(3):
         sketch.add(*(c[1000 * k : 1000 * (k + 1)] for c in tensors(data)), None, k)
-        part = sketch.drain().statistics
+        part, _, _ = sketch.drain()
         total = part if total is None else total + part
     here = uq.Accumulator()
     here.update(*(c.astype(np.float32) for c in data))

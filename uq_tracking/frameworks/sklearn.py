@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple, overload
 
@@ -88,17 +88,10 @@ def predict(estimator: Any, X: Any) -> Prediction:
     if isinstance(estimator, tuple | list):
         return _of_quantiles(estimator, X)
     inner, X = _unwrapped(estimator, X)
-    kind = _kind(inner)
-    if kind == "own":
-        return _of_its_own(inner, X)
-    if kind == "target":
-        return _of_transformed_target(inner, X)
-    if kind == "outputs":
-        parts = [predict(output, X) for output in inner.estimators_]
-        return Prediction(*(np.stack(part, axis=-1) for part in zip(*parts, strict=True)))
-    if kind == "members":
-        return _of_members(_members(inner, X))
-    raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
+    reader = _reader(inner)
+    if reader is None:
+        raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
+    return reader(inner, X)
 
 
 def _forecast_of_classes(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
@@ -372,34 +365,37 @@ def _final(estimator: Any) -> Any:
     return _unwrapped(estimator[0] if isinstance(estimator, tuple | list) else estimator)[0]
 
 
-def _kind(estimator: Any) -> str | None:
-    """What provides the uncertainty of a fitted estimator, if anything does: its own ``predict``, or some parts."""
+def _reader(estimator: Any) -> Callable[[Any, Any], Prediction] | None:
+    """Return what reads a fitted estimator's uncertainty, from its own ``predict`` or its parts; None if nothing."""
     predict = getattr(estimator, "predict", None)
     if callable(predict) and "return_std" in inspect.signature(predict).parameters:
-        return "own"
+        return _of_its_own
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor, VotingRegressor
     from sklearn.multioutput import MultiOutputRegressor
     from sklearn.utils.validation import check_is_fitted
 
-    kinds: dict[str, tuple[type, ...]] = {
-        "target": (TransformedTargetRegressor,),
-        "outputs": (MultiOutputRegressor,),
-        "members": (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor, VotingRegressor),
+    ensembles = (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor, VotingRegressor)
+    readers: dict[Any, Callable[[Any, Any], Prediction]] = {
+        TransformedTargetRegressor: _of_transformed_target,
+        MultiOutputRegressor: _of_outputs,
+        ensembles: _of_members,
     }
-    for kind, classes in kinds.items():
+    for classes, reader in readers.items():
         if isinstance(estimator, classes):
             check_is_fitted(estimator)
-            return kind
+            return reader
     return None
 
 
 def _knows_std(estimator: Any) -> bool:
     inner = _final(estimator)
-    kind = _kind(inner)
-    if kind == "target":
+    reader = _reader(inner)
+    if reader is _of_transformed_target:
         return _knows_std(inner.regressor_)
-    return kind in ("own", "members") or (kind == "outputs" and all(map(_knows_std, inner.estimators_)))
+    if reader is _of_outputs:
+        return all(map(_knows_std, inner.estimators_))
+    return reader is not None
 
 
 def _of_its_own(estimator: Any, X: Any) -> Prediction:
@@ -413,22 +409,6 @@ def _of_its_own(estimator: Any, X: Any) -> Prediction:
     return Prediction(*found)
 
 
-def _members(ensemble: Any, X: Any) -> Iterator[tuple[float, Array, Array | None]]:
-    """Predictions of the members, one at a time, to save memory."""
-    members = ensemble.estimators_
-    if not hasattr(ensemble, "named_estimators_"):
-        X = X.tocsr() if hasattr(X, "tocsr") else X
-        # refuses columns other than those of the fit; members saw arrays and cannot tell
-        ensemble.predict(X[:1])
-        X = X if hasattr(X, "tocsr") else np.asarray(X)
-    features = getattr(ensemble, "estimators_features_", None)
-    with_std = all(_knows_std(member) for member in members)
-    for place, (weight, member) in enumerate(zip(_weights(ensemble), members, strict=True)):
-        seen = X if features is None else X[:, features[place]]
-        mean, std = predict(member, seen) if with_std else (np.asarray(member.predict(seen)), None)
-        yield weight, mean, std
-
-
 def _weights(ensemble: Any) -> list[float]:
     """Weights of the members; only voting has unequal ones, given for all estimators including dropped ones."""
     given = getattr(ensemble, "weights", None)
@@ -438,16 +418,33 @@ def _weights(ensemble: Any) -> list[float]:
     return [float(weight) for (_, estimator), weight in named if not isinstance(estimator, str)]
 
 
-def _of_members(members: Iterator[tuple[float, Array, Array | None]]) -> Prediction:
-    """Return the moments of the mixture, by Welford's update with weights (West 1979)."""
+def _of_members(ensemble: Any, X: Any) -> Prediction:
+    """Return the moments of the mixture, by Welford's update with weights (West 1979): one member at a time."""
+    members = ensemble.estimators_
+    if not hasattr(ensemble, "named_estimators_"):
+        X = X.tocsr() if hasattr(X, "tocsr") else X
+        # refuses columns other than those of the fit; members saw arrays and cannot tell
+        ensemble.predict(X[:1])
+        X = X if hasattr(X, "tocsr") else np.asarray(X)
+    features = getattr(ensemble, "estimators_features_", None)
+    with_std = all(_knows_std(member) for member in members)
     total, middle, scatter = 0.0, np.zeros(()), np.zeros(())
-    for weight, mean, std in members:
-        if weight:
-            total += weight
-            away = mean - middle
-            middle = middle + away * (weight / total)
-            scatter = scatter + weight * away * (mean - middle) + (0.0 if std is None else weight * std**2)
+    for place, (weight, member) in enumerate(zip(_weights(ensemble), members, strict=True)):
+        if not weight:
+            continue
+        seen = X if features is None else X[:, features[place]]
+        mean, std = predict(member, seen) if with_std else (np.asarray(member.predict(seen)), 0.0)
+        total += weight
+        away = mean - middle
+        middle = middle + away * (weight / total)
+        scatter = scatter + weight * away * (mean - middle) + weight * std**2
     return Prediction(middle, np.sqrt(scatter / total))
+
+
+def _of_outputs(estimator: Any, X: Any) -> Prediction:
+    """Return one column per output."""
+    parts = [predict(output, X) for output in estimator.estimators_]
+    return Prediction(*(np.stack(part, axis=-1) for part in zip(*parts, strict=True)))
 
 
 def _of_transformed_target(estimator: Any, X: Any) -> Prediction:

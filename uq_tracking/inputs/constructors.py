@@ -14,12 +14,9 @@ from uq_tracking.checks import check_flag, listing, value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError, closest
 from uq_tracking.formatting import some_of
 from uq_tracking.inputs.convert import Pieces, engine_of, read_floats
-from uq_tracking.inputs.forms.distribution import Distribution, Mixture
-from uq_tracking.inputs.forms.draws import Draws, gaussian_vectors, spread_over_vectors
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.forms.mean_std import Density, MeanStd, Wording, evidential_stds
 from uq_tracking.inputs.forms.probabilities import Probabilities
-from uq_tracking.inputs.forms.quantiles import Interval, Quantiles
 from uq_tracking.inputs.validation import read_equal
 from uq_tracking.typed import Self, Unpack
 
@@ -262,6 +259,8 @@ class Constructors:
         >>> data.mean, data.std ** 2, data.form.aleatoric ** 2, data.form.epistemic ** 2
         (array([2.]), array([2.]), array([1.]), array([1.]))
         """
+        from uq_tracking.inputs.forms.distribution import Mixture
+
         return cls.of(
             Mixture,
             y_true,
@@ -321,6 +320,8 @@ class Constructors:
         >>> data.form.columns["pit_low"], data.form.columns["pit_high"]
         (array([0.25]), array([0.75]))
         """
+        from uq_tracking.inputs.forms.draws import Draws
+
         return cls.of(Draws, y_true, {"draws": draws}, axis=axis, joint=joint, **options)
 
     @classmethod
@@ -363,6 +364,8 @@ class Constructors:
             Levels are not probabilities or occur twice, or they do not enclose the median and ``y_pred`` is not
             given.
         """
+        from uq_tracking.inputs.forms.quantiles import Quantiles
+
         arrays = {"quantiles": quantiles, "y_pred": y_pred}
         return cls.of(Quantiles, y_true, arrays, levels=levels, axis=axis, **options)
 
@@ -408,6 +411,8 @@ class Constructors:
         InvalidValueError
             ``low`` exceeds ``high``; at several levels these are sorted, and counted in ``n_crossed``.
         """
+        from uq_tracking.inputs.forms.quantiles import Interval
+
         arrays = {"low": low, "high": high, "y_pred": y_pred}
         return cls.of(Interval, y_true, arrays, level=level, axis=axis, **options)
 
@@ -447,6 +452,8 @@ class Constructors:
         ShapeError
             Its parameters have another shape.
         """
+        from uq_tracking.inputs.forms.distribution import Distribution
+
         return cls.of(Distribution, y_true, {"dist": dist}, quantile_scores=quantile_scores, **options)
 
     @classmethod
@@ -536,6 +543,8 @@ class Constructors:
             std = np.sqrt(variance).astype(np.result_type(mean.values, given))
         own: Any = {"wording": _VARIANCES}
         if joint:
+            from uq_tracking.inputs.forms.draws import gaussian_vectors, spread_over_vectors
+
             arrays, cost = (truth.values, mean.values, every), 6 * shape[-1] * shape[-1]
             own["vectors"] = partial(spread_over_vectors, gaussian_vectors, arrays, cost)
         return cls.of(MeanStd, truth, {"y_pred": mean, "y_std": std}, **own, **options)

@@ -398,6 +398,8 @@ class LazyPredictions:
     y_true : lazy array
     arrays : dict
         Arrays of the form, lazy or not; a list of arrays holds members.
+    axes : dict of int
+        The axis of members, draws or levels of those that have one.
     options : dict
         All other arguments of the constructor.
     """
@@ -405,6 +407,7 @@ class LazyPredictions:
     kind: Any
     y_true: Any
     arrays: Mapping[str, Any]
+    axes: Mapping[str, int]
     options: Mapping[str, Any]
 
     @property

@@ -135,17 +135,16 @@ def outputs_of(forecast: Forecast, outputs: Sequence[str], options: dict[str, An
     check_names(outputs)
     kind = forecast.kind
     own = {name: options.pop(name) for name in kind.options if name in options}
-    truth = kind.read_truth(forecast.y_true, **own)
-    form, sources = kind.read(truth, **forecast.arrays, **own)
-    check_alignment([(source.name, source.axes) for source in (truth, *sources)])
-    shape = truth.values.shape
+    form, sources = kind.read(forecast.y_true, **forecast.arrays, **own)
+    check_alignment([(source.name, source.axes) for source in sources])
+    truth, shape = sources[0], sources[0].values.shape
     if shape[-1] != len(outputs):
         raise ShapeError(
             f"the last axis of shape {shape} has {shape[-1]} entries for {len(outputs)} outputs: {outputs}"
         )
     if options.get("weights") is not None:
         options["weights"] = zero_where_left_out(read_weights(options["weights"], truth))
-    found, whole = {}, [truth, *(source._replace(values=truth.values) for source in sources)]
+    found, whole = {}, [source._replace(values=truth.values) for source in sources]
     for k, name in enumerate(outputs):
         beside = {key: _of_output(value, key, k, len(shape)) for key, value in options.items()}
         try:

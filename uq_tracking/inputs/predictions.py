@@ -37,7 +37,7 @@ from uq_tracking.inputs.fingerprint import digest, sum_of_hashes
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
 from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
-from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.inputs.validation import check_shapes, lazy_axes
 from uq_tracking.npz import ABOUT, VERSION, read_about, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.typed import DAMAGE, Self, Unpack
@@ -211,7 +211,7 @@ class Predictions(Constructors):
         by: Any = None,
         unit: str | None = None,
     ) -> Self:
-        """Join a form to a truth and check them; the one route of every constructor."""
+        """Join a form to the truth, the first source, and check them; the one route of every constructor."""
         check_choice("on_invalid", on_invalid, ("raise", "drop"))
         truth, independent = sources[0], groups is False
         groups = None if independent else groups
@@ -227,10 +227,11 @@ class Predictions(Constructors):
         if given is not None:
             check_weights(given.values, valid)
         unit = truth.unit if unit is None and form.in_unit else unit
+        kept = {item.name: read_only(getattr(form, item.name)) for item in fields(form)}  # type: ignore[arg-type]
         data = object.__new__(cls)._fill(
             {
                 "truth": read_only(truth.values),
-                "form": frozen(form),
+                "form": replace(form, **kept),  # type: ignore[type-var]
                 "valid": read_only(valid),
                 "counts": counts,
                 "weights": None if given is None else read_only(given.values),
@@ -256,12 +257,11 @@ class Predictions(Constructors):
         For dask arrays, return what `evaluate` and `log` make predictions from block by block.
         """
         if is_lazy(y_true) and kind.splits:
-            return cast("Self", LazyPredictions(kind, y_true, arrays, options))
+            axes = lazy_axes(arrays, tuple(y_true.shape), options.pop("axis", None), kind.member)
+            return cast("Self", LazyPredictions(kind, y_true, arrays, axes, options))
         beside = {name: options.pop(name) for name in BESIDE_ARGUMENTS if name in options}
-        options = kind.with_stated(y_true, arrays, options)
-        truth = kind.read_truth(y_true, **options)
-        form, sources = kind.read(truth, **arrays, **options)
-        return cls.made((truth, *sources), form, **beside)
+        form, sources = kind.read(y_true, **arrays, **options)
+        return cls.made(sources, form, **beside)
 
     def with_form(self, form: Form) -> Self:
         """Return the same samples with another form of the same shape."""
@@ -567,12 +567,6 @@ def read_only(value: Any) -> Any:
     view = value.view()
     view.flags.writeable = False
     return view
-
-
-def frozen(form: Form) -> Form:
-    """Return the form with read-only views of its arrays."""
-    kept = {item.name: read_only(getattr(form, item.name)) for item in fields(form)}  # type: ignore[arg-type]
-    return replace(form, **kept)  # type: ignore[type-var]
 
 
 def _read_mask(mask: Any, truth: Source) -> Source:

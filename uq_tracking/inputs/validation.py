@@ -253,6 +253,19 @@ def axis_of(name: str, shape: tuple[int, ...], truth: tuple[int, ...], axis: int
     return fits[0] if fits else 0
 
 
+def lazy_axes(
+    arrays: Mapping[str, Any], shape: tuple[int, ...], axis: int | None, what: str
+) -> dict[str, int]:
+    """Return the axis of members of the arrays that have one: lazy arrays, or lists of these."""
+    found = {}
+    for name, value in arrays.items():
+        if isinstance(value, list | tuple):
+            found[name] = 0 if axis is None else axis
+        elif value is not None and value.ndim > len(shape):
+            found[name] = axis_of(name, tuple(value.shape), shape, axis, what)
+    return found
+
+
 def without_members(source: Source) -> Source:
     """Masks and axes per sample: left out if any member is."""
     left_out = None if source.left_out is None else np.asarray(source.left_out.any(axis=0))

@@ -25,10 +25,9 @@ from uq_tracking.inputs.convert import (
 )
 from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.distribution import wants_quantiles
-from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.labels import label_array, label_shape
 from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_place
-from uq_tracking.inputs.validation import axis_of, check_shapes
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import Counting, accumulator_options, merged_by_dask
@@ -80,12 +79,12 @@ def count_dask(
     kind, source = forecast.kind, forecast.y_true
     if isinstance(source, LazyPredictions):
         _check_alone(source, {**forecast.arrays, **given})
-        named, own = {"y_true": source.y_true, **source.arrays}, dict(source.options)
+        named, own, axes = {"y_true": source.y_true, **source.arrays}, dict(source.options), source.axes
     else:
         forecast.check_whole({})
-        named, own = {"y_true": source, **forecast.arrays}, dict(given)
+        named, own, axes = {"y_true": source, **forecast.arrays}, dict(given), {}
     mask, weights, groups, by = (own.pop(name, None) for name in ("mask", "weights", "groups", "by"))
-    lazy = _arrays(kind, {**named, "mask": mask, "weights": weights}, own.pop("axis", None))
+    lazy = _arrays({**named, "mask": mask, "weights": weights}, axes)
     make: Make = partial(Predictions.of, kind)
     if isinstance(source, LazyPredictions):
         of_form = {name: own.pop(name) for name in own.keys() - {*BESIDE_ARGUMENTS, *kind.options}}
@@ -128,8 +127,8 @@ def _check_alone(lazy: LazyPredictions, given: Mapping[str, Any]) -> None:
         raise SettingsError(f"pass {', '.join(spare) or 'on_invalid'} to {lazy.kind.made_by} instead")
 
 
-def _arrays(kind: type[Form], named: Mapping[str, Any], axis: int | None) -> dict[str, Any]:
-    """All as dask arrays of known shape, with members, draws or levels along the last axis."""
+def _arrays(named: Mapping[str, Any], axes: Mapping[str, int]) -> dict[str, Any]:
+    """All as dask arrays of known shape; ``axes`` of members, draws or levels are moved to the end."""
     da: Any = import_module("dask.array")
 
     given = {name: array for name, array in named.items() if array is not None}
@@ -138,15 +137,14 @@ def _arrays(kind: type[Form], named: Mapping[str, Any], axis: int | None) -> dic
     check_alignment([(name, xarray_axes(labelled[name])) for name in beside])
     shape, lazy = tuple(named["y_true"].shape), {}
     for name, value in given.items():
-        is_listed = isinstance(value, list | tuple) and name in kind.splits
+        is_listed = isinstance(value, list | tuple) and name in axes
         bare = da.stack(value) if is_listed else value.data if name in labelled else value
         array = lazy[name] = bare if isinstance(bare, da.Array) else da.asarray(bare)
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
-        if name in kind.splits and array.ndim > len(shape):
-            own = 0 if is_listed and axis is None else axis
-            lazy[name] = da.moveaxis(array, axis_of(name, array.shape, shape, own, kind.member), -1)
-        if name in kind.splits and lazy[name].shape[: len(shape)] != shape:
+        if name in axes:
+            lazy[name] = da.moveaxis(array, axes[name], -1)
+        if axes and name not in ("mask", "weights") and lazy[name].shape[: len(shape)] != shape:
             raise ShapeError(
                 f"{name} has shape {tuple(array.shape)} and y_true {shape}: each member must have the shape of "
                 "y_true; say which axis holds the members, for example axis=-1"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -141,15 +141,6 @@ class BucketLayout:
         bucket = np.where(slot == self.infinite, INFINITE << self.bits, bucket).astype(np.uint64)
         sign = np.uint64(1) << np.uint64(SIGN_BIT - MANTISSA + self.bits)
         return np.asarray(np.where(negative, bucket | sign, bucket), dtype=np.uint64)
-
-
-class Drained(NamedTuple):
-    """What a device has counted."""
-
-    statistics: Statistics
-    hashes: int
-    defect: str
-    """What was bad, and in which batch first; empty if nothing was."""
 
 
 @dataclass(frozen=True)
@@ -317,8 +308,11 @@ class TorchSketch:
             state = _mixed(_mixed(state + column.view(torch.int64), signed), signed)
         self._hashes += torch.where(samples.valid, state, 0).sum()
 
-    def drain(self) -> Drained:
-        """Return everything counted, as host statistics, and start over; this waits for the device."""
+    def drain(self) -> tuple[Statistics, int, str]:
+        """Return everything counted, and start over; this waits for the device.
+
+        Statistics on the host, the sum of the hashes, and what was bad, empty if nothing was.
+        """
         flags = {name: int(flag) for name, flag in self._flags.items()}
         hashes = int(self._hashes)
         orders = {name: self._buckets(name) for name in REGRESSION.orders}
@@ -332,7 +326,7 @@ class TorchSketch:
         self._start()
         bad = " and ".join(text.format(flags[name]) for name, text in DEFECTS.items() if flags[name])
         defect = f"{bad} (first in batch {flags['first_bad']}, on {self.device})" if bad else ""
-        return Drained(statistics, hashes, defect)
+        return statistics, hashes, defect
 
     def _buckets(self, name: str) -> Buckets:
         table = self._tables[name]

@@ -338,15 +338,6 @@ ON_WORKERS: dict[str | None, Callable[[Any, Any, Counting], Accumulator]] = {
 """How an engine counts a table and merges."""
 
 
-def _of_polars(pieces: Pieces) -> Iterator[Any]:
-    frames: Iterator[Any] = pieces.source.select(pieces.columns).collect_batches(chunk_size=ROWS)
-    return frames
-
-
-def _of_dataset(pieces: Pieces) -> Iterator[Any]:
-    return _large(pieces.source.to_batches(columns=pieces.columns))
-
-
 def _of_cursor(pieces: Pieces) -> Iterator[Any]:
     """Rows of a database, fetched many at a time, as columns; NULL is missing, and decimals become floats."""
     names = [column[0] for column in pieces.source.description]
@@ -357,8 +348,8 @@ def _of_cursor(pieces: Pieces) -> Iterator[Any]:
 
 
 HERE: dict[str | None, Callable[[Pieces], Iterator[Any]]] = {
-    "polars": _of_polars,
-    "pyarrow": _of_dataset,
+    "polars": lambda pieces: pieces.source.select(pieces.columns).collect_batches(chunk_size=ROWS),
+    "pyarrow": lambda pieces: _large(pieces.source.to_batches(columns=pieces.columns)),
     "cursor": _of_cursor,
 }
 """Tables that are read piece by piece in this process."""

@@ -155,12 +155,12 @@ class State:
         """Bring what the devices counted to the host."""
         if not isinstance(self.collector, SketchCollector):
             return
-        for part in [sketch.drain() for sketch in self.devices.values()]:
-            self.collector.absorb(part.statistics)
-            self.hashes += part.hashes
+        for statistics, hashes, defect in [sketch.drain() for sketch in self.devices.values()]:
+            self.collector.absorb(statistics)
+            self.hashes += hashes
             for name in self.counts:
-                self.counts[name] += part.statistics.counts[name]
-            self.defect = self.defect or part.defect
+                self.counts[name] += statistics.counts[name]
+            self.defect = self.defect or defect
         self.maps.to_host()
 
     def _check_labels(self, data: Any) -> None:

@@ -47,10 +47,10 @@ class OrderedProbabilities(Form):
 
     @classmethod
     def read(
-        cls, truth: Source, *, ordered_probs: Any = None, classes: Sequence[str] | None = None
+        cls, y_true: Any, *, ordered_probs: Any = None, classes: Sequence[str] | None = None
     ) -> tuple[Self, Sequence[Source]]:
-        """Read probabilities with the classes along the last axis."""
-        given = read_floats(ordered_probs, "ordered_probs")
+        """Read the truth, and probabilities with the classes along the last axis."""
+        truth, given = read_floats(y_true, "y_true"), read_floats(ordered_probs, "ordered_probs")
         shape, wanted = given.values.shape, truth.values.shape
         if shape[:-1] != wanted or len(shape) == 0 or shape[-1] < 2:
             raise ShapeError(
@@ -61,7 +61,7 @@ class OrderedProbabilities(Form):
             raise SettingsError(f"classes holds {len(classes)} names for {shape[-1]} classes")
         left_out = None if given.left_out is None else np.any(given.left_out, axis=-1)
         source = given._replace(values=given.values[..., 0], left_out=left_out, axes=given.axes[:-1])
-        return cls(probs=given.values, classes=None if classes is None else tuple(classes)), [source]
+        return cls(probs=given.values, classes=None if classes is None else tuple(classes)), [truth, source]
 
     @property
     def n_classes(self) -> int:

@@ -60,13 +60,14 @@ class Distribution(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, dist: Any, quantile_scores: bool | None, **more: Any
+        cls, y_true: Any, *, dist: Any, quantile_scores: bool | None, **more: Any
     ) -> tuple[Numbers, Sequence[Source]]:
+        truth = read_floats(y_true, "y_true")
         check_shapes((truth.name, truth.values.shape))
         law, wanted = read_law(dist), wants_quantiles(truth.values.size, quantile_scores)
         kind: type[Numbers] = cls if isinstance(law, Law) else Mixture
         columns, known = score_distribution(truth.values, dist, law, quantiles=wanted)
-        return kind.of(columns, np.dtype(np.float64), known=known, wording=cls.wording, **more), []
+        return kind.of(columns, np.dtype(np.float64), known=known, wording=cls.wording, **more), [truth]
 
     @classmethod
     @override
@@ -99,7 +100,7 @@ class Mixture(Distribution):
     @override
     def read(  # type: ignore[override]
         cls,
-        truth: Source,
+        y_true: Any,
         *,
         means: Any,
         stds: Any = None,
@@ -109,6 +110,7 @@ class Mixture(Distribution):
         quantile_scores: bool | None,
         **more: Any,
     ) -> tuple[Numbers, Sequence[Source]]:
+        truth = read_floats(y_true, "y_true")
         check_choice("combine", combine, ("gaussian", "mixture"))
         ddof = whole_number("ddof", ddof)
         fewest = 2 if stds is None else 1
@@ -141,7 +143,7 @@ class Mixture(Distribution):
             scored = score_mixture(truth.values, *members, quantiles=wanted)
             parts = {name: moments[name] for name in ("aleatoric", "epistemic")}
             form = cls.of(scored, dtype, **parts, **more)
-        return form, [without_members(part) for part in given]
+        return form, [truth, *(without_members(part) for part in given)]
 
     @override
     def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:
@@ -437,10 +439,6 @@ def _gamma(z: FloatArray, a: Any) -> FloatArray:
     return np.asarray(z * (2 * own - 1) - a * (2 * next_one - 1) - 1 / special.beta(0.5, a))
 
 
-def _exponential(z: FloatArray) -> FloatArray:
-    return np.asarray(np.abs(z) + 2 * np.expm1(-np.maximum(z, 0)) + 0.5)
-
-
 def _lognormal(z: FloatArray, s: Any) -> FloatArray:
     """``z (2 F(z) - 1) - 2 exp(s^2/2) (Phi(log z / s - s) + Phi(s / sqrt 2) - 1)``, Baran and Lerch 2015."""
     log = np.log(np.maximum(z, 0)) / s
@@ -458,7 +456,7 @@ CLOSED: dict[str, tuple[Callable[..., FloatArray], Callable[..., Any]]] = {
     "t": (_t, t_square_integral),
     "cauchy": (lambda z: StudentT(1.0).crps(z), lambda: 1 / (2 * math.pi)),
     "gamma": (_gamma, _gamma_square),
-    "expon": (_exponential, lambda: 0.5),
+    "expon": (lambda z: np.abs(z) + 2 * np.expm1(-np.maximum(z, 0)) + 0.5, lambda: 0.5),
     "lognorm": (_lognormal, lambda s: np.exp(np.square(s) / 4) / (2 * s * math.sqrt(math.pi))),
 }
 """CRPS at z and integral of the squared density, with location 0 and scale 1, from the shape parameters."""

@@ -16,7 +16,7 @@ from scipy import special
 
 from uq_tracking.checks import check_flag
 from uq_tracking.errors import InvalidValueError
-from uq_tracking.inputs.convert import BoolArray, FloatArray, Source
+from uq_tracking.inputs.convert import BoolArray, FloatArray, Source, read_floats
 from uq_tracking.inputs.forms.form import EVERY_LEVEL, Columns, in_blocks, quantile_scores
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import BLOCK, members_first, without_members
@@ -63,8 +63,9 @@ class Draws(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, draws: Any, axis: int | None, joint: bool, **more: Any
+        cls, y_true: Any, *, draws: Any, axis: int | None, joint: bool, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
+        truth = read_floats(y_true, "y_true")
         check_flag("joint", joint)
         source = members_first(draws, "draws", truth, axis, cls.member, fewest=2)
         values = source.values
@@ -75,7 +76,7 @@ class Draws(Numbers):
             cost = last.shape[-2] * (2 + last.shape[-1]) * 3
             more["vectors"] = partial(spread_over_vectors, draw_vectors, (truth.values, last), cost)
         form = cls.of(score_draws(truth.values, values), values.dtype, samples=values, **more)
-        return form, [without_members(source)]
+        return form, [truth, without_members(source)]
 
     @override
     def of_members(self, data: Predictions, chosen: Sequence[int], **options: Any) -> Predictions:

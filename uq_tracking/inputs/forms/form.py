@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
-from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source
 from uq_tracking.inputs.validation import BLOCK, Defect, Scan
 from uq_tracking.typed import Self
 
@@ -75,21 +75,12 @@ class Form(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, truth: Source, *args: Any, **arrays: Any) -> tuple[Form, Sequence[Source]]:
-        """Read the arrays that it ``takes`` and its ``options``, by name.
+    def read(cls, y_true: Any, *args: Any, **arrays: Any) -> tuple[Form, Sequence[Source]]:
+        """Read the truth, and by name the arrays that it ``takes`` and its ``options``.
 
-        Return the form, or a simpler one of the same, and the arrays whose masks and labelled axes count.
+        Return the form, or a simpler one of the same; and the truth, followed by the other arrays whose masks and
+        labelled axes count.
         """
-
-    @classmethod
-    def read_truth(cls, y_true: Any, **options: Any) -> Source:
-        """Read the truth; ``options`` are those of the form."""
-        return read_floats(y_true, "y_true")
-
-    @classmethod
-    def with_stated(cls, y_true: Any, arrays: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-        """Add options that are not given but stated by the arrays themselves, such as names of classes."""
-        return options
 
     @abstractmethod
     def arrays(self) -> dict[str, AnyArray]:

@@ -13,8 +13,8 @@ import numpy as np
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked
-from uq_tracking.inputs.validation import Defect, Scan, check_shapes, negative_hint, read_equal
+from uq_tracking.inputs.forms.form import Columns, Form, Place, Rows, picked, places
+from uq_tracking.inputs.validation import BLOCK, Defect, Scan, check_shapes, negative_hint, read_equal
 from uq_tracking.npz import prefixed, under
 from uq_tracking.typed import Self, override
 
@@ -155,8 +155,11 @@ class Numbers(Form):
 
     def zeros(self, valid: BoolArray | None) -> int:
         """Return how many of the samples that count have a std of 0."""
-        is_zero = self.std == 0
-        return int(np.count_nonzero(is_zero if valid is None else is_zero & valid))
+        found = 0
+        for place in places(self.std.shape, BLOCK):
+            std = self.std[place]
+            found += int(np.count_nonzero((std if valid is None else std[valid[place]]) == 0))
+        return found
 
     @override
     def invalid(self, truth: AnyArray, place: Place) -> Mapping[Defect, BoolArray]:
@@ -226,19 +229,19 @@ class MeanStd(Numbers):
     @override
     def read(
         cls,
-        truth: Source,
+        y_true: Any,
         *,
         y_pred: Any = None,
         y_std: Any = None,
         beside: Sequence[Source] = (),
         **more: Any,
     ) -> tuple[Self, Sequence[Source]]:
-        mean = read_floats(y_pred, "y_pred")
+        truth, mean = read_floats(y_true, "y_true"), read_floats(y_pred, "y_pred")
         if isinstance(y_std, Real) and not isinstance(y_std, bool):
             y_std = np.full(mean.values.shape, y_std, dtype=mean.values.dtype)
         std = read_floats(y_std, "y_std")
         check_shapes(*((source.name, source.values.shape) for source in (truth, mean, std)))
-        return cls(mean=mean.values, std=std.values, **more), (mean, std, *beside)
+        return cls(mean=mean.values, std=std.values, **more), (truth, mean, std, *beside)
 
     @override
     def output(self, k: int) -> MeanStd:
@@ -256,16 +259,16 @@ class Density(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, pit: Any, y_pred: Any, y_std: Any, log_density: Any, crps: Any, **more: Any
+        cls, y_true: Any, *, pit: Any, y_pred: Any, y_std: Any, log_density: Any, crps: Any, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
         low, high = pit if isinstance(pit, tuple | list) and len(pit) == 2 else (pit, pit)
-        given = {"y_pred": y_pred, "y_std": y_std, "pit": low, "upper pit": high}
+        given = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "pit": low, "upper pit": high}
         optional = {"log_density": log_density, "crps": crps}
         given |= {name: array for name, array in optional.items() if array is not None}
-        sources = read_equal(truth, **given)
+        sources = read_equal(**given)
         values = {source.name: source.values for source in sources}
         outside = (values["pit"] < 0) | (values["upper pit"] > 1) | (values["upper pit"] < values["pit"])
-        if np.any(outside & np.isfinite(truth.values)):
+        if np.any(outside & np.isfinite(values["y_true"])):
             raise InvalidValueError(
                 f"pit has {int(np.count_nonzero(outside))} values outside [0, 1], or decreasing pairs; pass F(y)"
             )
@@ -280,7 +283,7 @@ class Density(Numbers):
         if crps is not None:
             columns["crps"] = values["crps"].astype(np.float64)
         dtype = np.result_type(values["y_pred"], values["y_std"])
-        return cls.of(columns, dtype, **more), sources[1:]
+        return cls.of(columns, dtype, **more), sources
 
     @classmethod
     @override

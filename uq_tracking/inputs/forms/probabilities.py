@@ -108,25 +108,9 @@ class Probabilities(Form):
 
     @classmethod
     @override
-    def read_truth(cls, y_true: Any, **options: Any) -> Source:
-        return read_class_labels(y_true, options.get("classes"))
-
-    @classmethod
-    @override
-    def with_stated(cls, y_true: Any, arrays: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-        if options.get("classes") is not None:
-            shape: tuple[int, ...] = getattr(arrays.get("probs"), "shape", ())
-            is_plain = options.get("class_axis") is None and options.get("members_axis") is None
-            if is_plain and len(shape) == 2 and np.ndim(y_true) == 1:
-                names_of(options["classes"], shape[-1])  # before labels are looked up among the names
-            return options
-        return {**options, "classes": stated_names(y_true, arrays.get("probs"))}
-
-    @classmethod
-    @override
     def read(
         cls,
-        truth: Source,
+        y_true: Any,
         *,
         probs: Any = None,
         logits: bool = False,
@@ -136,6 +120,13 @@ class Probabilities(Form):
         classes: Sequence[str] | None = None,
         event: int | str | None = None,
     ) -> tuple[Self, Sequence[Source]]:
+        shape: tuple[int, ...] = getattr(probs, "shape", ())
+        is_plain = class_axis is None and members_axis is None and len(shape) == 2
+        if classes is None:
+            classes = stated_names(y_true, probs)
+        elif is_plain and np.ndim(y_true) == 1:
+            names_of(classes, shape[-1])  # before labels are looked up among the names
+        truth = read_class_labels(y_true, classes)
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
         check_flag("logits", logits)
@@ -158,7 +149,7 @@ class Probabilities(Form):
         )
         refuse_one_hot(truth.values, made, class_axis)
         refuse_probabilities(made)
-        return made, (found,)
+        return made, (truth, found)
 
     @override
     def arrays(self) -> dict[str, AnyArray]:

@@ -14,7 +14,7 @@ from scipy import special
 from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.formatting import format_levels
-from uq_tracking.inputs.convert import FloatArray, Source, check_alignment
+from uq_tracking.inputs.convert import FloatArray, Source, check_alignment, read_floats
 from uq_tracking.inputs.forms.form import PERCENT, Columns, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import members_first, read_equal, without_members
@@ -45,14 +45,19 @@ class Quantiles(Numbers):
     @classmethod
     @override
     def read(
-        cls, truth: Source, *, quantiles: Any, levels: Any, y_pred: Any = None, axis: int | None, **more: Any
+        cls, y_true: Any, *, quantiles: Any, levels: Any, y_pred: Any = None, axis: int | None, **more: Any
     ) -> tuple[Self, Sequence[Source]]:
+        truth = read_floats(y_true, "y_true")
         source = members_first(quantiles, "quantiles", truth, axis, cls.member)
         given, order = _levels(levels, len(source.values))
         own = () if y_pred is None else read_equal(truth, y_pred=y_pred)[1:]
         scored = score_quantiles(truth.values, source.values[order], given, *(point.values for point in own))
         known = {"levels": given.tolist()}
-        return cls.of(scored, source.values.dtype, known=known, **more), [without_members(source), *own]
+        return cls.of(scored, source.values.dtype, known=known, **more), [
+            truth,
+            without_members(source),
+            *own,
+        ]
 
     @classmethod
     @override
@@ -87,15 +92,16 @@ class Interval(Quantiles):
     @classmethod
     @override
     def read(  # type: ignore[override]
-        cls, truth: Source, *, low: Any, high: Any, y_pred: Any, level: Any, axis: int | None, **more: Any
+        cls, y_true: Any, *, low: Any, high: Any, y_pred: Any, level: Any, axis: int | None, **more: Any
     ) -> tuple[Quantiles, Sequence[Source]]:
+        truth = read_floats(y_true, "y_true")
         if not isinstance(level, Real) and np.ndim(level):
             ends, of_ends = ends_of(truth, low, high, level, axis)
             return Quantiles.read(truth, quantiles=ends, levels=of_ends, y_pred=y_pred, axis=0, **more)
         _check_level(level)
         own = {} if y_pred is None else {"y_pred": y_pred}
-        sources = read_equal(truth, low=low, high=high, **own)[1:]
-        below, above, *point = (source.values for source in sources)
+        sources = read_equal(truth, low=low, high=high, **own)
+        _, below, above, *point = (source.values for source in sources)
         levels = np.asarray([(1 - level) / 2, (1 + level) / 2])
         columns = score_quantiles(truth.values, np.stack([below, above]), levels, *point)
         with np.errstate(all="ignore"):  # checks find and name non-finite values
