@@ -32,7 +32,7 @@ SIGN = np.uint32(1 << 31)
 SIDES: tuple[Side, Side] = ("left", "right")
 
 STEP = 64
-"""Rows between two stored prefix sums; those in between are summed on demand."""
+"""Rows between two stored prefix sums of many."""
 
 LARGE = 10**6
 """From this many samples on, float32 errors stay float32, rounded once: a single sample pushed across a threshold by
@@ -45,10 +45,7 @@ SUM_BLOCK = 1 << 16
 """Samples summed at a time: few enough for the cache, and many enough that the loop costs nothing."""
 
 FEW = 1 << 14
-"""Up to this many rows, payloads and all their prefix sums are stored."""
-
-FEW_RANKS = 8
-"""For more ranks than this, the absolute values of few rows are sorted: two runs, one falling, one rising."""
+"""Up to this many rows, all prefix sums are stored."""
 
 
 class SortedRows(Order):
@@ -107,15 +104,13 @@ class SortedRows(Order):
         return np.asarray(_Payloads(self.columns, part)[name])
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
-        if self.total <= FEW:
-            return {name: self._all[name][part] for name in names}
         held = _Payloads(self.columns, part)
         return {name: held[name] for name in names}
 
-    @cached_property
-    def _all(self) -> _Payloads:
-        """Payloads of all rows, when there are few."""
-        return _Payloads(self.columns, slice(None))
+    @property
+    def _step(self) -> int:
+        """Rows between two stored prefix sums; those in between are summed on demand."""
+        return 1 if self.total <= FEW else STEP
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
@@ -157,13 +152,12 @@ class SortedRows(Order):
         return np.asarray(np.where(alike, in_run, head[:-1] + whole + tail[1:]))
 
     def _sum(self, name: str, start: int, end: int) -> float:
-        first, last = -(-start // STEP), end // STEP
-        if self.total <= FEW:
-            return float(self._all[name][start:end].sum())
+        step = self._step
+        first, last = -(-start // step), end // step
         if first >= last:
             return float(self.payload(name, slice(start, end)).sum())
         head, tail = (
-            self.payload(name, slice(*ends)) for ends in ((start, first * STEP), (last * STEP, end))
+            self.payload(name, slice(*ends)) for ends in ((start, first * step), (last * step, end))
         )
         return math.fsum(float(part.sum()) for part in (head, self._steps(name)[first:last], tail))
 
@@ -177,9 +171,9 @@ class SortedRows(Order):
 
     def _prefix(self, name: str, rows: IntArray) -> FloatArray:
         """Sum of a payload over the first ``rows`` rows."""
-        if self.total <= FEW:
-            return self._sums(name)[rows]
-        stored = rows // STEP
+        stored = rows // self._step
+        if self._step == 1:
+            return self._sums(name)[stored]
         between = stored[:, None] * STEP + np.arange(STEP)
         values = self.payload(name, np.minimum(between, self.total - 1))
         with np.errstate(invalid="ignore"):
@@ -188,25 +182,21 @@ class SortedRows(Order):
             )
 
     def _sums(self, name: str) -> FloatArray:
-        """Prefix sums of a payload every ``STEP`` rows; for few rows, all of them."""
+        """Prefix sums of a payload every few rows."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_sums", {})
         if name not in cache:
             with np.errstate(invalid="ignore"):
-                cache[name] = (
-                    _prefix_sums(self._all[name])
-                    if self.total <= FEW
-                    else np.cumsum(np.concatenate([np.zeros(1), self._steps(name)]))
-                )
+                cache[name] = _prefix_sums(self._steps(name))
         return cache[name]
 
     def _steps(self, name: str) -> FloatArray:
-        """Sums of a payload over ``STEP`` rows each."""
+        """Sums of a payload over a few rows each."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_steps", {})
         if name not in cache:
             names = {name, *_TOGETHER.get(self.by, ())}
 
             def steps(start: int, end: int) -> list[FloatArray]:
-                columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, STEP)
+                columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, self._step)
                 return [np.add.reduceat(column, at) for column in columns.values()]
 
             parts = map_spans(steps, spans(self.total))
@@ -276,8 +266,6 @@ class SortedRows(Order):
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
-        if total <= FEW and len(wanted) > FEW_RANKS:
-            return np.asarray(np.sort(np.abs(values), kind="stable")[wanted - 1], dtype=np.float64)
         # the first ``below`` fall towards 0, the others rise from it
         below = int(np.searchsorted(values, values.dtype.type(0)))
 
