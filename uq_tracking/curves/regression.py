@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +20,7 @@ from uq_tracking.metrics import gaps
 from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.other_forms import Undetermined, require_distances
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
-from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
+from uq_tracking.metrics.ranking import merci, n_merci, order_of, sparsification
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import (
@@ -205,7 +206,7 @@ def n_merci_by_alpha(
     statistics: Statistics, settings: Settings, alphas: FloatArray | Sequence[float] = ALPHAS
 ) -> Columns:
     """n-MeRCI at each share of the errors to cover, where it is defined."""
-    kept, values = _where_defined(n_merci_at, statistics, alphas)
+    kept, values = _where_defined(n_merci, statistics, settings, alphas)
     return {"alpha": kept, "n_merci": values}
 
 
@@ -255,7 +256,7 @@ def merci_by_alpha(
     >>> merci_by_alpha(report.statistics, Settings(), [0.6, 1.0])["merci"].round(3).tolist()
     [0.667, 1.333]
     """
-    kept, values = _where_defined(merci_at, statistics, alphas)
+    kept, values = _where_defined(merci, statistics, settings, alphas)
     errors = statistics.orders["abs_error"]
     constant = errors.value([order_of(alpha, statistics.n) for alpha in kept.tolist()])
     oracle = np.full(len(kept), errors.sum("abs_error") / statistics.n)
@@ -263,15 +264,16 @@ def merci_by_alpha(
 
 
 def _where_defined(
-    score: Callable[[Statistics, float], float],
+    score: Callable[[Statistics, Settings], float],
     statistics: Statistics,
+    settings: Settings,
     alphas: FloatArray | Sequence[float],
 ) -> tuple[FloatArray, FloatArray]:
     """The shares at which a score has a value, and its values; the score at the chosen alpha explains gaps."""
     found = []
     for alpha in np.asarray(alphas, dtype=float).tolist():
         try:
-            found.append((alpha, score(statistics, alpha)))
+            found.append((alpha, score(statistics, replace(settings, alpha=alpha))))
         except Undefined as reason:
             last = reason
     if not found:
@@ -424,7 +426,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     if not of_form:
         columns["coverage_95"] = share_within(statistics, family_of(settings).central(0.95) * FACTORS)
     with suppress(Undefined):  # a common factor on all uncertainties is rescaled away
-        columns["merci"] = np.full(len(FACTORS), merci_at(statistics, settings.alpha))
+        columns["merci"] = np.full(len(FACTORS), merci(statistics, settings))
     main = "crps" if "crps" in kept else kept[0]
     labels = ("Factor on every std", "Score")
     steps = np.arange(len(FACTORS))
