@@ -84,8 +84,8 @@ class SortedRows(Order):
         return self._sorted
 
     @property
-    @override
     def is_sorted(self) -> bool:
+        """False if samples are left unsorted until something depends on their order."""
         return self._sort is None
 
     @property
