@@ -21,7 +21,7 @@ from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.other_forms import Undetermined, require_distances
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
 from uq_tracking.metrics.ranking import merci, n_merci, order_of, sparsification
-from uq_tracking.metrics.registry import Metric, Undefined, compute
+from uq_tracking.metrics.registry import Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import (
     distance_shares,
@@ -416,7 +416,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     statistics = plain(statistics)
     is_large = statistics.kind == "exact" and statistics.counts["n"] > SWEPT_EXACTLY
     base = statistics.sketched(SWEEP_BITS) if is_large else statistics
-    metrics = swept_metrics()
+    metrics = [metric for metric in plugins.metrics().values() if metric.swept]
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]
     kept = [m.key for m in metrics if all(m.key in row for row in rows)]
@@ -428,14 +428,8 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     with suppress(Undefined):  # a common factor on all uncertainties is rescaled away
         columns["merci"] = np.full(len(FACTORS), merci(statistics, settings))
     main = "crps" if "crps" in kept else kept[0]
-    labels = ("Factor on every std", "Score")
-    steps = np.arange(len(FACTORS))
-    return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
-
-
-def swept_metrics() -> list[Metric]:
-    """Proper scores, under the declared family and the priors."""
-    return [metric for metric in plugins.metrics().values() if metric.swept]
+    texts = ("Factor on every std", "Score", "Scores against scale")
+    return Curve("scale_sweep", columns, "factor", main, *texts, main, np.arange(len(FACTORS)))
 
 
 def best_factor(curve: Curve, key: str) -> float:
