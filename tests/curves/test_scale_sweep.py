@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from tests.small_statistics import exact_statistics, sketch_statistics
-from uq_tracking import plugins
-from uq_tracking.curves.regression import FACTORS, best_factor, scale_sweep, swept_metrics
+from uq_tracking.curves.regression import FACTORS, best_factor, scale_sweep
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import Undefined, compute, select
 from uq_tracking.settings import Settings
@@ -98,13 +97,13 @@ def test_it_is_made_when_asked_for_and_undefined_beside_a_zero_std():
 
 
 def test_without_a_score_it_is_undefined(monkeypatch):
-    monkeypatch.setattr("uq_tracking.curves.regression.swept_metrics", list)
+    statistics = exact_statistics(*data(20))
+    monkeypatch.setattr("uq_tracking.plugins.metrics", dict)
     with pytest.raises(Undefined, match="no proper score"):
-        scale_sweep(exact_statistics(*data(20)), SETTINGS)
+        scale_sweep(statistics, SETTINGS)
 
 
-def test_what_is_swept_is_registered():
-    assert {metric.key for metric in swept_metrics()} <= plugins.metrics().keys()
+def test_what_is_swept():
     statistics = exact_statistics(*data(20))
     of_gaussian, of_laplace = (
         scale_sweep(statistics, settings).columns for settings in (SETTINGS, Settings(family="laplace"))

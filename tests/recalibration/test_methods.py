@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
 from uq_tracking.families import family_of
-from uq_tracking.recalibration import FittedOn, StdIsotonic
+from uq_tracking.recalibration import FittedOn, StdIsotonic, std
 from uq_tracking.recalibration.quantiles import Tabulated, knot_ranks
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_statistics
@@ -147,13 +148,10 @@ def test_isotonic_regression_agrees_with_scikit_learn(samples):
     y, mu, s = arrays(samples)
     if np.ptp(s) == 0 or ((y - mu) ** 2)[s == s.min()].sum() == 0:
         return
+    statistics = build_statistics(REGRESSION, uq.Predictions(y, mu, s))
     try:
-        one = StdIsotonic.fit(
-            build_statistics(REGRESSION, uq.Predictions(y, mu, s)),
-            Settings(),
-            FittedOn(1, "exact"),
-            end_block=0,
-        )
+        with patch.object(std, "END_BLOCK", 0):
+            one = StdIsotonic.fit(statistics, Settings(), FittedOn(1, "exact"))
     except RecalibrationError:
         assert IsotonicRegression().fit(s**2, (y - mu) ** 2).predict([s.min() ** 2])[0] == 0
         return

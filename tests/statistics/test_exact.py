@@ -13,7 +13,7 @@ from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.ranking import NEAR, harmonic, harmonic_gap, sum_of_prefix_means
 from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.exact import FEW, FEW_RANKS, STEP, SortedRows
+from uq_tracking.statistics.exact import FEW, STEP, SortedRows
 
 SIZES = [1, 2, STEP - 1, STEP, STEP + 1, 2 * STEP, 1000, 16_384, 16_385, 40_000]
 
@@ -105,7 +105,7 @@ def test_the_largest_pit_gap_is_that_of_scipy(law, n):
 @pytest.mark.parametrize("n", [9, 1000, FEW, FEW + 1])
 def test_absolute_values_are_ranked_however_many_are_asked_for(n, dtype):
     values = np.sort(np.round(np.random.default_rng(n).standard_t(2, n), 2)).astype(dtype)
-    groups, ranks = SortedRows("z", {"z": values}), np.unique(np.linspace(1, n, FEW_RANKS + 3).astype(int))
+    groups, ranks = SortedRows("z", {"z": values}), np.unique(np.linspace(1, n, 11).astype(int))
     expected = np.sort(np.abs(values))[ranks - 1].astype(float)
     assert groups.absolute_value(ranks).tolist() == expected.tolist()
     assert [groups.absolute_value([rank])[0] for rank in ranks] == expected.tolist()

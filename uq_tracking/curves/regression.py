@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,8 +20,8 @@ from uq_tracking.metrics import gaps
 from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.other_forms import Undetermined, require_distances
 from uq_tracking.metrics.proper_scores import LEVELS, require_variance, share_within
-from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
-from uq_tracking.metrics.registry import Metric, Undefined, compute
+from uq_tracking.metrics.ranking import merci, n_merci, order_of, sparsification
+from uq_tracking.metrics.registry import Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import (
     distance_shares,
@@ -205,7 +206,7 @@ def n_merci_by_alpha(
     statistics: Statistics, settings: Settings, alphas: FloatArray | Sequence[float] = ALPHAS
 ) -> Columns:
     """n-MeRCI at each share of the errors to cover, where it is defined."""
-    kept, values = _where_defined(n_merci_at, statistics, alphas)
+    kept, values = _where_defined(n_merci, statistics, settings, alphas)
     return {"alpha": kept, "n_merci": values}
 
 
@@ -255,7 +256,7 @@ def merci_by_alpha(
     >>> merci_by_alpha(report.statistics, Settings(), [0.6, 1.0])["merci"].round(3).tolist()
     [0.667, 1.333]
     """
-    kept, values = _where_defined(merci_at, statistics, alphas)
+    kept, values = _where_defined(merci, statistics, settings, alphas)
     errors = statistics.orders["abs_error"]
     constant = errors.value([order_of(alpha, statistics.n) for alpha in kept.tolist()])
     oracle = np.full(len(kept), errors.sum("abs_error") / statistics.n)
@@ -263,15 +264,16 @@ def merci_by_alpha(
 
 
 def _where_defined(
-    score: Callable[[Statistics, float], float],
+    score: Callable[[Statistics, Settings], float],
     statistics: Statistics,
+    settings: Settings,
     alphas: FloatArray | Sequence[float],
 ) -> tuple[FloatArray, FloatArray]:
     """The shares at which a score has a value, and its values; the score at the chosen alpha explains gaps."""
     found = []
     for alpha in np.asarray(alphas, dtype=float).tolist():
         try:
-            found.append((alpha, score(statistics, alpha)))
+            found.append((alpha, score(statistics, replace(settings, alpha=alpha))))
         except Undefined as reason:
             last = reason
     if not found:
@@ -414,7 +416,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     statistics = plain(statistics)
     is_large = statistics.kind == "exact" and statistics.counts["n"] > SWEPT_EXACTLY
     base = statistics.sketched(SWEEP_BITS) if is_large else statistics
-    metrics = swept_metrics()
+    metrics = [metric for metric in plugins.metrics().values() if metric.swept]
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]
     kept = [m.key for m in metrics if all(m.key in row for row in rows)]
@@ -424,16 +426,10 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     if not of_form:
         columns["coverage_95"] = share_within(statistics, family_of(settings).central(0.95) * FACTORS)
     with suppress(Undefined):  # a common factor on all uncertainties is rescaled away
-        columns["merci"] = np.full(len(FACTORS), merci_at(statistics, settings.alpha))
+        columns["merci"] = np.full(len(FACTORS), merci(statistics, settings))
     main = "crps" if "crps" in kept else kept[0]
-    labels = ("Factor on every std", "Score")
-    steps = np.arange(len(FACTORS))
-    return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
-
-
-def swept_metrics() -> list[Metric]:
-    """Proper scores, under the declared family and the priors."""
-    return [metric for metric in plugins.metrics().values() if metric.swept]
+    texts = ("Factor on every std", "Score", "Scores against scale")
+    return Curve("scale_sweep", columns, "factor", main, *texts, main, np.arange(len(FACTORS)))
 
 
 def best_factor(curve: Curve, key: str) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from uq_tracking.statistics.layout import Rows, joined_rows
 from uq_tracking.statistics.regression import is_distribution, plain
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
-from uq_tracking.tasks.task import Fit
 
 SCHEMA = 1
 
@@ -81,12 +79,19 @@ def add_recalibration(
     known = plain(statistics)
     samples = task_of(report).samples(known, data)
     bench = _Bench(report, known, samples, tuple(metrics), settings, seed, is_distribution(statistics))
-    how, outcomes = bench.plan(calibration, recalibration, data)
+    how, asked = _asked(report, calibration, recalibration)
+    fit = task_of(report).second_set(calibration, data, settings) if how == SECOND_SET else None
+    if how == AT_RANDOM and samples.codes is not None:
+        how = BY_GROUPS
     entries: dict[str, Any] = {}
     curves: dict[str, Curve] = {}
-    for name, find in outcomes:
+    for each in asked:
+        name = each.method
         try:
-            outcome = find()
+            if isinstance(each, Recalibration):
+                outcome = bench.applied(each)
+            else:
+                outcome = bench.cross_fitted(each) if fit is None else bench.applied(fit(each))
         except RecalibrationError as refusal:
             entries[name] = {"how": how, "refused": str(refusal)}
             warn(f"no scores after {name}: {refusal}")
@@ -112,14 +117,30 @@ def with_refusal(
     refusal: RecalibrationError,
 ) -> Report:
     """Add the reason why no method has scores after it, and warn; arguments as for ``evaluate``."""
-    given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
-    facts = {} if report.statistics is None else report.statistics.facts
-    wanted = names or recalibration or task_of(report).recalibration_of(facts)
-    methods = [item.method for item in given] or [method.method for method in _methods(report.task, wanted)]
-    how = FITTED_OBJECT if given else AT_RANDOM if calibration is True or names else SECOND_SET
-    warn(f"{', '.join(methods)}: no scores after recalibration: {refusal}")
-    entries = {name: {"how": how, "refused": str(refusal)} for name in methods}
+    how, asked = _asked(report, calibration, recalibration)
+    entries = {each.method: {"how": how, "refused": str(refusal)} for each in asked}
+    warn(f"{', '.join(entries)}: no scores after recalibration: {refusal}")
     return replace(report, recalibration={"schema": SCHEMA, "methods": entries})
+
+
+def _asked(
+    report: Report, calibration: Any, recalibration: str | Iterable[str] | None
+) -> tuple[str, list[Recalibration] | list[type[Recalibration]]]:
+    """Say how parameters are obtained, and return what was fitted already, or the methods to fit."""
+    given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
+    if (given or names) and recalibration is not None:
+        raise SettingsError("calibration= already names the methods; omit recalibration=")
+    if given:
+        return FITTED_OBJECT, given
+    task, facts = task_of(report), {} if report.statistics is None else report.statistics.facts
+    wanted = names or recalibration or task.recalibration_of(facts)
+    methods = [find_recalibrator(name) for name in ([wanted] if isinstance(wanted, str) else wanted)]
+    for method in methods:
+        if method.task != task.name:
+            raise SettingsError(
+                f"{method.method} recalibrates a {method.task}; choose a method for a {task.name}"
+            )
+    return AT_RANDOM if calibration is True or names else SECOND_SET, methods
 
 
 @dataclass(frozen=True)
@@ -136,27 +157,7 @@ class _Bench:
     of_form: bool = False
     """True if the predictions were distributions in a form other than mean and std."""
 
-    def plan(
-        self, calibration: Any, recalibration: str | Iterable[str] | None, data: Any
-    ) -> tuple[str, list[tuple[str, Callable[[], Outcome]]]]:
-        """Say how the parameters are obtained, and return for each method what computes its outcome."""
-        given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
-        if (given or names) and recalibration is not None:
-            raise SettingsError("calibration= already names the methods; omit recalibration=")
-        if given:
-            return FITTED_OBJECT, [(item.method, partial(self._applied, item)) for item in given]
-        task = task_of(self.before)
-        methods = _methods(task.name, names or recalibration or task.recalibration_of(self.statistics.facts))
-        if calibration is True or names:
-            how = AT_RANDOM if self.samples.codes is None else BY_GROUPS
-            return how, [(method.method, partial(self._cross_fitted, method)) for method in methods]
-        fit = task.second_set(calibration, data, self.settings)
-        return SECOND_SET, [(method.method, partial(self._second, fit, method)) for method in methods]
-
-    def _second(self, fit: Fit, method: type[Recalibration]) -> Outcome:
-        return self._applied(fit(method))
-
-    def _applied(self, fitted: Recalibration) -> Outcome:
+    def applied(self, fitted: Recalibration) -> Outcome:
         return Outcome(fitted, self._scored(self.samples.recalibrated(fitted), fitted.shape))
 
     def _scored(self, blocks: Iterable[Rows], shape: Standard | None = None) -> Report:
@@ -185,7 +186,7 @@ class _Bench:
         share = replace(whole, count=made.n, m2=whole.m2 * made.n / max(whole.count, 1))
         return replace(made, moments={**made.moments, "target": share})
 
-    def _cross_fitted(self, method: type[Recalibration]) -> Outcome:
+    def cross_fitted(self, method: type[Recalibration]) -> Outcome:
         """Fit to one half of the samples, score the other; further splits show how much depends on the split."""
         fitted, before, after = self._split(method, self.seed)
         repeats = REPEATS if self.samples.n <= MOST_REPEATED else 0
@@ -241,14 +242,6 @@ def _all_of(value: Any, kind: type[Any]) -> list[Any]:
     if isinstance(value, tuple | list) and value and all(isinstance(item, kind) for item in value):
         return list(value)
     return []
-
-
-def _methods(task: str, names: str | Iterable[str]) -> list[type[Recalibration]]:
-    methods = [find_recalibrator(name) for name in ([names] if isinstance(names, str) else names)]
-    for method in methods:
-        if method.task != task:
-            raise SettingsError(f"{method.method} recalibrates a {method.task}; choose a method for a {task}")
-    return methods
 
 
 def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:

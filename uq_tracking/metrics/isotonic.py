@@ -18,7 +18,6 @@ squared difference, the Brier score of the top label.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -98,7 +97,7 @@ def rising_fit(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """The parts of a score, and the curve of its isotonic recalibration.
+    """The parts of a score; the curve ``reliability_isotonic`` shows the forecasts and their recalibrated values.
 
     Attributes
     ----------
@@ -110,17 +109,12 @@ class Decomposition:
         What the recalibrated forecasts gain over a constant; higher is better.
     uncertainty : float
         Score of the best constant.
-    predicted, observed : arrays
-        Forecasts, ascending, and their recalibrated values: standard deviation and root mean squared error, or
-        confidence and accuracy.
     """
 
     score: float
     miscalibration: float
     discrimination: float
     uncertainty: float
-    predicted: FloatArray
-    observed: FloatArray
 
 
 def decompose(report: Any) -> Decomposition:
@@ -140,40 +134,25 @@ def decompose(report: Any) -> Decomposition:
     >>> found.miscalibration > found.discrimination > 0
     True
     """
-    if report.statistics is None:
+    statistics = report.statistics
+    if statistics is None:
         raise Undefined("the report holds no statistics; read it with Report.from_npz")
-    if "std" not in report.statistics.orders:
-        return _of_confidence(report.statistics)
-    return _of_variance(report.statistics)
-
-
-def _of_variance(statistics: Any) -> Decomposition:
-    if statistics.moments["std"].low <= 0:
+    is_variance = "std" in statistics.orders
+    if is_variance and statistics.moments["std"].low <= 0:
         raise Undefined("a standard deviation of 0 has no log score; set std_floor")
-    fit = isotonic_variance(statistics)
-    if fit.fitted[0] <= 0:
+    fit = isotonic_variance(statistics) if is_variance else isotonic_confidence(statistics)
+    if is_variance and fit.fitted[0] <= 0:
         raise Undefined(
             "the samples of smallest standard deviation have zero error, so their best variance is 0"
         )
 
     def score(forecast: FloatArray) -> float:
-        total = float(np.sum(fit.count * (np.log(forecast) + fit.outcome / forecast)))
-        return total / (2 * float(fit.count.sum()))
+        if is_variance:
+            losses = (np.log(forecast) + fit.outcome / forecast) / 2
+        else:
+            losses = fit.outcome * (1 - 2 * forecast) + forecast**2
+        return float(np.average(losses, weights=fit.count))
 
-    return Decomposition(*_parts(fit, score), np.sqrt(fit.forecast), np.sqrt(fit.fitted))
-
-
-def _of_confidence(statistics: Any) -> Decomposition:
-    fit = isotonic_confidence(statistics)
-
-    def score(forecast: FloatArray) -> float:
-        total = float(np.sum(fit.count * (fit.outcome * (1 - 2 * forecast) + forecast**2)))
-        return total / float(fit.count.sum())
-
-    return Decomposition(*_parts(fit, score), fit.forecast, fit.fitted)
-
-
-def _parts(fit: Isotonic, score: Callable[[FloatArray], float]) -> tuple[float, float, float, float]:
-    constant = np.full(len(fit.count), np.dot(fit.count, fit.outcome) / fit.count.sum())
+    constant = np.full(len(fit.count), np.average(fit.outcome, weights=fit.count))
     stated, recalibrated, best = score(fit.forecast), score(fit.fitted), score(constant)
-    return stated, stated - recalibrated, best - recalibrated, best
+    return Decomposition(stated, stated - recalibrated, best - recalibrated, best)

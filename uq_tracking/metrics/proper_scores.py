@@ -85,22 +85,15 @@ def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> S
     return family
 
 
-def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
-    """Sums for one family; for many samples, one pass in order of z computes those of all priors."""
-    several = statistics.orders["z"].is_sorted and statistics.counts["n"] > FEW and family in PRIORS.values()
-    together = tuple(PRIORS.values()) if several else (family,)
-    return _sums_of(statistics, together)[family]
-
-
 @intermediate
-def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
-    """Sums for each family.
+def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
+    """Sums for one family.
 
     A function of z is evaluated at the bucket's mean z, weighted like the sum if the statistics know that mean
     (``sum(std z) = sum(error)``): exact for exact statistics, second order in the bucket width of a sketch.
     """
 
-    def block_sums(block: Block) -> list[list[float]]:
+    def block_sums(block: Block) -> list[float]:
         std, inverse, root = block.sums["std"], block.sums["inv_std"], block.sums["inv_sqrt_std"]
         if block.high is block.low:
             plain = centre = _or_zero(block.low)
@@ -109,18 +102,14 @@ def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Sta
                 plain = _or_zero(block.sums["z"] / block.count)
                 centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
         missed = float(np.abs(block.sums["error"][np.isinf(block.low)]).sum())  # the CRPS of a point mass
-        distance, sums = inner(block.count, np.abs(plain)), []
-        for family in families:
-            density = family.pdf(plain)
-            with np.errstate(invalid="ignore"):
-                densities = inner(inverse, density), inner(root, density)
-            crps = family.crps(centre, density if centre is plain else None)
-            sums.append([inner(std, crps) + missed, *densities, distance, float(inverse.sum())])
-        return sums
+        density = family.pdf(plain)
+        crps = inner(std, family.crps(centre, density if centre is plain else None)) + missed
+        with np.errstate(invalid="ignore"):
+            densities = inner(inverse, density), inner(root, density)
+        return [crps, *densities, inner(block.count, np.abs(plain)), float(inverse.sum())]
 
     passes = statistics.orders["z"].map_blocks(block_sums, FAMILY_PAYLOADS, "unordered")
-    totals = np.sum(passes, axis=0).tolist()
-    return {one: FamilySums(*sums) for one, sums in zip(families, totals, strict=True)}
+    return FamilySums(*np.sum(passes, axis=0).tolist())
 
 
 def _or_zero(z: FloatArray) -> FloatArray:

@@ -209,27 +209,6 @@ _as_written = lru_cache(maxsize=1024)(Fraction)
 """A share, as written in decimals, as a ratio of whole numbers."""
 
 
-def merci_at(statistics: Statistics, alpha: float) -> float:
-    """Mean uncertainty, scaled by the smallest factor with which it covers ``alpha`` of the errors."""
-    scale = float(statistics.orders["z"].absolute_value([order_of(alpha, statistics.n)])[0])
-    if not math.isfinite(scale):
-        raise Undefined(
-            f"no finite scale covers {alpha:g} of the errors: too many standard deviations are (nearly) 0"
-        )
-    return scale * statistics.moments["std"].mean
-
-
-def n_merci_at(statistics: Statistics, alpha: float) -> float:
-    """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
-    oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.n
-    constant = float(statistics.orders["abs_error"].value([order_of(alpha, statistics.n)])[0])
-    if constant <= oracle * (1 + 1e-12):  # equal up to the rounding of the mean, or the scale runs backwards
-        raise Undefined(
-            f"the oracle's mean error is not below the error's {alpha:g} percentile, so there is no scale"
-        )
-    return (merci_at(statistics, alpha) - oracle) / (constant - oracle)
-
-
 def constant_merci(scores: Mapping[str, float]) -> float | None:
     """Percentile of the errors, from the scores of any uncertainty: n_merci is (merci - MAE) / (percentile - MAE)."""
     if not {"merci", "n_merci", "mae"} <= scores.keys() or abs(scores["n_merci"]) < 1e-6:
@@ -256,7 +235,12 @@ def merci(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("merci")
     0.525
     """
-    return merci_at(statistics, settings.alpha)
+    scale = float(statistics.orders["z"].absolute_value([order_of(settings.alpha, statistics.n)])[0])
+    if not math.isfinite(scale):
+        raise Undefined(
+            f"no finite scale covers {settings.alpha:g} of the errors: too many standard deviations are (nearly) 0"
+        )
+    return scale * statistics.moments["std"].mean
 
 
 def beyond_ends(value: float) -> str:
@@ -298,7 +282,13 @@ def n_merci(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("n_merci")
     0.4
     """
-    return n_merci_at(statistics, settings.alpha)
+    oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.n
+    constant = float(statistics.orders["abs_error"].value([order_of(settings.alpha, statistics.n)])[0])
+    if constant <= oracle * (1 + 1e-12):  # equal up to the rounding of the mean, or the scale runs backwards
+        raise Undefined(
+            f"the oracle's mean error is not below the error's {settings.alpha:g} percentile, so there is no scale"
+        )
+    return (merci(statistics, settings) - oracle) / (constant - oracle)
 
 
 @of_errors(

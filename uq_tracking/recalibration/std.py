@@ -140,26 +140,19 @@ class StdIsotonic(RegressionRecalibration):
         self._check_line("variance", self.variance, self.observed)
 
     @classmethod
-    def fit(
-        cls,
-        statistics: Statistics,
-        settings: Settings,
-        fitted_on: FittedOn,
-        *,
-        end_block: int = END_BLOCK,
-    ) -> Self:
+    def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
         """Regress squared errors on variances isotonically, by pooling adjacent violators.
 
         Isotonic regression follows single samples at its two ends: one lucky small error among the smallest standard
         deviations would claim near certainty for all similar samples. So the lowest and highest levels are pooled
-        with their neighbors until they contain ``end_block`` samples.
+        with their neighbors until they contain 20 samples.
 
         Raises
         ------
         RecalibrationError
-            There are fewer than ``2 end_block`` samples, all standard deviations are equal, or a level has no error.
+            There are fewer than 40 samples, all standard deviations are equal, or a level has no error.
         """
-        cls._require_samples(statistics, max(2, 2 * end_block))
+        cls._require_samples(statistics, 2 * END_BLOCK)
         cls._require_variance(settings)
         spread = statistics.moments["std"]
         if not spread.high > spread.low:
@@ -167,7 +160,7 @@ class StdIsotonic(RegressionRecalibration):
                 f"std_isotonic needs standard deviations that differ, but all are {spread.low:g}; use std_scaling"
             )
         mean_weight = statistics.n / statistics.counts["n"]
-        levels = _pooled_ends(_isotonic_levels(statistics), end_block * mean_weight)
+        levels = _pooled_ends(_isotonic_levels(statistics), END_BLOCK * mean_weight)
         if levels.value[0] <= 0:
             raise RecalibrationError(
                 f"std_isotonic cannot be fitted: the {levels.samples[0]:.0f} samples of smallest std have zero "

@@ -1,8 +1,7 @@
 """Sums of losses over blocks of consecutive samples: what a paired comparison needs of a run, in some 30 KB.
 
 There are 64 to 127 blocks of equal, dyadic length, or one per sample if there are fewer. When they become too many,
-neighbors merge, so the length depends on the number of samples only, and a stream needs no number in advance. Sums of
-many samples are made of sums of halves, so that they do not depend on how a stream is cut into batches.
+neighbors merge, so the length depends on the number of samples only, and a stream needs no number in advance.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ MOST = 127
 """Blocks of a run; more are merged two by two."""
 
 FIRST = 256
-"""Samples that are summed first; their sums, two by two. No block of a whole piece of samples is shorter."""
+"""Samples that are summed first; their sums, two by two."""
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -94,16 +93,6 @@ class Blocks:
         return cls(int(values["length"]), tuple(names), sums, targets)
 
 
-Column = tuple[FloatArray, npt.NDArray[np.uint64]]
-"""Sums and target hashes of blocks, shapes (losses + 1, blocks) and (blocks,)."""
-
-
-def _joined(*columns: Column) -> Column:
-    """One after the other."""
-    sums, targets = zip(*columns, strict=True)
-    return np.concatenate(sums, axis=1), np.concatenate(targets)
-
-
 class BlockCounter:
     """Counts samples, in their order, into blocks.
 
@@ -130,9 +119,8 @@ class BlockCounter:
         """Samples in a block, and the position of the next sample."""
         self._first = self._end // self.length
         self._names: tuple[str, ...] | None = None
-        self._done: Column = np.zeros((1, 0)), np.zeros(0, dtype=np.uint64)
-        self._open: dict[int, Column] = {}
-        """Sums of stretches of the open block, by the logarithm of their length."""
+        self._sums, self._targets = np.zeros((1, 0)), np.zeros(0, dtype=np.uint64)
+        """As of `Blocks`, from block ``_first`` on; the last one may still grow."""
         self._waiting: list[Rows] = []
 
     def add(self, rows: Rows) -> None:
@@ -141,7 +129,9 @@ class BlockCounter:
         if not size:
             return
         if self._names is None:
-            self._begin(rows)
+            first = {name: column[:1] for name, column in rows.items()}
+            self._names = tuple(self._layout.losses(first, self._settings))
+            self._sums = np.zeros((len(self._names) + 1, 0))
         pieces: list[tuple[int, list[Rows]]] = []
         start = self._end - sum(map(row_count, self._waiting))
         while at < size:
@@ -155,28 +145,16 @@ class BlockCounter:
             self._waiting[-1] = {name: column.copy() for name, column in self._waiting[-1].items()}
         self._count(pieces)
 
-    def _begin(self, rows: Rows) -> None:
-        """Note which losses there are, and skip the part of the first block that others count."""
-        first = {name: column[:1] for name, column in rows.items()}
-        self._names = tuple(self._layout.losses(first, self._settings))
-        nothing = np.zeros((len(self._names) + 1, 1)), np.zeros(1, dtype=np.uint64)
-        self._done = nothing[0][:, :0], nothing[1][:0]
-        for _ in range(self._end % self.length // BLOCK):
-            self._push(nothing)
-
     def _count(self, pieces: Sequence[tuple[int, list[Rows]]]) -> None:
         """Count stretches of samples that begin at these positions."""
         while not self._is_placed and math.ceil(self._end / self.length) > MOST:
             self._double()
         with np.errstate(all="ignore"):  # what is not finite is not compared
             found = map_threads(lambda piece: self._summed(piece[0], joined_rows(piece[1])), pieces)
-        if self.length <= BLOCK and found:
-            self._done = _joined(self._done, *found)
-            return
-        for column in found:
-            self._push(column)
+        for (start, _), (sums, targets) in zip(pieces, found, strict=True):
+            self._put(start // self.length, sums, targets)
 
-    def _summed(self, start: int, rows: Rows) -> Column:
+    def _summed(self, start: int, rows: Rows) -> tuple[FloatArray, npt.NDArray[np.uint64]]:
         """Sum losses, weights and hashes over blocks, or over all samples if a block is longer."""
         width, n, names = min(self.length, BLOCK), row_count(rows), self._names or ()
         at = slice(start % width, start % width + n)
@@ -196,39 +174,32 @@ class BlockCounter:
             sums = sums[:, ::2] + sums[:, 1::2]
         return sums, targets.reshape(-1, width).sum(axis=1, dtype=np.uint64)
 
-    def _push(self, column: Column, level: int = BLOCK.bit_length() - 1) -> None:
-        """Add the sum of a stretch, and of longer ones that it completes."""
-        while level in self._open:
-            before = self._open.pop(level)
-            column, level = (before[0] + column[0], before[1] + column[1]), level + 1
-        if 1 << level < self.length:
-            self._open[level] = column
-            return
-        self._done = _joined(self._done, column)
+    def _put(self, place: int, sums: FloatArray, targets: npt.NDArray[np.uint64]) -> None:
+        """Add blocks, the first of which has this place among all, to those that are there."""
+        first = min(self._first, place)
+        size = max(self._first + self._targets.size, place + targets.size) - first
+
+        def widened(values: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+            before = start - first
+            return np.pad(values, ((0, 0), (before, size - before - values.shape[1])))
+
+        self._sums = widened(self._sums, self._first) + widened(sums, place)
+        self._targets = (widened(self._targets[None], self._first) + widened(targets[None], place))[0]
+        self._first = first
 
     def _double(self) -> None:
-        """Merge neighbors; a last one without is open again."""
-        sums, targets = self._done
-        if targets.size % 2:
-            self._open[self.length.bit_length() - 1] = sums[:, -1:], targets[-1:]
-            sums, targets = sums[:, :-1], targets[:-1]
-        self._done = sums[:, ::2] + sums[:, 1::2], targets.reshape(-1, 2).sum(axis=1, dtype=np.uint64)
+        """Merge neighbors; a last one without may still grow."""
+        odd = self._targets.size % 2
+        sums, targets = np.pad(self._sums, ((0, 0), (0, odd))), np.pad(self._targets, (0, odd))
+        self._sums, self._targets = sums[:, ::2] + sums[:, 1::2], targets[::2] + targets[1::2]
         self.length *= 2
 
     def _closed(self) -> BlockCounter:
         """Return a copy in which all samples are in blocks."""
         made = copy(self)
-        made._open = dict(self._open)
-        start = self._end - sum(map(row_count, self._waiting))
-        made._waiting = []
-        made._count([(start, self._waiting)] if self._waiting else [])
-        if made._open:
-            rest: Column = made._open.pop(min(made._open))
-            for level in sorted(made._open):
-                before = made._open[level]
-                rest = before[0] + rest[0], before[1] + rest[1]
-            made._open = {}
-            made._push(rest, made.length.bit_length() - 1)
+        if self._waiting:
+            made._waiting = []
+            made._count([(self._end - sum(map(row_count, self._waiting)), self._waiting)])
         return made
 
     def merge(self, other: BlockCounter) -> None:
@@ -236,40 +207,29 @@ class BlockCounter:
         if other._names is None:
             return
         if self._names is None:
-            vars(self).update(vars(copy(other)), _open=dict(other._open), _waiting=list(other._waiting))
+            vars(self).update(vars(copy(other)), _waiting=list(other._waiting))
             return
         mine, added = self._closed(), other._closed()
         known = added._names or ()
-        missing = np.full(added._done[1].size, np.nan)
-        rows = [added._done[0][known.index(name)] if name in known else missing for name in self._names]
-        added._done = np.stack([*rows, added._done[0][-1]]), added._done[1]
+        missing = np.full(added._targets.size, np.nan)
+        rows = [added._sums[known.index(name)] if name in known else missing for name in self._names]
+        added._sums = np.stack([*rows, added._sums[-1]])
         if self._is_placed:
-            mine._place(added)
+            mine._put(added._first, added._sums, added._targets)
+            mine._end = max(mine._end, added._end)
         else:
             for shorter, longer in ((mine, added), (added, mine)):
                 while shorter.length < longer.length:
                     shorter._double()
-            mine, added = mine._closed(), added._closed()
-            mine._done = _joined(mine._done, added._done)
-            mine._end = mine._done[1].size * mine.length
+            mine._put(mine._targets.size, added._sums, added._targets)
+            mine._end = mine._targets.size * mine.length
             mine._count([])
         vars(self).update(vars(mine))
-
-    def _place(self, other: BlockCounter) -> None:
-        """Add blocks at the places where they are among all."""
-        first = min(self._first, other._first)
-        size = max(part._first + part._done[1].size for part in (self, other)) - first
-        sums, targets = np.zeros((len(self._done[0]), size)), np.zeros(size, dtype=np.uint64)
-        for part in (self, other):
-            at = slice(part._first - first, part._first - first + part._done[1].size)
-            sums[:, at] += part._done[0]
-            targets[at] += part._done[1]
-        self._done, self._first, self._end = (sums, targets), first, max(self._end, other._end)
 
     def finished(self) -> Blocks | None:
         """Return blocks of the losses that are finite everywhere; None if there are none."""
         made = self._closed()
-        sums, targets = made._done
+        sums, targets = made._sums, made._targets
         names, filled = self._names or (), sums[-1] > 0
         finite = [place for place in range(len(names)) if np.isfinite(sums[place]).all()]
         if not finite or not np.isfinite(sums[-1]).all():
@@ -279,14 +239,12 @@ class BlockCounter:
 
     def to_arrays(self) -> Arrays:
         """Return plain arrays from which ``load`` continues."""
-        sums, targets = _joined(self._done, *self._open.values())
         place = (self.length, self._end, self._first, self._is_placed)
         return {
             "names": np.asarray(self._names or (), dtype=np.str_),
             "place": np.asarray(place, dtype=np.int64),
-            "levels": np.asarray(list(self._open), dtype=np.int64),
-            "sums": sums,
-            "targets": targets,
+            "sums": self._sums,
+            "targets": self._targets,
             **prefixed("waiting", joined_rows(self._waiting)),
         }
 
@@ -294,12 +252,7 @@ class BlockCounter:
         """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
         self.length, self._end, self._first = (int(value) for value in arrays["place"][:3])
         self._is_placed = bool(arrays["place"][3])
-        names, sums, targets = (arrays[name] for name in ("names", "sums", "targets"))
-        self._names = tuple(names.tolist()) if len(sums) > 1 else None
-        levels = [int(level) for level in arrays["levels"]]
-        done = targets.size - len(levels)
-        self._done = sums[:, :done], targets[:done]
-        for place, level in enumerate(levels, start=done):
-            self._open[level] = sums[:, place : place + 1], targets[place : place + 1]
+        self._sums, self._targets = arrays["sums"], arrays["targets"]
+        self._names = tuple(arrays["names"].tolist()) if len(self._sums) > 1 else None
         waiting = under("waiting", arrays)
         self._waiting = [waiting] if waiting else []

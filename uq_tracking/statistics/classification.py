@@ -273,40 +273,32 @@ class ClassSums:
         variance = np.einsum("ij,ij->i", terms, logs) - np.square(entropy)
         surprise = w * (np.maximum(known.log_chosen, LEAST_LOG) + entropy)
         self.sharp[:] += [surprise.sum(), w @ variance, surprise @ surprise]
-        if width == 1:
-            bins[:4] += [
-                np.full(size, w.sum()),
-                heavy.sum(axis=0),
-                np.einsum("ij,ij->j", heavy, probs),
-                np.bincount(labels, weight, size),
-            ]
-            cell = np.broadcast_to(np.arange(classes), probs.shape)
-        else:
-            cell = bin_of(probs)
-            cell += np.arange(classes) * width
-            flat = cell.reshape(-1)
-            bins[:4] += [
-                np.bincount(flat, None if weight is None else np.repeat(w, classes), size),
-                np.bincount(flat, heavy.reshape(-1), size),
-                np.bincount(flat, (heavy * probs).reshape(-1), size),
-                np.bincount(cell[np.arange(n), labels], weight, size),
-            ]
+        cell = bin_of(probs) if width > 1 else np.zeros(probs.shape, dtype=np.int64)
+        cell += np.arange(classes) * width
+        chosen = cell[np.arange(n), labels]
+
+        def summed(values: FloatArray) -> FloatArray:
+            """Sum over the samples in each bin of each class."""
+            values = np.broadcast_to(values, probs.shape)
+            if width == 1:
+                return np.asarray(values.sum(axis=0))
+            return np.asarray(np.bincount(cell.reshape(-1), values.reshape(-1), size), dtype=np.float64)
+
+        events = np.bincount(chosen, weight, size)
+        bins[:4] += np.stack([summed(w[:, None]), summed(heavy), summed(heavy * probs), events])
         if weight is None:
             bins[4:] = bins[[0, 3]]
         else:
             square = np.square(w)
-            bins[4:] += [
-                np.bincount(cell.reshape(-1), np.repeat(square, classes), size),
-                np.bincount(cell[np.arange(n), labels], square, size),
-            ]
-            chosen = probs.argmax(axis=1)
-            self.top[:] += sums_by_weight(probs[np.arange(n), chosen], w, chosen == labels)
+            bins[4:] += np.stack([summed(square[:, None]), np.bincount(chosen, square, size)])
+            top = probs.argmax(axis=1)
+            self.top[:] += sums_by_weight(probs[np.arange(n), top], w, top == labels)
         if group is None:
             return
         order = np.argsort(group, kind="stable")
         first = run_starts(group[order])
-        events = np.bincount(group * classes + labels, weight, len(self.labels) * classes)
-        self.of_groups[:, 2 + classes :] += events.reshape(-1, classes)
+        occurs = np.bincount(group * classes + labels, weight, len(self.labels) * classes)
+        self.of_groups[:, 2 + classes :] += occurs.reshape(-1, classes)
         self.of_groups[group[order][first], : 2 + classes] += np.concatenate(
             [
                 np.add.reduceat(np.stack([w, surprise], axis=1)[order], first),

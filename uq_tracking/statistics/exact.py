@@ -47,9 +47,6 @@ SUM_BLOCK = 1 << 16
 FEW = 1 << 14
 """Up to this many rows, payloads and all their prefix sums are stored."""
 
-FEW_RANKS = 8
-"""For more ranks than this, the absolute values of few rows are sorted: two runs, one falling, one rising."""
-
 
 class SortedRows(Order):
     """Samples sorted by one of their columns.
@@ -87,8 +84,8 @@ class SortedRows(Order):
         return self._sorted
 
     @property
-    @override
     def is_sorted(self) -> bool:
+        """False if samples are left unsorted until something depends on their order."""
         return self._sort is None
 
     @property
@@ -276,8 +273,6 @@ class SortedRows(Order):
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
-        if total <= FEW and len(wanted) > FEW_RANKS:
-            return np.asarray(np.sort(np.abs(values), kind="stable")[wanted - 1], dtype=np.float64)
         # the first ``below`` fall towards 0, the others rise from it
         below = int(np.searchsorted(values, values.dtype.type(0)))
 

@@ -200,18 +200,13 @@ class Layout(ABC):
 
         orders = {name: ordered(name, payloads) for name, payloads in self.orders.items()}
         counted = {name: int(np.count_nonzero(columns[name])) for name in self.counted}
-        derived = self.derived(columns, counts)
-        return Parts(orders, sums, moments, tables, derived, {"n": n, **counted})
+        return Parts(orders, sums, moments, tables, counts={"n": n, **counted})
 
     def complete(self, parts: Parts) -> None:
         """Compute now, on all cores, whatever exact statistics would otherwise compute when asked for it."""
         map_threads(lambda order: order.value([1]), parts.orders.values())
         for values in (parts.sums, parts.moments, parts.derived):
             dict(values)
-
-    def derived(self, columns: Rows, counts: FloatArray) -> dict[str, float | None]:
-        """By-products of sorting samples with weights."""
-        return {}
 
 
 @dataclass(frozen=True, eq=False)

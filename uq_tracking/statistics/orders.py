@@ -102,11 +102,6 @@ class Order(ABC):
     def spans(self) -> list[tuple[int, int]]:
         """Consecutive ranges of whole buckets, each with a cache-sized number of samples."""
 
-    @property
-    def is_sorted(self) -> bool:
-        """False if samples are left unsorted until something depends on their order."""
-        return True
-
     @abstractmethod
     def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         """The buckets of one span, with the payloads named."""

@@ -39,7 +39,7 @@ from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Places, Rows,
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.sketch import CellCounts, Joint
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.statistics.weights import WEIGHT, Moments
+from uq_tracking.statistics.weights import WEIGHT, Moments, in_units
 from uq_tracking.typed import override
 
 OF_MEAN = ("error", "abs_error", "sq_error", "z", "z2")
@@ -166,10 +166,6 @@ class RegressionLayout(Layout):
         for order in parts.orders.values():
             order.value([1])
 
-    @override
-    def derived(self, columns: Rows, counts: FloatArray) -> dict[str, float | None]:
-        return {"rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts)}
-
 
 REGRESSION = RegressionLayout()
 
@@ -238,8 +234,13 @@ def joint_counts(statistics: Statistics) -> Joint:
 
 def rank_correlation(statistics: Statistics) -> float | None:
     """Spearman correlation of std and absolute error; None if either is constant."""
-    if statistics.kind == "exact":
+    if statistics.kind == "exact" and not statistics.weighted:
         return statistics.derived["rank_correlation"]
+    if statistics.kind == "exact":
+        rows = statistics.rows()
+        return weighted_correlation(
+            rows["std"], np.abs(rows["error"]), in_units(rows[WEIGHT], statistics.unit)
+        )
     joint = joint_counts(statistics)
     std, _, error, _ = joint.edges()
     return weighted_correlation(std, error, joint.count) if len(std) else None

@@ -203,8 +203,6 @@ class Statistics(Parts):
     ----------
     layout : Layout
         What the statistics of the task consist of.
-    kind : {"exact", "sketch"}
-        One bucket per distinct value, or log-spaced ones of ``bits`` mantissa bits.
     orders : dict of Order
         For a regression by ``std``, ``abs_error`` and ``z``; for a classification by ``one_minus_confidence``,
         ``entropy`` and ``brier``; each with its payload sums.
@@ -222,7 +220,7 @@ class Statistics(Parts):
         ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant; and the target
         that may stand for a missing one, if there is such.
     bits : int or None
-        Resolution of a sketch.
+        Resolution of a sketch; None for exact statistics.
     facts : dict
         What must agree for a merge: ``std_floor``, ``n_classes``.
     groups : GroupTables or None
@@ -232,7 +230,6 @@ class Statistics(Parts):
     """
 
     layout: Layout
-    kind: Kind
     bits: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     groups: GroupTables | None = None
@@ -251,7 +248,6 @@ class Statistics(Parts):
             parts.derived,
             {**dict.fromkeys(layout.counts, 0), **parts.counts},
             layout=layout,
-            kind="exact" if bits is None else "sketch",
             bits=bits,
             facts={**dict.fromkeys(layout.alike), **(facts or {})},
         )
@@ -306,6 +302,11 @@ class Statistics(Parts):
         return collector.statistics()
 
     @property
+    def kind(self) -> Kind:
+        """Exact: one bucket per distinct value; or a sketch: log-spaced ones of ``bits`` mantissa bits."""
+        return "exact" if self.bits is None else "sketch"
+
+    @property
     def task(self) -> str:
         """Name of the task."""
         return self.layout.task
@@ -347,7 +348,7 @@ class Statistics(Parts):
             return self
         made = self.counted(self.layout, [self.rows()], bits=bits, facts=self.facts)
         tables = {**made.tables, **self.tables}
-        return replace(self, kind="sketch", orders=made.orders, tables=tables, derived={}, bits=bits)
+        return replace(self, orders=made.orders, tables=tables, derived={}, bits=bits)
 
     def stored(self) -> Statistics:
         """The form stored with a run: a few megabytes at any sample size."""

@@ -14,6 +14,7 @@ Moments merge without cancellation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -109,21 +110,11 @@ class Moments:
         if not len(values):
             return cls()
         with np.errstate(invalid="ignore", over="ignore"):  # infinite z of a zero std
-            if len(values) <= TABLE_BLOCK:
-                return cls(*_of_block(values, weights))
-            stretches = spans(len(values))
-            found = np.asarray(
-                [
-                    _of_block(values[start:end], None if weights is None else weights[start:end])
-                    for start, end in stretches
-                ]
+            parts = (
+                cls(*_of_block(values[start:end], None if weights is None else weights[start:end]))
+                for start, end in spans(len(values), TABLE_BLOCK)
             )
-            count, mean, m2, low, high = found.T
-            gap, total = mean - mean[0], count.sum()
-            shift = (gap * count).sum() / total
-            m2 = m2.sum() + (np.square(gap - shift) * count).sum()
-        whole = len(values) if weights is None else float(total)
-        return cls(whole, float(mean[0] + shift), float(m2), float(low.min()), float(high.max()))
+            return reduce(cls.merge, parts)
 
     def merge(self, other: Moments) -> Moments:
         """Moments of both sets of values."""
