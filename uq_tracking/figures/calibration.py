@@ -47,13 +47,10 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     x, counts = bins["rmv"], bins["count"]
     curves.square_axes(ax, [bins], "rmv", "rmse")
     low, high = ax.get_xlim()
-    left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
-    place = np.log if ax.get_xscale() == "log" else np.asarray
-    span = float(place(high) - place(low))
-    width = np.maximum(place(right) - place(left), THINNEST * span)
-    thin = width <= THINNEST * span
-    half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
-    left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
+    place, back = (np.log, np.exp) if ax.get_xscale() == "log" else (np.asarray, np.asarray)
+    ends = place(np.clip([bins["std_low"], bins["std_high"]], low, high))
+    width = np.maximum(ends[1] - ends[0], THINNEST * float(place(high) - place(low)))
+    left, right = back(ends.mean(axis=0) + np.asarray([[-0.5], [0.5]]) * width)
     density = counts / width
     height = BARS * density / max(float(density.max()), 1e-300)
     look: dict[str, Any] = {"color": style.COUNTS, "transform": ax.get_xaxis_transform(), "zorder": 1.5}
