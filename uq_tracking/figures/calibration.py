@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from uq_tracking.figures import curves, style
 from uq_tracking.figures.curves import Columns, NothingToDrawError
 from uq_tracking.figures.header import report_header, score_text
-from uq_tracking.figures.sides import BARS, corner, name_side, name_sides
+from uq_tracking.figures.sides import name_side, name_sides
 from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 THINNEST = 0.012
 """Minimum width of a bar, as a share of the axis; a bin of equal standard deviations has zero width."""
+BARS = 0.16
+"""Height of the highest bar along the lower border, as a share of the axes."""
 CORRECT = "#8FB8D8"
 MOST_LABELLED = 10
 """Up to this many bins, each bar carries its count."""
@@ -68,13 +70,9 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     if rare.any():
         pale = {"color": style.PALE, "linestyle": "", "label": f"bin of fewer than {style.FEW}"}
         style.line(ax, x[rare], bins["rmse"][rare], **look | pale)
-    if alone:
+    if alone:  # inside the axes it would hide the diagonal
         style.legend_below(ax.figure.figure, ax)
-        name_sides(ax)
-    else:
-        box = corner(ax, style.legend_size(ax))
-        style.legend(ax, loc="lower left", bbox_to_anchor=box[:2], borderaxespad=0.0)
-        name_sides(ax, box)
+    name_sides(ax)
 
 
 def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) -> None:

@@ -165,14 +165,6 @@ def legend(ax: Axes, **where: Any) -> None:
     added.set_in_layout(False)
 
 
-def legend_size(ax: Axes) -> tuple[float, float]:
-    """Return the approximate width and height of a legend inside the axes, as shares of them."""
-    texts = _entries(ax)[1]
-    width = max(text_width(text, SMALL) for text in texts) + (HANDLE + PAD + 0.6) * SMALL
-    side = 72 * min(ax.get_position().size * ax.figure.figure.get_size_inches())
-    return width / side, 1.4 * SMALL * len(texts) / side
-
-
 def _entries(ax: Axes) -> tuple[list[Any], list[str]]:
     """Return samples and texts of a legend; artists with the same text share an entry."""
     entries: dict[str, tuple[Any, ...]] = {}
