@@ -439,9 +439,9 @@ def predict(
     name: str,
     terrain: Terrain,
     *,
-    effort: Effort | None = None,
+    effort: Effort = Effort(),
     seed: int = 0,
-    advance: Advance | None = None,
+    advance: Advance = lambda share: None,
 ) -> Estimate:
     """Predict every cell of a terrain with one of `METHODS`; the same seed gives the same numbers.
 
@@ -450,9 +450,8 @@ def predict(
     from threadpoolctl import threadpool_limits
 
     method = choose([name])[name]
-    advance = advance or (lambda share: None)
     with threadpool_limits(1):  # the arrays are small, so more threads cost more than they gain
-        estimate = method(terrain, effort or Effort(), seed, advance)
+        estimate = method(terrain, effort, seed, advance)
     advance(1.0)
     return estimate
 
