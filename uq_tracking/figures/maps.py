@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import panels, style
-from uq_tracking.figures.panels import Limits, Origin, Panel, Scale
+from uq_tracking.figures.panels import Limits, Panel, Scale
 from uq_tracking.figures.style import FloatArray, plain_texts, readable, text_width
 from uq_tracking.formatting import axis_label, one_line, shorten
 
@@ -53,7 +53,6 @@ def uncertainty_map(
     image: npt.ArrayLike | None = None,
     title: str | None = None,
     limits: Limits | None = None,
-    origin: Origin = "upper",
 ) -> Figure:
     """Draw one 2-D case: the absolute error beside the rescaled std, and the target beside the prediction.
 
@@ -80,8 +79,6 @@ def uncertainty_map(
         Title of the whole figure, for instance the case's name.
     limits : dict of (low, high), optional
         Color limits of ``value``, ``error`` and ``part``; by default those of this case.
-    origin : {"upper", "lower"}
-        Where the first row is drawn.
 
     Returns
     -------
@@ -92,7 +89,7 @@ def uncertainty_map(
     ShapeError
         The maps are not 2-D and of equal shape, or the image is not a picture.
     SettingsError
-        ``scale`` is not a finite number >= 0, or the origin is unknown.
+        ``scale`` is not a finite number >= 0.
 
     References
     ----------
@@ -111,7 +108,6 @@ def uncertainty_map(
         raise SettingsError(
             f"scale is {scale}; pass a finite factor >= 0 for the std, such as MeRCI's lambda or 1.0"
         )
-    panels.check_origin(origin)
     pictures = [] if image is None else [panels.picture(panels.plain(image))]
     maps = _panels(arrays, known, float(scale))
     given = dict(limits or {})
@@ -122,7 +118,7 @@ def uncertainty_map(
     if layout.rows == 2 and shapes[0][0] >= 0.45 * shapes[0][1]:  # the parts of the std right of both rows
         maps = [maps[place] for place in (0, 1, 4, 2, 3, 5) if place < len(maps)]
     figure = panels.framed(layout, title)
-    drawn = panels.draw_panels(figure, [*pictures, *maps], used, layout, origin)
+    drawn = panels.draw_panels(figure, [*pictures, *maps], used, layout)
     for name, label in LABELS.items():
         rows: dict[float, list[panels.Drawn]] = {}
         for ax, shown in drawn.get(name, []):
@@ -197,7 +193,6 @@ def class_map(
     of: int | str | None = None,
     image: npt.ArrayLike | None = None,
     title: str | None = None,
-    origin: Origin = "upper",
 ) -> Figure:
     """Draw one 2-D case: wrong pixels beside the predictive entropy, and true classes beside predicted ones.
 
@@ -222,8 +217,6 @@ def class_map(
         The model's input, drawn first; of any resolution.
     title : str, optional
         Title of the whole figure, such as the name of the case.
-    origin : {"upper", "lower"}
-        Where the first row is drawn.
 
     Returns
     -------
@@ -234,7 +227,7 @@ def class_map(
     ShapeError
         Labels and probabilities do not match, or the image is not a picture.
     SettingsError
-        The origin or the class is unknown.
+        The class is unknown.
     """
     truth, p = np.asarray(labels), np.asarray(probs)
     if truth.ndim != 2 or p.shape[:-1] != truth.shape or 0 in p.shape:
@@ -242,7 +235,6 @@ def class_map(
             f"a map needs labels (height, width) and probs (height, width, C), got {truth.shape} and {p.shape}; "
             "pass one case at a time"
         )
-    panels.check_origin(origin)
     predicted, colors = p.argmax(axis=-1), class_colors(p.shape[-1])
     if of is None:
         wrong = np.where(truth >= 0, truth != predicted, np.nan)
@@ -280,7 +272,7 @@ def class_map(
     ]
     right, below = (_legend_room(handles, layout), 0.0) if beside else (0.0, 0.6)
     figure = panels.framed(layout, title, right, below)
-    drawn = panels.draw_panels(figure, maps, limits, layout, origin, below)
+    drawn = panels.draw_panels(figure, maps, limits, layout, below)
     panels.color_bar(figure, drawn["entropy"], unit, layout)
     look: dict[str, Any] = {"fontsize": style.TICKS - 1, "frameon": False, "labelcolor": "black"}
     look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
