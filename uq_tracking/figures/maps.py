@@ -110,10 +110,7 @@ def uncertainty_map(
         )
     pictures = [] if image is None else [panels.picture(panels.plain(image))]
     maps = _panels(arrays, known, float(scale))
-    given = dict(limits or {})
-    if not {panel.scale for panel in maps} <= given.keys():
-        given = _own_limits(arrays, known, float(scale)) | given
-    used = DEFAULT_LIMITS | given
+    used = DEFAULT_LIMITS | (_own_limits(arrays, known, float(scale)) if limits is None else dict(limits))
     layout = panels.layout_for(shapes[0], [*pictures, *maps], used)
     if layout.rows == 2 and shapes[0][0] >= 0.45 * shapes[0][1]:  # the parts of the std right of both rows
         maps = [maps[place] for place in (0, 1, 4, 2, 3, 5) if place < len(maps)]
