@@ -24,8 +24,6 @@ THINNEST = 0.012
 BARS = 0.16
 """Height of the highest bar along the lower border, as a share of the axes."""
 CORRECT = "#8FB8D8"
-MOST_LABELLED = 10
-"""Up to this many bins, each bar carries its count."""
 WIDE = (8.6, 5.1)
 PANEL_WIDTH = 290.0
 """Maximum width, in points, of the title of one of two panels."""
@@ -196,14 +194,7 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> l
     below.grid(False)
     width = bins["confidence_high"] - bins["confidence_low"]
     style.bars(below, bins["confidence_low"], counts, width, color=style.COUNTS)
-    below.set(ylim=(0, 1.45 * float(counts.max())), yticks=[], xticks=style.QUARTERS)
-    if width.min() > 0.9 / MOST_LABELLED:
-        for x, height in zip(bins["confidence_low"] + width / 2, counts, strict=True):
-            text = _short_count(height)
-            below.text(x, height, text, fontsize=style.SMALL - 1.5, ha="center", va="bottom")
-    else:
-        text = f"{counts.sum():,.0f} samples"
-        below.text(0.02, 0.95, text, fontsize=style.SMALL, va="top", transform=below.transAxes)
+    below.set(ylim=(0, 1.1 * float(counts.max())), yticks=[0, counts.max()], xticks=style.QUARTERS)
     return facts
 
 
@@ -236,19 +227,6 @@ def accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
         handles.append(Patch(color=style.PALE, alpha=0.4, label=f"pale: fewer than {style.FEW} samples"))
     ax.set(xlim=(0, 1), ylim=(0, 1), yticks=style.QUARTERS)
     style.legend(ax, loc="upper left", handles=handles)
-
-
-def _short_count(value: float) -> str:
-    """Write a count in at most four characters.
-
-    >>> [_short_count(n) for n in (7, 999, 1234, 45678, 999_600, 3.2e6, 1e9)]
-    ['7', '999', '1.2k', '46k', '1.0M', '3.2M', '1.0G']
-    """
-    if value < 999.5:
-        return f"{value:.0f}"
-    letter, unit = next(((one, of) for one, of in (("k", 1e3), ("M", 1e6)) if value < 999.5 * of), ("G", 1e9))
-    share = value / unit
-    return f"{share:.0f}{letter}" if share >= 9.95 else f"{share:.1f}{letter}"
 
 
 def before_after(report: Report) -> Figure:
