@@ -66,7 +66,7 @@ TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
 
 
 def new_figure(
-    size: tuple[float, float] = SIZE, layout: Literal["compressed"] | None = "compressed"
+    size: tuple[float, float] = SIZE, layout: Literal["compressed", "constrained"] | None = "compressed"
 ) -> Figure:
     """Make an empty white figure with an Agg canvas, not registered with pyplot."""
     figure = ShownFigure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout=layout)
