@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +38,7 @@ class FigureSpec:
     function : callable or str
         ``function(report) -> Figure``, or its dotted name.
     needs : tuple of str
-        Curves it is drawn from. One ending in ``*`` is met by any curve whose name starts that way.
+        Curves it is drawn from; ``by_target_*`` is met by any curve whose name starts that way.
     task : str
     default : bool
         Whether it is drawn by default.
@@ -70,11 +71,7 @@ class FigureSpec:
 
     def lacks(self, report: Report) -> str:
         """Say what the report lacks for the figure; "" if it can be drawn."""
-        names = report.curves
-        if not all(
-            need in names or (need.endswith("*") and any(name.startswith(need[:-1]) for name in names))
-            for need in self.needs
-        ):
+        if not all(fnmatch.filter(report.curves, need) for need in self.needs):
             return (
                 f"the report has no curves for {self.name!r}, which needs {', '.join(self.needs)}; "
                 "request them with curves=, by=, by_target= or calibration="

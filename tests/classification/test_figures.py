@@ -179,13 +179,6 @@ class TestMaps:
         [
             (np.zeros(4, int), np.ones((4, 2)), {}, ShapeError, "pass one case at a time"),
             (np.zeros((4, 4), int), np.ones((4, 5, 2)), {}, ShapeError, r"got \(4, 4\) and \(4, 5, 2\)"),
-            (
-                np.zeros((4, 4), int),
-                np.ones((4, 4, 2)),
-                {"origin": "left"},
-                SettingsError,
-                "origin is 'left'",
-            ),
             (np.zeros((4, 4), int), np.ones((4, 4, 2)), {"image": np.ones(3)}, ShapeError, "image has shape"),
         ],
     )

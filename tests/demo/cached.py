@@ -12,15 +12,5 @@ def fast_terrain(seed: int = 0) -> Terrain:
 
 
 @cache
-def _fast(name: str) -> tuple[Estimate, tuple[float, ...]]:
-    told: list[float] = []
-    return predict(name, fast_terrain(), effort=FAST, advance=told.append), tuple(told)
-
-
 def fast_estimate(name: str) -> Estimate:
-    return _fast(name)[0]
-
-
-def fast_progress(name: str) -> list[float]:
-    """What the method told while it predicted."""
-    return list(_fast(name)[1])
+    return predict(name, fast_terrain(), effort=FAST)

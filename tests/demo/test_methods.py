@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 from uq_tracking.demo.methods import FAST, METHODS, choose, predict
 from uq_tracking.errors import SettingsError
 
-from .cached import fast_estimate, fast_progress, fast_terrain
+from .cached import fast_estimate, fast_terrain
 
 RANKS_ERRORS = ("multi-inits", "bagging", "multi-networks", "learned-error", "gaussian-process")
 """Methods whose uncertainty is larger where the error is, on this terrain; dropout's and the epochs' is hardly."""
@@ -91,12 +91,6 @@ def test_snapshots_are_the_most_overconfident_and_the_two_probabilistic_methods_
     assert min(covered, key=covered.get) == "multi-epochs"
     for name in ("learned-error", "gaussian-process"):
         assert 0.9 < covered[name] < 0.98
-
-
-def test_progress_rises_to_the_end(method):
-    told = fast_progress(method)
-    assert told == sorted(told)
-    assert 0 < told[0] < told[-1] == 1
 
 
 def test_methods_are_chosen_by_name_in_the_order_of_the_catalogue():

@@ -235,11 +235,6 @@ def test_scattered_measurements_are_gathered_until_they_can_be_seen(terrain):
     assert "input, 5 % known" in seen.texts(figure)
 
 
-def test_origin_is_passed_on(terrain):
-    figure = uncertainty_map(*terrain, scale=1.0, origin="lower")
-    assert {ax.images[0].origin for ax in figure.axes if ax.images and ax.get_title()} == {"lower"}
-
-
 def test_user_text_is_no_mathtext(terrain):
     small = [array[:20, :30] for array in terrain]
     figure = uncertainty_map(*small, scale=1.0, unit="$_m^2", title="$broken_ {case")
@@ -259,11 +254,6 @@ def test_shapes_must_agree():
 def test_scale_must_be_a_finite_factor(scale):
     with pytest.raises(SettingsError, match="pass a finite factor >= 0"):
         uncertainty_map(*[np.ones((3, 4))] * 3, scale=scale)
-
-
-def test_origin_must_be_known():
-    with pytest.raises(SettingsError, match="pass 'upper' or 'lower'"):
-        uncertainty_map(*[np.ones((3, 4))] * 3, scale=1.0, origin="left")
 
 
 @pytest.mark.slow

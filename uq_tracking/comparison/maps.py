@@ -107,10 +107,8 @@ class _Seen:
     uncertainty: FloatArray
     mean_error: float
     mean_uncertainty: float
-    scale: float | None = None
-    rounding: float = 0.0
-    """Relative rounding error of the target's dtype; 0 for classes."""
-    image: bytes | None = None
+    scale: float | None
+    image: bytes | None
 
 
 def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tuple[MapCase, ...], list[str]]:
@@ -157,15 +155,14 @@ def _seen(run: ScoredRun, case: Case) -> _Seen:
         mean_error=float(error[known].mean()) if known.any() else 0.0,
         mean_uncertainty=float(uncertainty[known].mean()) if known.any() else 0.0,
         scale=scale,
-        rounding=0.0 if scale is None else float(np.finfo(target.dtype).eps),
         image=image,
     )
 
 
 def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     """Draw the panels of all runs with the target of the first one on common scales."""
-    from uq_tracking.figures.compared import class_legend, class_png, color_stops, map_png
-    from uq_tracking.figures.maps import limits_of
+    from uq_tracking.figures.compared import class_png, color_stops, map_png
+    from uq_tracking.figures.maps import class_legend, limits_of
 
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
@@ -213,13 +210,11 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
 
 
 def _is_same_target(one: _Seen, other: _Seen) -> bool:
-    """True if two runs have the same target; float32 and float64 copies of it may differ by rounding."""
-    if one.rounding == other.rounding or one.target.shape != other.target.shape:
-        return np.array_equal(one.target, other.target, equal_nan=True)
-    slack = max(one.rounding, other.rounding) * float(
-        np.abs(one.target).max(initial=0, where=np.isfinite(one.target))
-    )
-    return np.allclose(one.target, other.target, rtol=0, atol=slack, equal_nan=True)
+    """True if two runs have the same target, or a float32 copy of it."""
+    if one.target.shape != other.target.shape:
+        return False
+    rounding = np.finfo(np.float32).eps * np.abs(one.target).max(initial=0, where=np.isfinite(one.target))
+    return np.allclose(one.target, other.target, rtol=0, atol=float(rounding), equal_nan=True)
 
 
 def _drawn(runs: Sequence[ScoredRun], problems: list[str]) -> dict[int, _Seen]:

@@ -43,6 +43,8 @@ SIDES = {
     "calibrated": "fine",
     "consistent with calibrated": "fine",
 }
+OF_FEW = ("overconfident in few samples", "overconfident in the tails")
+"""Words whose factor is determined by few samples."""
 WIDEST = 4.0
 """Factor on the std at which a verdict's bar is full."""
 MOST_CLASSES = 25
@@ -94,8 +96,7 @@ def comparison_page(facts: Facts, table: Table, csv: str) -> str:
         script=Markup(script),
         data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
         scatter=data["scatter"],
-        marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
-        starred=_starred(facts.verdicts),
+        marks=_marks(facts.verdicts),
         glossary=by_family(facts.metrics),
         about=data["metrics"],
         intervals_used=intervals_used(facts),
@@ -173,35 +174,29 @@ def _labels(facts: Facts, letters: int) -> dict[str, str]:
     return dict(zip(facts.methods, shortened(names, letters), strict=True))
 
 
-def _marks(verdict: MethodVerdict) -> dict[str, Any]:
-    """Return lengths of a verdict's bars, 0 to 100: distance from calibrated, and gain relative to an oracle's."""
-    few = verdict.calibration in (
-        "overconfident in few samples",
-        "overconfident in the tails",
-    )  # which determine it
-    factor, recovered = None if few else verdict.scale, verdict.recovered
-    reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
-    said, side = verdict.calibration, SIDES.get(verdict.calibration, "other")
-    if factor and side in ("over", "under"):
-        times = max(factor, 1 / factor)
-        said, side = f"{times:.2f} \N{MULTIPLICATION SIGN} {said}", "other" if times < SLIGHT else side
-    return {
-        "side": side,
-        "calibration": said,
-        "left": bool(factor and factor < 1),
-        "reach": round(50 * reach, 1),
-        "ranking": None if recovered is None or verdict.ranking == UNJUDGED else round(100 * recovered),
-    }
+def _marks(verdicts: Mapping[str, MethodVerdict]) -> dict[str, dict[str, Any]]:
+    """Return lengths of each verdict's bars, 0 to 100: distance from calibrated, and gain relative to an oracle's.
 
-
-def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
-    """Return the methods that find most errors, of those that find more than a constant uncertainty would."""
-    found = {
-        name: verdict.recovered
-        for name, verdict in verdicts.items()
-        if verdict.ranking == "useful" and verdict.recovered is not None
-    }
-    return {name for name, share in found.items() if share == max(found.values())}
+    Those that find most errors have a star, if they find more than a constant uncertainty would.
+    """
+    marks = {}
+    gains = [found.recovered or 0.0 for found in verdicts.values() if found.ranking == "useful"]
+    for name, verdict in verdicts.items():
+        said, side = verdict.calibration, SIDES.get(verdict.calibration, "other")
+        factor, recovered = None if said in OF_FEW else verdict.scale, verdict.recovered
+        reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
+        if factor and side in ("over", "under"):
+            times = max(factor, 1 / factor)
+            said, side = f"{times:.2f} \N{MULTIPLICATION SIGN} {said}", "other" if times < SLIGHT else side
+        marks[name] = {
+            "side": side,
+            "calibration": said,
+            "left": bool(factor and factor < 1),
+            "reach": round(50 * reach, 1),
+            "ranking": None if recovered is None or verdict.ranking == UNJUDGED else round(100 * recovered),
+            "starred": verdict.ranking == "useful" and recovered == max(gains),
+        }
+    return marks
 
 
 def _metric(facts: Facts, metric: Metric) -> dict[str, Any]:

@@ -188,9 +188,6 @@ class HeightModel:
 
 Map = npt.NDArray[np.float64]
 
-Advance = Callable[[float], None]
-"""Called with the share of a method's work done, from 0 to 1."""
-
 HIDDEN: tuple[tuple[int, ...], ...] = (
     (64, 64), (128,), (64, 64, 64), (32, 32), (128, 64), (32, 32, 32),
     (128, 128), (64,), (96, 48), (64, 32, 16), (48, 48, 48, 48), (64, 128),
@@ -236,8 +233,8 @@ class Effort:
 FAST = Effort(batch=32, members=6, passes=15)
 """For the small crop of the terrain."""
 
-MethodFunction = Callable[[Terrain, Effort, int, Advance], Estimate]
-"""A method's function: from terrain, effort, seed and progress to an estimate for every cell."""
+MethodFunction = Callable[[Terrain, Effort, int], Estimate]
+"""A method's function: from terrain, effort and seed to an estimate for every cell."""
 
 
 def _seeds(seed: int, method: str, count: int) -> list[int]:
@@ -256,38 +253,36 @@ def _networks(
     terrain: Terrain,
     effort: Effort,
     seeds: Sequence[int],
-    advance: Advance,
     hidden: Sequence[tuple[int, ...]] | None = None,
     bootstrap: bool = False,
 ) -> Estimate:
     """The disagreement of networks of different seeds, hidden layers or training sets."""
     n, members = len(terrain.heights), []
-    for done, seed in enumerate(seeds):
+    for number, seed in enumerate(seeds):
         drawn = np.random.default_rng(seed).integers(0, n, n) if bootstrap else slice(None)
-        model = HeightModel(seed, hidden[done]) if hidden else HeightModel(seed)
+        model = HeightModel(seed, hidden[number]) if hidden else HeightModel(seed)
         model.fit(terrain.positions[drawn], terrain.heights[drawn], effort)
         members.append(model.predict(terrain.cells))
-        advance((done + 1) / len(seeds))
     return _spread(terrain, members)
 
 
-def multi_inits(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+def multi_inits(terrain: Terrain, effort: Effort, seed: int) -> Estimate:
     """Networks with different random initializations (Lakshminarayanan et al. 2017)."""
-    return _networks(terrain, effort, _seeds(seed, "multi-inits", effort.members), advance)
+    return _networks(terrain, effort, _seeds(seed, "multi-inits", effort.members))
 
 
-def bagging(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+def bagging(terrain: Terrain, effort: Effort, seed: int) -> Estimate:
     """Networks trained on bootstrap samples of the measurements (Breiman 1996)."""
-    return _networks(terrain, effort, _seeds(seed, "bagging", effort.members), advance, bootstrap=True)
+    return _networks(terrain, effort, _seeds(seed, "bagging", effort.members), bootstrap=True)
 
 
-def multi_networks(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+def multi_networks(terrain: Terrain, effort: Effort, seed: int) -> Estimate:
     """Networks of different depth and width."""
     hidden = HIDDEN[: effort.members]
-    return _networks(terrain, effort, _seeds(seed, "multi-networks", len(hidden)), advance, hidden)
+    return _networks(terrain, effort, _seeds(seed, "multi-networks", len(hidden)), hidden)
 
 
-def multi_epochs(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+def multi_epochs(terrain: Terrain, effort: Effort, seed: int) -> Estimate:
     """Snapshots of one network from several epochs in the second half of its training."""
     model = HeightModel(_seeds(seed, "multi-epochs", 1)[0])
     epochs = effort.epochs
@@ -297,22 +292,19 @@ def multi_epochs(terrain: Terrain, effort: Effort, seed: int, advance: Advance) 
     def keep(epoch: int) -> None:
         if epoch in kept:
             members.append(model.predict(terrain.cells))
-        advance(epoch / epochs)
 
     model.fit(terrain.positions, terrain.heights, effort, after_epoch=keep)
     return _spread(terrain, members)
 
 
-def mc_dropout(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+def mc_dropout(terrain: Terrain, effort: Effort, seed: int) -> Estimate:
     """One network whose dropout stays active during prediction (Gal and Ghahramani 2016)."""
     model_seed, pass_seed = _seeds(seed, "mc-dropout", 2)
-    half = 2 * effort.epochs
-    model = HeightModel(model_seed, WIDE, DROPPED)
-    model.fit(terrain.positions, terrain.heights, effort, lambda epoch: advance(epoch / half))
+    model = HeightModel(model_seed, WIDE, DROPPED).fit(terrain.positions, terrain.heights, effort)
     return _spread(terrain, list(model.sample(terrain.cells, effort.passes, pass_seed)))
 
 
-def learned_error(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+def learned_error(terrain: Terrain, effort: Effort, seed: int) -> Estimate:
     """A second network predicts |error| from the relief around a cell and its distance to measurements.
 
     It learns from errors at measurements the first has not seen. On its own training data a network's errors are far
@@ -329,7 +321,6 @@ def learned_error(terrain: Terrain, effort: Effort, seed: int, advance: Advance)
         model = HeightModel(fold_seed).fit(positions, heights, effort)
         errors[held] = np.abs(model.predict(terrain.positions[held]) - terrain.heights[held])
         clues[held] = surroundings(terrain.positions[held], positions, heights)
-        advance(0.8 * (fold + 1) / FOLDS)
     model = HeightModel(height_seed)
     model.fit(terrain.positions, terrain.heights, effort)
     at = surroundings(terrain.cells, terrain.positions, terrain.heights)
@@ -370,7 +361,7 @@ class Matern:
         return np.asarray(self.std**2 * (1 + scaled) * np.exp(-scaled))
 
 
-def gaussian_process(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+def gaussian_process(terrain: Terrain, effort: Effort, seed: int) -> Estimate:
     """A stationary Gaussian process: its uncertainty depends on the distance to measurements, not on the relief.
 
     Scikit-learn fits its kernel, and each cell is predicted from the nearest measurements (Datta et al. 2016; in
@@ -382,13 +373,12 @@ def gaussian_process(terrain: Terrain, effort: Effort, seed: int, advance: Advan
     tree = cKDTree(terrain.positions)
     blocks = np.array_split(terrain.cells, -(-len(terrain.cells) // CELLS_AT_ONCE))
     means, stds = [], []
-    for done, block in enumerate(blocks, start=1):
+    for block in blocks:
         distances, nearest = tree.query(block, NEIGHBORS)
         near, heights = terrain.positions[nearest], terrain.heights[nearest] - level
         mean, std = condition(kernel, near, heights, distances)
         means.append(level + mean)
         stds.append(std)
-        advance(done / len(blocks))
     return Estimate(np.concatenate(means).reshape(terrain.shape), np.concatenate(stds).reshape(terrain.shape))
 
 
@@ -435,26 +425,16 @@ METHODS: dict[str, MethodFunction] = {
 """The methods by name, in the order of MeRCI (2018), table 2."""
 
 
-def predict(
-    name: str,
-    terrain: Terrain,
-    *,
-    effort: Effort | None = None,
-    seed: int = 0,
-    advance: Advance | None = None,
-) -> Estimate:
+def predict(name: str, terrain: Terrain, *, effort: Effort = Effort(), seed: int = 0) -> Estimate:
     """Predict every cell of a terrain with one of `METHODS`; the same seed gives the same numbers.
 
-    The default effort suits the whole terrain; ``advance`` is called with the share of the work done.
+    The default effort suits the whole terrain.
     """
     from threadpoolctl import threadpool_limits
 
     method = choose([name])[name]
-    advance = advance or (lambda share: None)
     with threadpool_limits(1):  # the arrays are small, so more threads cost more than they gain
-        estimate = method(terrain, effort or Effort(), seed, advance)
-    advance(1.0)
-    return estimate
+        return method(terrain, effort, seed)
 
 
 def choose(names: Sequence[str] | None) -> dict[str, MethodFunction]:

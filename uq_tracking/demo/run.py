@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import uq_tracking as uq
 from uq_tracking.demo.methods import FAST, Effort, choose, predict
@@ -109,16 +108,8 @@ def run_method(
 ) -> Report:
     """Predict with one method, and log the prediction as a run in one line."""
     start = time.perf_counter()
-    columns = TextColumn("{task.description:18}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(name, total=1.0)
-        estimate = predict(
-            name,
-            terrain,
-            effort=effort,
-            seed=seed,
-            advance=lambda share: bar.update(task, completed=share),
-        )
+    with console.status(name):
+        estimate = predict(name, terrain, effort=effort, seed=seed)
     predicted = time.perf_counter()
     report: Report = uq.log(
         terrain.target,

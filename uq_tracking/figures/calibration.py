@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from uq_tracking.figures import curves, style
 from uq_tracking.figures.curves import Columns, NothingToDrawError
 from uq_tracking.figures.header import report_header, score_text
-from uq_tracking.figures.sides import BARS, corner, name_side, name_sides
+from uq_tracking.figures.sides import name_side, name_sides
 from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 THINNEST = 0.012
 """Minimum width of a bar, as a share of the axis; a bin of equal standard deviations has zero width."""
+BARS = 0.16
+"""Height of the highest bar along the lower border, as a share of the axes."""
 CORRECT = "#8FB8D8"
-MOST_LABELLED = 10
-"""Up to this many bins, each bar carries its count."""
 WIDE = (8.6, 5.1)
 PANEL_WIDTH = 290.0
 """Maximum width, in points, of the title of one of two panels."""
@@ -47,13 +47,10 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     x, counts = bins["rmv"], bins["count"]
     curves.square_axes(ax, [bins], "rmv", "rmse")
     low, high = ax.get_xlim()
-    left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
-    place = np.log if ax.get_xscale() == "log" else np.asarray
-    span = float(place(high) - place(low))
-    width = np.maximum(place(right) - place(left), THINNEST * span)
-    thin = width <= THINNEST * span
-    half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
-    left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
+    place, back = (np.log, np.exp) if ax.get_xscale() == "log" else (np.asarray, np.asarray)
+    ends = place(np.clip([bins["std_low"], bins["std_high"]], low, high))
+    width = np.maximum(ends[1] - ends[0], THINNEST * float(place(high) - place(low)))
+    left, right = back(ends.mean(axis=0) + np.asarray([[-0.5], [0.5]]) * width)
     density = counts / width
     height = BARS * density / max(float(density.max()), 1e-300)
     look: dict[str, Any] = {"color": style.COUNTS, "transform": ax.get_xaxis_transform(), "zorder": 1.5}
@@ -71,13 +68,9 @@ def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
     if rare.any():
         pale = {"color": style.PALE, "linestyle": "", "label": f"bin of fewer than {style.FEW}"}
         style.line(ax, x[rare], bins["rmse"][rare], **look | pale)
-    if alone:
+    if alone:  # inside the axes it would hide the diagonal
         style.legend_below(ax.figure.figure, ax)
-        name_sides(ax)
-    else:
-        box = corner(ax, style.legend_size(ax))
-        style.legend(ax, loc="lower left", bbox_to_anchor=box[:2], borderaxespad=0.0)
-        name_sides(ax, box)
+    name_sides(ax)
 
 
 def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) -> None:
@@ -201,14 +194,7 @@ def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> l
     below.grid(False)
     width = bins["confidence_high"] - bins["confidence_low"]
     style.bars(below, bins["confidence_low"], counts, width, color=style.COUNTS)
-    below.set(ylim=(0, 1.45 * float(counts.max())), yticks=[], xticks=style.QUARTERS)
-    if width.min() > 0.9 / MOST_LABELLED:
-        for x, height in zip(bins["confidence_low"] + width / 2, counts, strict=True):
-            text = _short_count(height)
-            below.text(x, height, text, fontsize=style.SMALL - 1.5, ha="center", va="bottom")
-    else:
-        text = f"{counts.sum():,.0f} samples"
-        below.text(0.02, 0.95, text, fontsize=style.SMALL, va="top", transform=below.transAxes)
+    below.set(ylim=(0, 1.1 * float(counts.max())), yticks=[0, counts.max()], xticks=style.QUARTERS)
     return facts
 
 
@@ -241,19 +227,6 @@ def accuracies(ax: Axes, bins: Columns, *, of_event: bool) -> None:
         handles.append(Patch(color=style.PALE, alpha=0.4, label=f"pale: fewer than {style.FEW} samples"))
     ax.set(xlim=(0, 1), ylim=(0, 1), yticks=style.QUARTERS)
     style.legend(ax, loc="upper left", handles=handles)
-
-
-def _short_count(value: float) -> str:
-    """Write a count in at most four characters.
-
-    >>> [_short_count(n) for n in (7, 999, 1234, 45678, 999_600, 3.2e6, 1e9)]
-    ['7', '999', '1.2k', '46k', '1.0M', '3.2M', '1.0G']
-    """
-    if value < 999.5:
-        return f"{value:.0f}"
-    letter, unit = next(((one, of) for one, of in (("k", 1e3), ("M", 1e6)) if value < 999.5 * of), ("G", 1e9))
-    share = value / unit
-    return f"{share:.0f}{letter}" if share >= 9.95 else f"{share:.1f}{letter}"
 
 
 def before_after(report: Report) -> Figure:

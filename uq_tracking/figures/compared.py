@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures import panels, style
-from uq_tracking.figures.maps import class_colors, shown_classes
+from uq_tracking.figures.maps import class_colors
 from uq_tracking.figures.picture import DPI, packed
 from uq_tracking.figures.style import FloatArray
 from uq_tracking.formatting import COLORS, one_line, shortened
@@ -151,14 +151,6 @@ def image_png(image: npt.ArrayLike) -> bytes:
     colors = values if values.ndim == 3 else np.ma.stack([values] * 3, axis=-1)
     known = ~np.ma.getmaskarray(colors)
     return packed(np.rint(255 * np.where(known, colors.data, to_rgb(style.NO_INPUT))).astype(np.uint8), DPI)
-
-
-def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Return name and color of every class in these maps, in order, and of pixels without a class."""
-    shown = sorted(shown_classes(*maps))
-    colors = class_colors(max(shown, default=0) + 1)
-    named = [(one_line(names[k]) if names else f"class {k}", to_hex(colors[k])) for k in shown]
-    return named + [("no label", style.NO_DATA.lower())] * any(bool((each < 0).any()) for each in maps)
 
 
 def color_stops(colors: str) -> list[str]:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib import colormaps
-from matplotlib.colors import to_rgba_array
+from matplotlib.colors import to_hex, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import panels, style
-from uq_tracking.figures.panels import Limits, Origin, Panel, Scale
+from uq_tracking.figures.panels import Limits, Panel, Scale
 from uq_tracking.figures.style import FloatArray, plain_texts, readable, text_width
 from uq_tracking.formatting import axis_label, one_line, shorten
 
@@ -31,10 +31,12 @@ DEFAULT_LIMITS = {"image": (0.0, 1.0), **dict.fromkeys(PERCENTILES, (0.0, 1.0))}
 LABELS: dict[Scale, str] = {"error": "error", "value": "value", "part": "std"}
 MOST_PIXELS = 1 << 22
 """Pixels that determine the color limits of a case."""
-MOST_NAMED = 9
-"""Maximum number of classes in the legend; the largest ones are named."""
+MOST_NAMED, MOST_LETTERS = 9, 16
+"""Maximum number of classes in the legend, where the largest ones are named, and letters of a name."""
 BASE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5195", "#8C564B")
 """Colors of the first classes: Okabe and Ito's plus two more."""
+COMPARED = ("target", "prediction", "error", "uncertainty", "scale")
+"""What a comparison shows of a case."""
 OUTCOMES = {"found": "#A6A6A6", "missed": "#6A00A8", "false": "#E3120B"}
 """Colors of the pixels where a class is predicted and true, true only, and predicted only."""
 
@@ -51,7 +53,6 @@ def uncertainty_map(
     image: npt.ArrayLike | None = None,
     title: str | None = None,
     limits: Limits | None = None,
-    origin: Origin = "upper",
 ) -> Figure:
     """Draw one 2-D case: the absolute error beside the rescaled std, and the target beside the prediction.
 
@@ -78,8 +79,6 @@ def uncertainty_map(
         Title of the whole figure, for instance the case's name.
     limits : dict of (low, high), optional
         Color limits of ``value``, ``error`` and ``part``; by default those of this case.
-    origin : {"upper", "lower"}
-        Where the first row is drawn.
 
     Returns
     -------
@@ -90,7 +89,7 @@ def uncertainty_map(
     ShapeError
         The maps are not 2-D and of equal shape, or the image is not a picture.
     SettingsError
-        ``scale`` is not a finite number >= 0, or the origin is unknown.
+        ``scale`` is not a finite number >= 0.
 
     References
     ----------
@@ -109,18 +108,14 @@ def uncertainty_map(
         raise SettingsError(
             f"scale is {scale}; pass a finite factor >= 0 for the std, such as MeRCI's lambda or 1.0"
         )
-    panels.check_origin(origin)
     pictures = [] if image is None else [panels.picture(panels.plain(image))]
     maps = _panels(arrays, known, float(scale))
-    given = dict(limits or {})
-    if not {panel.scale for panel in maps} <= given.keys():
-        given = _own_limits(arrays, known, float(scale)) | given
-    used = DEFAULT_LIMITS | given
+    used = DEFAULT_LIMITS | (_own_limits(arrays, known, float(scale)) if limits is None else dict(limits))
     layout = panels.layout_for(shapes[0], [*pictures, *maps], used)
     if layout.rows == 2 and shapes[0][0] >= 0.45 * shapes[0][1]:  # the parts of the std right of both rows
         maps = [maps[place] for place in (0, 1, 4, 2, 3, 5) if place < len(maps)]
     figure = panels.framed(layout, title)
-    drawn = panels.draw_panels(figure, [*pictures, *maps], used, layout, origin)
+    drawn = panels.draw_panels(figure, [*pictures, *maps], used, layout)
     for name, label in LABELS.items():
         rows: dict[float, list[panels.Drawn]] = {}
         for ax, shown in drawn.get(name, []):
@@ -195,7 +190,6 @@ def class_map(
     of: int | str | None = None,
     image: npt.ArrayLike | None = None,
     title: str | None = None,
-    origin: Origin = "upper",
 ) -> Figure:
     """Draw one 2-D case: wrong pixels beside the predictive entropy, and true classes beside predicted ones.
 
@@ -220,8 +214,6 @@ def class_map(
         The model's input, drawn first; of any resolution.
     title : str, optional
         Title of the whole figure, such as the name of the case.
-    origin : {"upper", "lower"}
-        Where the first row is drawn.
 
     Returns
     -------
@@ -232,7 +224,7 @@ def class_map(
     ShapeError
         Labels and probabilities do not match, or the image is not a picture.
     SettingsError
-        The origin or the class is unknown.
+        The class is unknown.
     """
     truth, p = np.asarray(labels), np.asarray(probs)
     if truth.ndim != 2 or p.shape[:-1] != truth.shape or 0 in p.shape:
@@ -240,7 +232,6 @@ def class_map(
             f"a map needs labels (height, width) and probs (height, width, C), got {truth.shape} and {p.shape}; "
             "pass one case at a time"
         )
-    panels.check_origin(origin)
     predicted, colors = p.argmax(axis=-1), class_colors(p.shape[-1])
     if of is None:
         wrong = np.where(truth >= 0, truth != predicted, np.nan)
@@ -250,15 +241,18 @@ def class_map(
         second = Panel(f"entropy, mean {panels.told_mean(mean)}", uncertain, "entropy")
         unit = "entropy [nats]"
         highest = float(np.percentile(uncertain.compressed(), 99) or uncertain.max() or 1.0)
-        outcomes: list[Patch] = []
+        outcomes: list[tuple[str, str]] = []
     else:
         number = known_class(of, classes, p.shape[-1])
-        name, outcome = _name_of(number, classes), (truth == number) + 2 * (predicted == number)
+        name, outcome = (
+            shorten(name_of(number, classes), MOST_LETTERS),
+            (truth == number) + 2 * (predicted == number),
+        )
         ((uncertain, _),) = panels.reduced(p[..., number])
         shades = to_rgba_array(["white", OUTCOMES["missed"], OUTCOMES["false"], OUTCOMES["found"]])[:, :3]
         first = Panel(f"{name}: where wrong", _colored(np.where(truth < 0, -1, outcome), shades), "class")
         second, unit, highest = Panel(f"probability of {name}", uncertain, "entropy"), "probability", 1.0
-        outcomes = [Patch(color=color, label=how) for how, color in OUTCOMES.items()]
+        outcomes = list(OUTCOMES.items())
     maps = [
         *([] if image is None else [panels.picture(panels.plain(image))]),
         first,
@@ -269,10 +263,13 @@ def class_map(
     limits = {"image": (0.0, 1.0), "class": (0.0, 1.0), "error": (0.0, 1.0), "entropy": (0.0, highest)}
     layout = panels.layout_for(truth.shape, maps, limits)
     beside = layout.rows == 2 and layout.bars == "right"  # room for the legend to the right of the prediction
-    handles = _named(shown_classes(truth, predicted), classes, missing=bool((truth < 0).any())) + outcomes
+    handles = [
+        Patch(color=color, label=shorten(name, MOST_LETTERS))
+        for name, color in (*class_legend([truth, predicted], classes, MOST_NAMED), *outcomes)
+    ]
     right, below = (_legend_room(handles, layout), 0.0) if beside else (0.0, 0.6)
     figure = panels.framed(layout, title, right, below)
-    drawn = panels.draw_panels(figure, maps, limits, layout, origin, below)
+    drawn = panels.draw_panels(figure, maps, limits, layout, below)
     panels.color_bar(figure, drawn["entropy"], unit, layout)
     look: dict[str, Any] = {"fontsize": style.TICKS - 1, "frameon": False, "labelcolor": "black"}
     look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
@@ -298,17 +295,15 @@ def compared_values(
     """Return what a comparison shows: target, mean, absolute error, and the std on the error's scale."""
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(mean.astype(np.float64) - target)
-        uncertainty = scale * std.astype(np.float64)
-    shown = {"target": target, "prediction": mean, "error": error}
-    return {**shown, "uncertainty": uncertainty, "scale": float(scale)}
+        parts = (target, mean, error, scale * std.astype(np.float64), float(scale))
+    return dict(zip(COMPARED, parts, strict=True))
 
 
 def compared_classes(labels: Values, probs: Values, **options: Any) -> dict[str, Any]:
     """Return what a comparison shows: true and predicted classes, where they differ, and the entropy."""
     predicted = probs.argmax(axis=-1)
     error = np.where(labels >= 0, labels != predicted, np.nan)
-    shown = {"target": labels, "prediction": predicted, "error": error}
-    return {**shown, "uncertainty": entropy_of(probs), "scale": None}
+    return dict(zip(COMPARED, (labels, predicted, error, entropy_of(probs), None), strict=True))
 
 
 def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
@@ -335,11 +330,26 @@ def _colored(classes: npt.NDArray[Any], colors: FloatArray) -> panels.Masked:
     return np.ma.masked_array(colors[np.maximum(picked, 0)], mask=missing)
 
 
-def shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
-    """Return the classes that occur, largest first."""
-    highest = max(int(m.max()) for m in maps)
-    count = sum(np.bincount(m[m >= 0].ravel(), minlength=highest + 1) for m in maps)
-    return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]
+def class_legend(
+    maps: Sequence[npt.NDArray[Any]], names: Sequence[str] | None, most: int | None = None
+) -> list[tuple[str, str]]:
+    """Return name and color of the classes in these maps, in order, and of pixels without a class.
+
+    Of more than ``most`` classes only the largest are named.
+    """
+    count = np.bincount(np.concatenate([each[each >= 0] for each in maps]))
+    shown = [k for k in np.argsort(-count, kind="stable").tolist() if count[k]]
+    kept = sorted(shown if most is None or len(shown) <= most + 1 else shown[:most])
+    colors = class_colors(len(count))
+    legend = [(name_of(k, names), to_hex(colors[k])) for k in kept]
+    if len(kept) < len(shown):
+        legend.append((f"and {len(shown) - len(kept)} more", "white"))
+    return legend + [("no label", style.NO_DATA.lower())] * any(bool((each < 0).any()) for each in maps)
+
+
+def name_of(number: int, names: Sequence[str] | None) -> str:
+    """Return the name of a class on one line."""
+    return one_line(names[number]) if names else f"class {number}"
 
 
 def _legend_room(handles: Sequence[Patch], layout: panels.Layout) -> float:
@@ -347,21 +357,3 @@ def _legend_room(handles: Sequence[Patch], layout: panels.Layout) -> float:
     widest = max(text_width(str(handle.get_label()), style.TICKS - 1) for handle in handles)
     left, _, across, _ = layout.places[-1]
     return max(0.5, (widest + 2 * style.TICKS) / 72 + 0.06 * across - (layout.size[0] - left - across))
-
-
-def _name_of(number: int, names: Sequence[str] | None) -> str:
-    """Return what a legend calls a class."""
-    return shorten(one_line(names[number] if names else f"class {number}"), 16)
-
-
-def _named(classes: Sequence[int], names: Sequence[str] | None, *, missing: bool) -> list[Patch]:
-    """Return samples of the largest classes for a legend, and of pixels without a label."""
-    colors = class_colors(max(classes) + 1)
-    kept = sorted(classes if len(classes) <= MOST_NAMED + 1 else classes[:MOST_NAMED])
-    labels = [_name_of(k, names) for k in kept]
-    handles = [Patch(color=colors[k], label=label) for k, label in zip(kept, labels, strict=True)]
-    if len(kept) < len(classes):
-        handles.append(Patch(color="white", label=f"and {len(classes) - len(kept)} more"))
-    if missing:
-        handles.append(Patch(color=style.NO_DATA, label="no label"))
-    return handles

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.errors import ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.header import HINTED, SPACING, put_header, title_lines
 from uq_tracking.figures.style import MARGIN, FloatArray, new_figure, readable, text_width
@@ -45,7 +45,6 @@ LONGEST = 6.0
 """Above this aspect ratio a map is stretched, so that it does not become a line."""
 
 
-Origin = Literal["upper", "lower"]
 Limits = Mapping[str, tuple[float, float]]
 Drawn = tuple[Axes, AxesImage]
 
@@ -134,12 +133,6 @@ def _sparse_block(channel: npt.NDArray[Any]) -> int:
     return min(math.ceil(known**-0.5), max(1, max(channel.shape) // 40)) if known else 1
 
 
-def check_origin(origin: str) -> None:
-    """Raise ``SettingsError`` unless the first row is drawn at one of both ends."""
-    if origin not in ("upper", "lower"):
-        raise SettingsError(f"origin is {origin!r}; pass 'upper' or 'lower'")
-
-
 def distinct_limits(low: float, high: float) -> tuple[float, float]:
     """Distinct limits, so that a constant map has a color."""
     if high > low:
@@ -221,7 +214,6 @@ def draw_panels(
     panels: Sequence[Panel],
     limits: Limits,
     layout: Layout,
-    origin: Origin,
     below: float = 0.0,
 ) -> dict[Scale, list[Drawn]]:
     """Draw panels in their places, above the room left below; returns those of each scale."""
@@ -240,7 +232,7 @@ def draw_panels(
         stretched = not 1 / LONGEST <= rows / columns <= LONGEST
         shown = ax.imshow(
             panel.values if panel.values.ndim == 2 else panel.values.filled(0.85), cmap=COLORS.get(panel.scale),
-            vmin=low, vmax=high, origin=origin, interpolation="antialiased",
+            vmin=low, vmax=high, origin="upper", interpolation="antialiased",
             aspect="auto" if stretched else "equal",
         )  # fmt: skip
         ax.set(xticks=[], yticks=[])

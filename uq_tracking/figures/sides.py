@@ -18,10 +18,6 @@ SIDE, ROOM = 200.0, 3.0
 """Size of the smallest figure's axes, and padding around a word, in points."""
 LEFT, RIGHT, BOTTOM, TOP = 0.02, 0.98, 0.02, 0.97
 """Where a word may be placed, as shares of the axes."""
-BARS = 0.16
-"""Height of the highest bar along the lower border, as a share of the axes."""
-Box = tuple[float, float, float, float]
-"""Left, bottom, right and top, as shares of the axes."""
 
 
 def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: Any) -> None:
@@ -33,16 +29,14 @@ def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: A
     )
 
 
-def name_sides(ax: Axes, legend: Box | None = None) -> None:
+def name_sides(ax: Axes) -> None:
     """Label the sides of the diagonal of square axes, each where the drawing leaves most room, if any.
 
     A word goes over bars or bands if there is no other place, and is left out if only lines are left.
     """
-    seen = _points(ax, _lines(ax))
-    if legend is not None:
-        left, bottom, right, top = legend
-        seen = np.concatenate([seen, _grid(np.linspace(left, right, 12), np.linspace(bottom, top, 8))])
-    faint = [each for each in ax.collections if not isinstance(each, LineCollection)]
+    bars = [each for each in ax.collections if isinstance(each, LineCollection)]
+    seen = _points(ax, [*(line for line in ax.lines if line.get_linestyle() != "None"), *bars])
+    faint = [each for each in ax.collections if each not in bars]
     everything = np.concatenate([seen, _points(ax, [*faint, *ax.patches])])
     for over, word in ((True, "overconfident"), (False, "underconfident")):
         bare = np.asarray([text_width(word, style.TICKS), style.TICKS])
@@ -50,35 +44,16 @@ def name_sides(ax: Axes, legend: Box | None = None) -> None:
             size = (bare + 2 * room) / SIDE
             width, height = size
             usual = (LEFT, TOP) if over else (RIGHT - width, 0.55)
-            places = _grid(np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28))
-            left, top = places.T
+            grid = np.meshgrid(np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28))
+            left, top = (side.ravel() for side in grid)
             own_side = top - height > left + width if over else top < left
-            places = np.concatenate([[usual], places[own_side]])
+            places = np.concatenate([[usual], np.stack([left, top], axis=1)[own_side]])
             middle = places + size * [1, -1] / 2
             clear = (np.abs(middle[:, None] - avoided) - size / 2).max(axis=2).min(axis=1)  # < 0 on a point
             if clear.max() >= 0:
                 x, y = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
                 name_side(ax, x + room / SIDE, y - room / SIDE, word, over=over, va="top", ha="left")
                 break
-
-
-def corner(ax: Axes, size: tuple[float, float]) -> Box:
-    """Return the emptier of the upper left corner and the lower right corner above the bars."""
-    width, height = size
-    upper, lower = (LEFT, TOP - height, LEFT + width, TOP), (RIGHT - width, BARS, RIGHT, BARS + height)
-    seen = _points(ax, _lines(ax))
-    held = [((seen >= box[:2]) & (seen <= box[2:])).all(axis=1).sum() for box in (lower, upper)]
-    return lower if held[0] <= held[1] else upper
-
-
-def _grid(across: FloatArray, up: FloatArray) -> FloatArray:
-    return np.stack([side.ravel() for side in np.meshgrid(across, up)], axis=1)
-
-
-def _lines(ax: Axes) -> list[Any]:
-    """Return what is drawn as a line, not as single dots."""
-    bars = [each for each in ax.collections if isinstance(each, LineCollection)]
-    return [line for line in ax.lines if line.get_linestyle() != "None"] + bars
 
 
 def _points(ax: Axes, artists: Iterable[Any]) -> FloatArray:

@@ -66,7 +66,7 @@ TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
 
 
 def new_figure(
-    size: tuple[float, float] = SIZE, layout: Literal["compressed"] | None = "compressed"
+    size: tuple[float, float] = SIZE, layout: Literal["compressed", "constrained"] | None = "compressed"
 ) -> Figure:
     """Make an empty white figure with an Agg canvas, not registered with pyplot."""
     figure = ShownFigure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout=layout)
@@ -163,14 +163,6 @@ def legend(ax: Axes, **where: Any) -> None:
         borderpad=0.3, labelspacing=0.35, handlelength=HANDLE, labelcolor="black", **where,
     )  # fmt: skip
     added.set_in_layout(False)
-
-
-def legend_size(ax: Axes) -> tuple[float, float]:
-    """Return the approximate width and height of a legend inside the axes, as shares of them."""
-    texts = _entries(ax)[1]
-    width = max(text_width(text, SMALL) for text in texts) + (HANDLE + PAD + 0.6) * SMALL
-    side = 72 * min(ax.get_position().size * ax.figure.figure.get_size_inches())
-    return width / side, 1.4 * SMALL * len(texts) / side
 
 
 def _entries(ax: Axes) -> tuple[list[Any], list[str]]:
