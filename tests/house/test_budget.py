@@ -16,27 +16,27 @@ ROOT = Path(uq_tracking.__file__).parent
 
 BUDGET = """
 folder          code lines     aim   files   aim
-top                   1694    1180      15    12
-cli                    686     450       6     5
-comparison            1851    1430      10    10
+top                   1686    1180      15    12
+cli                    685     450       6     5
+comparison            1841    1430      10    10
 curves                 551     460       4     4
-demo                   531     430       4     6
-evaluation             787     880       5     6
-figures               1963    1480      13    12
-files                  628     380       4     3
-frameworks             896     360       7     4
-inference             6079    1650      17    11
-inputs                3630    2250      15    18
-metrics               2471    1400      13     9
-recalibration         1331     920       7     8
-runs                  1481    1000       8     8
-statistics            2824    2350      13    13
-streams               1372     760       7     7
-tables                 701     430       4     4
-tasks                  369     360       2     2
+demo                   468     430       4     6
+evaluation             782     880       5     6
+figures               1885    1480      13    12
+files                  627     380       4     3
+frameworks             889     360       7     4
+inference             6350    1650      17    11
+inputs                3599    2250      15    18
+metrics               2449    1400      13     9
+recalibration         1324     920       7     8
+runs                  1420    1000       8     8
+statistics            2742    2350      13    13
+streams               1351     760       7     7
+tables                 695     430       4     4
+tasks                  342     360       2     2
 testing                595     420       4     5
-tracking              3087    1950      17    17
-total                33527   20540     175   164
+tracking              3036    1950      17    17
+total                33317   20540     175   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
