@@ -18,7 +18,6 @@ of_errors = partial(metric, family="accuracy", direction="lower", unit="target",
 
 @of_errors(
     formula="mean |y - mu|",
-    stable="sums",
     means=("abs_error",),
 )
 def mae(statistics: Statistics, settings: Settings) -> float:
@@ -36,7 +35,6 @@ def mae(statistics: Statistics, settings: Settings) -> float:
 @of_errors(
     formula="sqrt(mean (y - mu)^2)",
     headline=True,
-    stable="sums",
     squares=True,
     in_curves=True,
     means=("sq_error",),
@@ -81,7 +79,6 @@ def medae(statistics: Statistics, settings: Settings) -> float:
     direction=0.0,
     unit="target",
     formula="mean(mu - y)",
-    stable="sums",
     means=("error",),
     of_means=operator.neg,
 )
@@ -150,7 +147,6 @@ def sharpness(statistics: Statistics, settings: Settings) -> float:
 @of_spread(
     unit="target",
     formula="mean s",
-    stable="sums",
 )
 def mean_std(statistics: Statistics, settings: Settings) -> float:
     """Mean standard deviation.

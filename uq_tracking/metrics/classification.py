@@ -33,7 +33,6 @@ of_confidence = partial(of_top_label, family="ranking")
 @of_labels(
     formula="mean 1[argmax p = y]",
     share=True,
-    stable="sums",
     in_curves=True,
     means=("correct",),
 )
@@ -57,7 +56,6 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     source="Gneiting and Raftery 2007",
     bounds=(0.0, math.inf),
     headline=True,
-    stable="samples",
     in_curves=True,
     means=("log_loss",),
 )
@@ -82,7 +80,6 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     source="Brier 1950",
     bounds=(0.0, 2.0),
     headline=True,
-    stable="samples",
     in_curves=True,
     means=("brier",),
 )

@@ -175,7 +175,6 @@ def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
                 squares=suffix == "_gaussian" and bool(named.squares),
                 of_levels=False,
                 in_curves=False,
-                stable=None,
                 means=(),
             )(score)
         return score
@@ -194,7 +193,6 @@ def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
         swept=True,
         squares=_averages_squares,
         in_curves=True,
-        stable="samples",
         means=("nll",),
     )
 )
@@ -220,7 +218,6 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
         headline=True,
         swept=True,
         of_levels=True,
-        stable="samples",
         means=("crps",),
     )
 )

@@ -205,9 +205,6 @@ class Metric:
     of_top : bool
         Whether it needs no more of class probabilities than the top label, and that of the true one: where only such
         metrics are asked for, the others are not read.
-    stable : "sums", "samples" or None
-        For a score that every version defines alike, so that a rescore can check the stored predictions by it:
-        whether a sketch holds it as exactly as the samples do, or only nearly.
     means : tuple of str
         Losses of samples whose means make it (``Layout.losses``), so that runs on the same samples can be compared
         pair by pair; ``of_means(*means)`` makes it, by default it is the mean of one.
@@ -253,7 +250,6 @@ class Metric:
     swept: bool = False
     in_curves: bool = False
     of_top: bool = False
-    stable: Literal["sums", "samples"] | None = None
     means: tuple[str, ...] = ()
     of_means: Callable[..., float] = float
     function: Callable[..., float] = not_declared

@@ -80,18 +80,19 @@ def read_statistics(path: str | Path, *, data: str | None = None) -> Statistics:
         The file is damaged, was changed after it was written, or describes other data.
     """
     arrays = read_arrays(Path(path))
-    if BINDING in arrays:  # an earlier version wrote none
-        try:
-            binding = dict(json.loads(str(arrays.pop(BINDING))))
-        except DAMAGE as error:
-            raise FileFormatError(f"the entry {BINDING!r} is damaged: {error}") from error
-        if binding.get("content") != content_digest(arrays):
-            raise FileFormatError("the statistics were changed after they were written; log the run again")
-        if data is not None and binding.get("data") not in (None, data):
-            raise FileFormatError(
-                f"the statistics are of other predictions (digest {binding['data']}) than the report ({data}); "
-                "log the run again"
-            )
+    try:
+        binding = dict(json.loads(str(arrays.pop(BINDING))))
+    except DAMAGE as error:
+        raise FileFormatError(
+            f"the entry {BINDING!r} is missing or damaged: {error}; log the run again"
+        ) from error
+    if binding.get("content") != content_digest(arrays):
+        raise FileFormatError("the statistics were changed after they were written; log the run again")
+    if data is not None and binding.get("data") not in (None, data):
+        raise FileFormatError(
+            f"the statistics are of other predictions (digest {binding['data']}) than the report ({data}); "
+            "log the run again"
+        )
     return statistics_from_arrays(arrays)
 
 

@@ -22,7 +22,6 @@ of_classes = partial(metric, task="ordered", direction="lower", headline=True, i
     formula="mean of sum_k (P(Y <= k) - 1[y <= k])^2 / (K - 1)",
     source="Epstein 1969",
     bounds=(0.0, 1.0),
-    stable="sums",
 )
 def rps(statistics: Statistics, settings: Settings) -> float:
     """Mean squared distance of the cumulative probabilities from the truth: 0 is perfect, 1 the opposite end.
@@ -44,7 +43,6 @@ def rps(statistics: Statistics, settings: Settings) -> float:
     formula="mean |median class - y|, the smallest k with P(Y <= k) >= 1/2",
     source="Standard definition",
     bounds=(0.0, float("inf")),
-    stable="sums",
 )
 def class_error(statistics: Statistics, settings: Settings) -> float:
     """Classes between the median of the forecast and the truth, on average.
