@@ -27,16 +27,16 @@ files                  627     380       4     3
 frameworks             889     360       7     4
 inference             6350    1650      17    11
 inputs                3599    2250      15    18
-metrics               2449    1400      13     9
+metrics               2438    1400      13     9
 recalibration         1324     920       7     8
 runs                  1420    1000       8     8
-statistics            2742    2350      13    13
+statistics            2743    2350      13    13
 streams               1351     760       7     7
 tables                 695     430       4     4
 tasks                  342     360       2     2
 testing                595     420       4     5
 tracking              3036    1950      17    17
-total                33317   20540     175   164
+total                33307   20540     175   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
