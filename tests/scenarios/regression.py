@@ -1992,3 +1992,12 @@ def one_heavy_weight(rng):
     weight = np.ones(500)
     weight[7] = 210
     return calibrated(rng, 500), {"weights": weight}
+
+
+@scenario(
+    "biased by .15 std where std and prediction are both small or both large, the other way elsewhere", PLACES,
+    bias=None, says=("in each of these 4 parts, subtract the mean",), slow=True,
+)  # fmt: skip
+def biased_in_cells(rng):
+    s, mu = spread_stds(rng, 20_000, 0.5), 2 * rng.normal(size=20_000)
+    return mu + s * (rng.normal(size=20_000) + np.where((mu > 0) == (s > 1), 0.15, -0.15)), mu, s

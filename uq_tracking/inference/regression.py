@@ -368,35 +368,35 @@ class RegressionTests(Tests):
 
     def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
         """Say how to correct predictions; None if errors grow, as where a few large ones are all that is wrong."""
-        samples, of_quantiles = self.samples, bool(self._below)
+        samples, on = self.samples, {each.on for each in biased}
         said = f": {words.lowered(words.of_shift(found, self.settings))}"
-        said = words.of_correction(biased, of_quantiles=of_quantiles) if biased else said
+        said = words.of_correction(biased, of_quantiles=bool(self._below)) if biased else said
         if samples is None or is_distribution(self.statistics) or not np.all(samples.rows["std"] > 0):
             return said
         target, mean, std = (samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
-        error, on = target - mean, {each.on for each in biased}
-        was = np.abs(error / std)
-        most = FAR * float(np.median(was))
+        error = target - mean
+        most = FAR * float(np.median(np.abs(error / std)))
 
         def loss(left: FloatArray) -> float:
             return float(np.minimum(np.abs(left / std), most).mean())
 
-        if "label" in on and "mean" not in on:
-            label = np.unique([place for _, place in self._sets], axis=1, return_inverse=True)[1]
-            held = np.bincount(label)
-            by_mean = loss(error - (np.bincount(label, error) / held)[label])
-            by_share = loss(error - (np.bincount(label, error / std) / held)[label] * std)
-            in_std = by_share < by_mean
-            said, left = words.of_correction(biased, in_std=in_std), min(by_mean, by_share)
-        elif biased:
+        if not biased:
+            bias = found.bias_in_std if found.shift_in_std else found.bias
+            shift = 0.0 if bias is None else bias.value
+            left = loss(error + shift * std if found.shift_in_std else error + shift)
+        elif "mean" in on:
             fitted, side = np.empty_like(error), np.random.default_rng(0).random(len(error)) < 0.5
             for half in (side, ~side):
                 fitted[half] = np.polynomial.Polynomial.fit(mean[~half], target[~half], CURVED)(mean[half])
             left = loss(target - fitted)
+        elif "label" in on and self._sets:
+            label = np.unique([place for _, place in self._sets], axis=1, return_inverse=True)[1]
+            held = np.bincount(label)
+            by_mean = loss(error - (np.bincount(label, error) / held)[label])
+            by_share = loss(error - (np.bincount(label, error / std) / held)[label] * std)
+            said, left = words.of_correction(biased, in_std=by_share < by_mean), min(by_mean, by_share)
         else:
-            bias = found.bias_in_std if found.shift_in_std else found.bias
-            shift = 0.0 if bias is None else bias.value
-            left = loss(error + shift * std if found.shift_in_std else error + shift)
+            return said
         return said if left < loss(error) else None
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
