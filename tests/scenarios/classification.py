@@ -749,3 +749,22 @@ def event_by_votes(rng):
 def event_by_language_model(rng):
     p = rng.choice([0.6, 0.7, 0.8, 0.9, 0.95, 1.0], 5000, p=[0.05, 0.05, 0.1, 0.2, 0.4, 0.2])
     return events(rng, p, 0.35 + 0.5 * p)
+
+
+@scenario(
+    "5 classes by votes of 10 trees: zeros are those of a grid", (*OVER, *CLASSES), bias=None,
+    says=("Recalibrate with",), never=("miscalibration is left",),
+)  # fmt: skip
+def five_classes_by_votes(rng):
+    (labels,), options = labelled(rng, 2000, 5, spread=2.0)
+    return (labels,), {"probs": np.stack([rng.multinomial(10, p) for p in options["probs"]]) / 10}
+
+
+@scenario(
+    "5 classes, logits 1.5 times too large, probabilities of two digits", (*OVER, *CLASSES), bias=None,
+    says=("Recalibrate with",),
+)  # fmt: skip
+def five_classes_rounded(rng):
+    (labels,), options = labelled(rng, 3000, 5, 1.5, 2.0)
+    probs = np.round(options["probs"], 2)
+    return (labels,), {"probs": probs / probs.sum(axis=1, keepdims=True)}

@@ -28,8 +28,7 @@ from uq_tracking.inference.places import (
     trend_of,
 )
 from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
-from uq_tracking.inputs.forms.probabilities import Probabilities, log_softmax
-from uq_tracking.inputs.forms.probabilities import chosen as chosen_of
+from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.registry import Metric, compute
@@ -356,7 +355,7 @@ class CrossFit:
         """Take some of the samples, evenly spread; None if they are too few."""
         form, labels = samples.data.form, samples.data.truth
         every = some_of(len(labels), MOST_CURED // form.n_classes)
-        labels, logs = labels[every], form.finite_logarithms((every,))
+        labels, logs = labels[every], form.logarithms((every,))
         group = None if group is None else np.unique(group[every], return_inverse=True)[1]
         side = halves_of(len(labels), group)
         if side is None:
@@ -384,13 +383,20 @@ class CrossFit:
         """Return whether labels are wrong, or differ, with other probabilities."""
         return replace(samples, data=data, by=self.by, group=data.groups).off_stratum(None, level) is not None
 
-    def losses(self, data: Any) -> FloatArray:
-        """Return the log loss of each sample, or of each group, by weight: their mean is that of all samples."""
-        loss, weights = -chosen_of(log_softmax(data.form.values[0]), data.truth), data.weights
-        weights = np.ones(len(loss)) if weights is None else weights
-        unit = np.arange(len(loss)) if data.groups is None else data.groups
-        made = np.bincount(unit, weights * loss)
-        return np.asarray(made * len(made) / weights.sum())
+    def losses(self, data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log loss, Brier score and error of each sample, or of each group, by weight.
+
+        The mean of each is that of all samples.
+        """
+        rows, weights = data.rows(), data.weights
+        weights = np.ones(len(self.side)) if weights is None else weights
+        unit = np.arange(len(weights)) if data.groups is None else data.groups
+
+        def of_units(loss: FloatArray) -> FloatArray:
+            made = np.bincount(unit, weights * loss)
+            return np.asarray(made * len(made) / weights.sum())
+
+        return of_units(-rows["log_chosen"]), of_units(rows["brier"]), of_units(1 - rows["correct"])
 
     def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
         """Return a score of all samples; with groups, which differ, the mean of the scores of both halves."""

@@ -159,8 +159,8 @@ class ClassTests(Tests):
 
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
-        loss must fall too, by one standard error, and by two if an error is left. None if no error is left after one
-        and none of them lowers the loss.
+        loss must fall too, by one standard error, and by two if an error is left. None surely raises the Brier
+        score, or the number of errors. None if no error is left after one and none of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -169,7 +169,8 @@ class ClassTests(Tests):
         if fit is None:
             return None
         (metric,) = select("classification", [score])
-        before, least = fit.score(fit.data, metric, statistics.layout, self.settings), fit.losses(fit.data)
+        before = fit.score(fit.data, metric, statistics.layout, self.settings)
+        least, *others = fit.losses(fit.data)
         loss, best, by_loss, is_unclear = float(least.mean()), Cure(), Cure(), False
         for method in CURES[two_classes(statistics)]:
             try:
@@ -179,8 +180,11 @@ class ClassTests(Tests):
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 continue
+            left, *raised = fit.losses(data)
+            if any(map(surely_fall, raised, others)):
+                continue
             wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
-            clears, left = found in words.NO_CLAIM and not wrong, fit.losses(data)
+            clears = found in words.NO_CLAIM and not wrong
             halves = after <= GAIN * before
             falls = after < before and surely_fall(least, left, 1 if clears else 2)
             if clears and (falls or (halves and not is_unclear)):

@@ -457,7 +457,10 @@ class ClassificationRecalibration(Recalibration):
     @classmethod
     @abstractmethod
     def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
-        """Find the parameters from labels (n,), finite logits (n, C) and, if samples have them, weights (n,)."""
+        """Find the parameters from labels (n,), logits (n, C) and, if samples have them, weights (n,).
+
+        Logits are finite, but for probabilities of 0 of more than two classes, and as `takes_certainty` says.
+        """
 
     @classmethod
     @override
@@ -552,8 +555,12 @@ def _checked(
             f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
             "pass ignore_label= if one means 'no class'"
         )
-    takes_infinite = method.takes_certainty and scores.shape[-1] == 2
-    bad = int(np.count_nonzero(np.isnan(scores) if takes_infinite else ~np.isfinite(scores)))
+    are_finite = np.isfinite(scores)
+    if scores.shape[-1] > 2:
+        are_finite |= np.isneginf(scores) & are_finite.any(axis=-1, keepdims=True)
+    elif method.takes_certainty:
+        are_finite = ~np.isnan(scores)
+    bad = int(np.count_nonzero(~are_finite))
     if bad:
         raise RecalibrationError(
             f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"

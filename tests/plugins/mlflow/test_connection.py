@@ -77,7 +77,9 @@ def test_the_place_is_known_before_mlflow_is_imported(monkeypatch):
 
 def test_links_hold_no_credentials():
     assert base_address("https://u:p@host:1/team/") == "https://host:1/team"
-    assert view_command("postgresql://u:p@h/db", "7").startswith("MLFLOW_TRACKING_URI='postgresql://***@h/db'")
+    assert view_command("postgresql://u:p@h/db", "7").startswith(
+        "MLFLOW_TRACKING_URI='postgresql://***@h/db'"
+    )
 
 
 @pytest.mark.parametrize("before", [None, "true"])
