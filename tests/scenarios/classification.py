@@ -768,3 +768,35 @@ def five_classes_rounded(rng):
     (labels,), options = labelled(rng, 3000, 5, 1.5, 2.0)
     probs = np.round(options["probs"], 2)
     return (labels,), {"probs": probs / probs.sum(axis=1, keepdims=True)}
+
+
+COPIED = ("Rows repeat others, with equal truth and equal probabilities: the 300 different ones of 1,500",)
+
+
+@scenario("calibrated, each row five times", (*FINE, *UNKNOWN), bias=None, says=COPIED)
+def event_copied(rng):
+    p, place = stated(rng, 300), rng.permutation(np.repeat(np.arange(300), 5))
+    return (events(rng, p, p)[0][0][place],), {"probs": p[place]}
+
+
+@scenario("calibrated, 4 classes, each row five times", (*FINE, *UNKNOWN), bias=None, says=COPIED)
+def four_classes_copied(rng):
+    (labels,), options = labelled(rng, 300, 4)
+    place = rng.permutation(np.repeat(np.arange(300), 5))
+    return (labels[place],), {"probs": options["probs"][place]}
+
+
+@scenario(
+    "calibrated, each event repeated eight times", (*FINE, *UNKNOWN), bias=None, says=("Rows repeat others",)
+)
+def events_oversampled(rng):
+    p = stated(rng, 1000, 1.3, -2.2)
+    happened = events(rng, p, p)[0][0]
+    place = rng.permutation(np.append(np.arange(1000), np.repeat(np.flatnonzero(happened), 8)))
+    return (happened[place],), {"probs": p[place]}
+
+
+@scenario("calibrated, 60 probabilities", (*FINE, *UNKNOWN), bias=None, never=("Rows repeat others",))
+def event_of_sixty_values(rng):
+    p = rng.choice(stated(rng, 60), 1500)
+    return events(rng, p, p)

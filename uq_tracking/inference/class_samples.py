@@ -27,7 +27,7 @@ from uq_tracking.inference.places import (
     some_of,
     trend_of,
 )
-from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
+from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
@@ -44,6 +44,9 @@ MOST_CURED = 1 << 18
 """Probabilities that a recalibration is looked for with."""
 CONTRASTS = 3
 """Contrasts of more than two classes in which samples may be alike."""
+IN_DOUBT, AT_ODDS = 10.0, 0.02
+"""Pairs of equal rows whose labels should differ, by their probabilities, from which on rows are known to be copies
+if at most this share of so many do."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
@@ -98,10 +101,13 @@ class ClassSamples(InOrder):
         The samples in one dimension.
     step : int
         The shape is that of every so many-th row and column of the maps given.
+    repeated : int
+        Number of rows, if those that repeat others were left out; else 0.
     """
 
     data: Any
     step: int = 1
+    repeated: int = 0
 
     @classmethod
     def of(cls, data: Any) -> ClassSamples | None:
@@ -150,6 +156,37 @@ class ClassSamples(InOrder):
             case=case,
             total=data.n if truth.size < math.prod(shape) else None,
         )
+
+    def different(self) -> ClassSamples:
+        """Leave out rows that repeat others, as where a rare class was oversampled.
+
+        They have equal probabilities, and equal labels far more often than these allow.
+        """
+        n, truth = len(self.data.truth), self.data.truth.astype(np.int64)
+        is_series = len(self.shape) == 1 and not self.total and self.data.weights is None
+        if not is_series or self.group is not None or self.independent or not n:
+            return self
+        place = np.unique(self.rows["entropy"], return_inverse=True)[1]
+        at_random = np.random.default_rng(0).permutation(n)
+        order = at_random[np.argsort(place[at_random], kind="stable")]
+        equal = np.diff(place[order]) == 0
+        differ = (
+            2 - self.rows["brier"] - 2 * np.exp(self.rows["log_chosen"])
+        )  # the probability that two labels do
+        expected = float(differ[order[1:]][equal].sum())
+        is_copied = np.count_nonzero(np.diff(truth[order])[equal]) <= AT_ODDS * expected
+        if expected < IN_DOUBT or not is_copied or np.bincount(place).max() > COPIES * n:
+            return self
+        # not the first one of each, which is the earlier the more there are
+        kept = np.unique((place * self.data.form.n_classes + truth)[at_random], return_index=True)[1]
+        kept = np.sort(at_random[kept])
+        form = replace(self.data.form, values=self.data.form.values[:, kept])
+        data = changed(self.data, truth=self.data.truth[kept], form=form, counts={"n": len(kept)})
+        by = self.by
+        if by is not None:
+            used, label = np.unique(by[1][kept], return_inverse=True)
+            by = tuple(by[0][each] for each in used), label
+        return replace(self, data=data, shape=(len(kept),), valid=None, by=by, case=None, repeated=n)
 
     @cached_property
     def rows(self) -> Rows:

@@ -121,7 +121,10 @@ class ClassTests(Tests):
             overall = "" if calibration in words.NO_CLAIM else f"Overall, {words.lowered(said)}"
             calibration, grade, cure = "miscalibrated in places", "off", None
             said = " ".join(filter(None, [words.of_places(clauses[0]), *clauses[1:], overall]))
-        rest = (words.of_ranking(ranked, of_classes=True),)
+        rest = [words.of_ranking(ranked, of_classes=True)]
+        if self.samples is not None and self.samples.repeated:
+            different = int(self.statistics.counts["n"])
+            rest.append(words.of_copies(different, self.samples.repeated, "equal probabilities"))
         return self.conclude(
             calibration, said, ranked, rest, cure=cure, grade=grade, bias=self._bias(), **found
         )

@@ -1025,11 +1025,16 @@ def of_cure(cure: Cure) -> str:
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
-        counted = f"the {int(found.worth):,} different ones of {n:,} were judged"
-        return f"Rows repeat others, with equal truth and nearly equal predictions: {counted}."
+        return of_copies(int(found.worth), n, "nearly equal predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
     worth = f"carry the information of about {_about(found.worth)} independent ones, which the limits above allow for"
     return f"Neighboring errors are correlated: {seen} {worth}."
+
+
+def of_copies(different: int, n: int, predictions: str) -> str:
+    """Say that rows repeat others, which count once."""
+    counted = f"the {different:,} different ones of {n:,} were judged"
+    return f"Rows repeat others, with equal truth and {predictions}: {counted}."
 
 
 def of_beyond(size: float, explains: str) -> str:
