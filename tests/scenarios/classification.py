@@ -568,6 +568,31 @@ def event_drifts(rng):
 
 
 @scenario(
+    "order=: the event becomes more frequent, its probability does not", PLACES, bias=None,
+    says=("Drift along the order of the samples", "no fixed correction will hold"), never=("Recalibrate",),
+)  # fmt: skip
+def event_drifts_with_order(rng):
+    (labels,), options = event_drifts(rng)
+    place = rng.permutation(2000)
+    return (labels[place],), {"probs": options["probs"][place], "order": place}
+
+
+@scenario(
+    "order=: log odds fall by 1.5 in the last 30 %", PLACES, bias=None,
+    says=("Drift along the order of the samples",), never=("Recalibrate",),
+)  # fmt: skip
+def event_steps_with_order(rng):
+    p, at = stated(rng, 3000), np.arange(3000)
+    return events(rng, p, odds(p, np.where(at < 2100, 1, np.exp(-1.5))), order=at)
+
+
+@scenario("order=: calibrated", (*FINE, *UNKNOWN), bias=None, never=("along the order",))
+def event_with_order(rng):
+    p = stated(rng, 2000)
+    return events(rng, p, p, order=np.arange(2000))
+
+
+@scenario(
     "rows in the order of time: rate and probability rise alike",
     (*FINE, *UNKNOWN),
     bias=None,

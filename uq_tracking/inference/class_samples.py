@@ -103,11 +103,14 @@ class ClassSamples(InOrder):
         The shape is that of every so many-th row and column of the maps given.
     repeated : int
         Number of rows, if those that repeat others were left out; else 0.
+    ordered : bool
+        Whether the groups given are blocks of a series, in the order of their numbers.
     """
 
     data: Any
     step: int = 1
     repeated: int = 0
+    ordered: bool = False
 
     @classmethod
     def of(cls, data: Any) -> ClassSamples | None:
@@ -147,6 +150,7 @@ class ClassSamples(InOrder):
         return cls(
             changed(data, **own),
             step,
+            ordered=data.ordered,
             group=group,
             independent=data.independent,
             shape=truth.shape,
@@ -279,14 +283,19 @@ class ClassSamples(InOrder):
             found.append(OffStratum(names[place], event, list(others), alike, opposite))
         return found or of_all
 
+    def in_order(self, dependence: Dependence | None) -> bool:
+        """Return whether groups, given or found, are blocks of a series."""
+        return self.ordered if dependence is None else dependence.kind == "blocks"
+
     def drift(self, dependence: Dependence | None, level: float) -> tuple[float, ...] | None:
         """Return how often the event is stated and occurs in the first and the last fifth, if the gap drifts.
 
         The trend is that of the gaps of blocks: what neighbors have in common hardly passes from one to the next.
         """
-        if dependence is None or dependence.kind != "blocks" or dependence.group is None:
+        group = self.units(dependence) if self.in_order(dependence) else None
+        if group is None:
             return None
-        block, weight = np.unique(dependence.group, return_inverse=True)[1], self.data.weights
+        block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
         stated, occurs = self.event
         mass = np.bincount(block, weight).astype(float)
         if len(mass) < FEWEST_GROUPS:

@@ -97,8 +97,8 @@ class ClassTests(Tests):
     @property
     def _beside(self) -> int:
         """Number of statements beside those on all samples: on labels, and on the order of the samples."""
-        in_order = self.dependence is not None and self.dependence.kind == "blocks"
-        return 0 if self.samples is None else (self.samples.by is not None) + in_order
+        samples = self.samples
+        return 0 if samples is None else (samples.by is not None) + samples.in_order(self.dependence)
 
     def _concluded(
         self, calibration: Calibration, said: str, *, slight: bool, cure: Cure | None, **found: Any
