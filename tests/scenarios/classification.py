@@ -625,6 +625,53 @@ def three_classes_in_time(rng):
     return ((latent > probs.cumsum(axis=1)).sum(axis=1).clip(max=2),), {"probs": probs}
 
 
+def class_by_class(rng: np.random.Generator, factor: float) -> Made:
+    """Return ten classes one after the other, in any order."""
+    (labels,), options = labelled(rng, 2000, 10, factor)
+    place = np.argsort(rng.permutation(10)[labels], kind="stable")
+    return (labels[place],), {"probs": options["probs"][place]}
+
+
+@scenario("calibrated, rows class by class", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
+def ten_classes_sorted(rng):
+    return class_by_class(rng, 1.0)
+
+
+@scenario(
+    "logits 1.5 times too large, rows class by class", (*OVER, *CLASSES), bias=None,
+    says=("Recalibrate with",), never=("correlated",),
+)  # fmt: skip
+def ten_classes_extreme_sorted(rng):
+    return class_by_class(rng, 1.5)
+
+
+@scenario(
+    "logits 1.6 times too large, at each of ten sites the events first", (*OVER, *UNKNOWN), bias=None,
+    says=("pass groups=False",),
+)  # fmt: skip
+def events_first_at_sites(rng):
+    p = stated(rng, 1500)
+    happened = events(rng, p, odds(p, 1, 1 / 1.6))[0][0]
+    place = np.lexsort((-happened, np.arange(1500) // 150))
+    return (happened[place],), {"probs": p[place]}
+
+
+@scenario(
+    "calibrated, the event differs by the hour as stated, which is a label", (*FINE, *UNKNOWN), bias=None,
+    never=("stratum", "correlated"),
+)  # fmt: skip
+def event_of_hours(rng):
+    hour = np.arange(2400) % 24
+    p = stated(rng, 2400, 0.7, -1 + 1.2 * np.sin(2 * np.pi * hour / 24))
+    return events(rng, p, p, by=hour)
+
+
+@scenario("the odds of the event depend on the hour, which is a label", PLACES, bias=None, says=("trat",))
+def event_off_by_the_hour(rng):
+    hour, p = np.arange(2400) % 24, stated(rng, 2400, 0.7, -1)
+    return events(rng, p, odds(p, np.exp(1.2 * np.sin(2 * np.pi * hour / 24))), by=hour)
+
+
 @scenario("calibrated, 5 classes at four sites", (*FINE, *UNKNOWN), bias=None, never=("stratum",))
 def five_classes_of_sites(rng):
     labels, options = labelled(rng, 1500, 5)

@@ -47,6 +47,8 @@ CONTRASTS = 3
 IN_DOUBT, AT_ODDS = 10.0, 0.02
 """Pairs of equal rows whose labels should differ, by their probabilities, from which on rows are known to be copies
 if at most this share of so many do."""
+RUNS = 5
+"""How many times as long as by chance runs of a label are where rows may be sorted by it."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
@@ -160,6 +162,13 @@ class ClassSamples(InOrder):
             case=case,
             total=data.n if truth.size < math.prod(shape) else None,
         )
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether rows may be sorted by label, in parts."""
+        truth = self.data.truth.astype(np.int64)
+        share = np.bincount(truth) / len(truth)
+        return bool(RUNS * np.count_nonzero(np.diff(truth)) < len(truth) * (1 - share @ share))
 
     def different(self) -> ClassSamples:
         """Leave out rows that repeat others, as where a rare class was oversampled.
@@ -320,24 +329,33 @@ class ClassSamples(InOrder):
         """
         if self.group is not None or self.independent or not len(self.data.truth):
             return None
-        steps = np.diff(self.data.truth.astype(np.int64))
+        truth = np.unique(self.data.truth, return_inverse=True)[1]
         stated, occurs = self.event
-        if len(self.shape) == 1 and not (np.any(steps > 0) and np.any(steps < 0)):
-            return Dependence("sorted", None, float(len(stated)))  # class by class, or a single one
+        by_class = len(self.shape) == 1 and np.count_nonzero(np.diff(truth)) == truth.max()
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
             form = self.data.form
             probs = np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
             contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (form.n_classes, CONTRASTS))
             errors += list((contrasts[self.data.truth] - probs @ contrasts).T)
-        if (label := self.recurring) is not None:
-            errors = [each - (np.bincount(label, each) / np.bincount(label))[label] for each in errors]
+        label = truth if by_class else self.recurring  # class by class is no order in time
+        if label is not None:
+            errors = [_ranks_within(each, label) for each in errors]
         found = min((self.alike(error, (stated,)) for error in errors), key=lambda each: each.worth)
         return found if found.reach is None else replace(found, reach=self.step * found.reach)
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
         return counted(statistics.layout, changed(self.data, groups=group))
+
+
+def _ranks_within(values: FloatArray, label: IntArray) -> FloatArray:
+    """Return the rank of each value among those of its label, between -.5 and .5: labels no longer differ."""
+    order = np.lexsort((np.random.default_rng(0).permutation(len(values)), values, label))
+    size = np.bincount(label)
+    rank = np.empty(len(values))
+    rank[order] = np.arange(len(values)) - np.repeat(np.cumsum(size) - size, size)
+    return np.asarray((rank + 0.5) / size[label] - 0.5)
 
 
 def _side(event: Event) -> tuple[bool, bool]:

@@ -84,6 +84,7 @@ class ClassTests(Tests):
     def verdict(self) -> Verdict:
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
             text = words.of_too_alike(self.dependence, math.nan, self.samples.shape)
+            text += f" {words.IF_SORTED}" * self.samples.in_runs
             return replace(no_verdict(""), text=text, worth=self.dependence.worth)
         if reason := self.too_little():
             return no_verdict(reason)

@@ -33,6 +33,7 @@ NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
+IF_SORTED = "If rows are only sorted by label, pass groups=False."
 UNRANKED = "Whether its uncertainty ranks errors cannot be told either."
 MOST_NAMED = 3
 """Other labels that are named one by one."""
