@@ -678,6 +678,35 @@ def five_classes_of_sites(rng):
     return labels, {**options, "by": sites(rng, 1500)}
 
 
+OF_TRUTH = ("Labels of by= are not judged: they are made of the truth",)
+
+
+@scenario(
+    "calibrated, labels are groups of classes",
+    (*FINE, *UNKNOWN),
+    bias=None,
+    says=OF_TRUTH,
+    never=("stratum",),
+)
+def six_classes_in_two(rng):
+    truth = special.softmax(1.5 * rng.normal(size=(2000, 6)) + np.repeat([1.5, 0.0], 3), axis=1)
+    (labels,), options = labelled_with(rng, truth)
+    return (labels,), {**options, "by": np.where(labels < 3, "vehicle", "animal")}
+
+
+@scenario(
+    "calibrated, labels say whether it is right",
+    (*FINE, *UNKNOWN),
+    bias=None,
+    says=OF_TRUTH,
+    never=("stratum",),
+)
+def event_right_or_wrong(rng):
+    p = stated(rng, 2000)
+    (happened,), options = events(rng, p, p)
+    return (happened,), {**options, "by": np.where((p > 0.5) == happened, "right", "wrong")}
+
+
 @scenario(
     "logits 1.8 times too large at one of four sites", (*PLACES, *OVER, *CLASSES), bias=None,
     says=("stratum 'coast' the model expects", "times as many"), never=("Recalibrate",),

@@ -47,6 +47,8 @@ CONTRASTS = 3
 IN_DOUBT, AT_ODDS = 10.0, 0.02
 """Pairs of equal rows whose labels should differ, by their probabilities, from which on rows are known to be copies
 if at most this share of so many do."""
+PER_CLASS = 5
+"""Samples of each class, on average, from which on labels that hold whole classes are made of them."""
 RUNS = 5
 """How many times as long as by chance runs of a label are where rows may be sorted by it."""
 DRAWN = {"boundary", "interior"}
@@ -217,23 +219,45 @@ class ClassSamples(InOrder):
         stated, occurs = (np.where(rows["predicted"], 1 - each, each) for each in (stated, occurs))
         return stated, occurs
 
+    @cached_property
+    def of_truth(self) -> bool:
+        """Whether a set of labels is left out, as it is made of the truth."""
+        return self.by is not None and len(self.sets) < len(sets_of(self.by[0]))
+
+    @cached_property
+    def sets(self) -> list[tuple[list[str], IntArray]]:
+        """Names and place of each sample's label, of each set of labels but those that are made of the truth.
+
+        These are classes, groups of classes, and right or wrong predictions.
+        """
+        if self.by is None:
+            return []
+        names, joint = self.by
+        outcomes = [np.asarray(each, dtype=np.int64) for each in (self.data.truth, self.rows["correct"])]
+        sets = [(own, place[joint]) for own, place in sets_of(names)]
+        return [
+            (own, label)
+            for own, label in sets
+            if not {name.rpartition(": ")[2] for name in own} <= DRAWN
+            and not any(is_drawn(label, outcome) for outcome in outcomes)
+        ]
+
     def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
         """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.
 
         A label is off if its gap between what is stated and what occurs, or the slope of that gap, differs from that
         of all samples, at this level for all labels together, if limits of its own exclude no gap, and if it matters.
-        Where none stands out, all together may differ by more than chance. Labels that are drawn from the outcome say
-        nothing: among samples in which the event occurs it is always stated too rarely.
+        Where none stands out, all together may differ by more than chance.
         """
         group = self.units(dependence)
-        if self.by is None or (group is not None and int(group.max()) + 1 < FEWEST_GROUPS):
+        if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
             return None
-        names, joint = self.by
-        sets = [(own, place[joint]) for own, place in sets_of(names)]
-        tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
+        tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in self.sets)
         if tested < 2:
             return None
-        found = [each for own, label in sets for each in self._off_of(own, label, group, level / tested / 2)]
+        found = [
+            each for own, label in self.sets for each in self._off_of(own, label, group, level / tested / 2)
+        ]
         return max(found, key=lambda each: each.distance, default=None)
 
     def _off_of(
@@ -243,11 +267,6 @@ class ClassSamples(InOrder):
         (stated, occurs), weight, size = self.event, self.data.weights, np.bincount(label)
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(len(names)))
-        outcomes = (self.data.truth[order], occurs[order])
-        if {name.rpartition(": ")[2] for name in names} <= DRAWN or any(
-            decides(starts, each) for each in outcomes
-        ):
-            return []
         mean = np.bincount(label, stated if weight is None else weight * stated) / np.bincount(label, weight)
         gap, lean = occurs - stated, stated - mean[label]
         each, many, judged = level * (1 - TOGETHER), size >= PER_PART, np.zeros(len(names), dtype=bool)
@@ -380,10 +399,13 @@ def is_off(event: Event) -> bool:
     return not event.slope_low <= 1 <= event.slope_high and not event.is_slope_slight
 
 
-def decides(starts: IntArray, outcome: Any) -> bool:
-    """Return whether the part that a sample is in tells its outcome, which differs between parts."""
-    least, most = np.minimum.reduceat(outcome, starts), np.maximum.reduceat(outcome, starts)
-    return bool(np.all(least == most) and np.ptp(least))
+def is_drawn(label: IntArray, outcome: IntArray) -> bool:
+    """Return whether labels are drawn from an outcome: one tells the other."""
+    _, size = np.unique(outcome, return_counts=True)
+    tells = len(size) > 1 and (is_nested(label, outcome) or is_nested(outcome, label))
+    return tells and PER_CLASS * len(size) <= len(
+        label
+    )  # of few samples of each class, chance may put all together
 
 
 def changed(data: Any, **own: Any) -> Any:
@@ -427,7 +449,7 @@ class CrossFit:
         plain = Probabilities(values=logs[None], logits=True, classes=form.classes, event=form.event)
         weights = samples.data.weights
         own = {"weights": None if weights is None else weights[every], "counts": {"n": len(labels)}}
-        by = None if samples.by is None else (samples.by[0], samples.by[1][every])
+        by = None if samples.by is None or samples.of_truth else (samples.by[0], samples.by[1][every])
         return cls(changed(samples.data, truth=labels, form=plain, groups=group, **own), side, by)
 
     def recalibrated(self, method: type[ClassificationRecalibration]) -> Any:

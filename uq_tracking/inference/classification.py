@@ -111,6 +111,7 @@ class ClassTests(Tests):
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
             rates = self.samples.drift(self.dependence, level)
+            self.caveats.extend([words.OF_TRUTH] * self.samples.of_truth)
             if off is not None:
                 all_wrong = calibration not in words.NO_CLAIM
                 clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))

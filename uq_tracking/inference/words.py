@@ -52,8 +52,8 @@ UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 OF_TRUTH = (
-    "Labels of by= are not judged: they are intervals of the truth, in which even a right model looks biased. Pass "
-    "intervals of the prediction."
+    "Labels of by= are not judged: they are made of the truth, as classes and intervals of the truth are, in which "
+    "even a right model looks biased. Pass labels that are known when predicting."
 )
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _DOES = {
