@@ -678,6 +678,16 @@ def five_classes_of_sites(rng):
     return labels, {**options, "by": sites(rng, 1500)}
 
 
+@scenario(
+    "log odds 1.6 times too large at four sites of other prevalence", (*OVER, *HIGH, *LOW), bias=None,
+    says=("Recalibrate with",), never=("stratum",),
+)  # fmt: skip
+def event_of_sites_of_other_prevalence(rng):
+    by = rng.integers(0, 4, 2000)
+    p = special.expit(1.5 * (by - 1.5) + rng.normal(size=2000))
+    return events(rng, odds(p, 1, 1.6), p, by=by)
+
+
 OF_TRUTH = ("Labels of by= are not judged: they are made of the truth",)
 
 

@@ -104,7 +104,7 @@ class ClassTests(Tests):
     def _concluded(
         self, calibration: Calibration, said: str, *, slight: bool, cure: Cure | None, **found: Any
     ) -> Verdict:
-        """Name the label of ``by=`` that is off by more than all samples, and a drift; neither has a cure."""
+        """Name the label of ``by=`` that is off by more than all samples, and a drift, if no cure mends all labels."""
         ranked = self._ranking()
         level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
         of_errors, clauses = not two_classes(self.statistics), []
@@ -112,7 +112,8 @@ class ClassTests(Tests):
             off = self.samples.off_stratum(self.dependence, level)
             rates = self.samples.drift(self.dependence, level)
             self.caveats.extend([words.OF_TRUTH] * self.samples.of_truth)
-            if off is not None:
+            mends_all = cure is not None and cure.method is not None and cure.removes
+            if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 all_wrong = calibration not in words.NO_CLAIM
                 clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
             clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
