@@ -688,6 +688,15 @@ def event_of_sites_of_other_prevalence(rng):
     return events(rng, odds(p, 1, 1.6), p, by=by)
 
 
+@scenario(
+    "log odds of 200 users of 20 samples differ", (*PLACES, *OVER), bias=None, says=("n / (n + 50)",),
+    never=("Recalibrate",),
+)  # fmt: skip
+def event_of_users(rng):
+    by, p = rng.integers(0, 200, 4000), stated(rng, 4000, 1.5)
+    return events(rng, p, odds(p, np.exp(rng.normal(size=200))[by]), by=by)
+
+
 OF_TRUTH = ("Labels of by= are not judged: they are made of the truth",)
 
 

@@ -74,8 +74,10 @@ class OffStratum:
     last : OffStratum or None
         Where no label stands out, but all together differ by more than chance, the one off furthest to the other
         side.
-    p, enough : float
-        Of all together, the p-value, and samples with which chance moves a label as much as labels differ.
+    p : float
+        Of all together, the p-value.
+    least : int
+        Number of samples of the smallest label.
     """
 
     name: str
@@ -85,7 +87,7 @@ class OffStratum:
     opposite: bool = False
     last: OffStratum | None = None
     p: float = 1.0
-    enough: float = 0.0
+    least: int = 0
 
     @property
     def distance(self) -> tuple[bool, bool, float]:
@@ -302,14 +304,14 @@ class ClassSamples(InOrder):
                 first, last = (
                     OffStratum(names[place], event_at(place, slope=slope), [], 0) for place in apart.ends
                 )
-                of_all.append(replace(first, last=last, p=apart.p, enough=apart.enough))
+                of_all.append(replace(first, last=last, p=apart.p))
         alike, found = int(judged.sum()) - len(off), []
         for place, event in off.items():
             others = {names[other]: each for other, each in off.items() if other != place}
             of_rate, is_high = _side(event)
             opposite = [_side(each) for each in others.values()] == [(of_rate, not is_high)]
             found.append(OffStratum(names[place], event, list(others), alike, opposite))
-        return found or of_all
+        return [replace(each, least=int(size.min())) for each in found or of_all]
 
     def in_order(self, dependence: Dependence | None) -> bool:
         """Return whether groups, given or found, are blocks of a series."""

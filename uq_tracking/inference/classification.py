@@ -104,7 +104,7 @@ class ClassTests(Tests):
     def _concluded(
         self, calibration: Calibration, said: str, *, slight: bool, cure: Cure | None, **found: Any
     ) -> Verdict:
-        """Name the label of ``by=`` that is off by more than all samples, and a drift, if no cure mends all labels."""
+        """Name a drift, and the label of ``by=`` that is off by more than all samples if no cure mends all labels."""
         ranked = self._ranking()
         level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
         of_errors, clauses = not two_classes(self.statistics), []

@@ -55,6 +55,8 @@ OF_TRUTH = (
     "Labels of by= are not judged: they are made of the truth, as classes and intervals of the truth are, in which "
     "even a right model looks biased. Pass labels that are known when predicting."
 )
+ENOUGH = 200
+"""Samples of a stratum that a recalibration of its own needs."""
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _DOES = {
     "std_scaling": "one factor for all",
@@ -840,7 +842,8 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else of_each()
+    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else ""
+    cure = cure or _of_each_label(off, of_errors=of_errors)
     return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
 
 
@@ -860,7 +863,18 @@ def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> s
     if first.event.slope is not None:
         rate = "errors" if of_errors else "the event"
         found = f"for each 0.1 more in probability, the rate of {rate} rises {' and '.join(said)}"
-    return f"Strata differ by more than chance (p {_p(first.p)}): {found}. {of_each(first.enough)}"
+    step = _of_each_label(first, of_errors=of_errors)
+    return f"Strata differ by more than chance (p {_p(first.p)}): {found}. {step}"
+
+
+def _of_each_label(off: OffStratum, *, of_errors: bool) -> str:
+    """Say which strata need a recalibration of their own: of few samples, a fit is worse than none."""
+    if off.least >= ENOUGH or of_errors:
+        return of_each(ENOUGH * (off.least < ENOUGH))
+    return (
+        f"If strata are known when predicting, recalibrate each stratum of {ENOUGH} samples or more by itself, and "
+        f"shift the log odds of each smaller one by n / (n + {ENOUGH / 4:.0f}) of what its n samples ask for."
+    )
 
 
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
