@@ -920,3 +920,21 @@ def events_oversampled(rng):
 def event_of_sixty_values(rng):
     p = rng.choice(stated(rng, 60), 1500)
     return events(rng, p, p)
+
+
+@scenario(
+    "probabilities passed as logits", (*UNDER, *HIGH), bias=None,
+    says=("First check the input: Every logit lies between 0 and 1",), never=("Recalibrate",),
+)  # fmt: skip
+def event_as_logits(rng):
+    p = stated(rng, 1500)
+    return events(rng, p, p, logits=True)
+
+
+@scenario(
+    "5 classes, rows of the labels in another order", OVER, bias=None,
+    says=("First check the input: Predictions are right in", "in the same order, of rows and of classes?"),
+)  # fmt: skip
+def five_classes_shuffled(rng):
+    (labels,), options = labelled(rng, 1500, 5, spread=2.0)
+    return (rng.permutation(labels),), options

@@ -13,7 +13,7 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.doctor import GAIN, Cure, Suspicion, surely_fall
+from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, surely_fall
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events
 from uq_tracking.inference.limits import (
     Estimated,
@@ -31,7 +31,7 @@ from uq_tracking.metrics.events import require_event, two_classes
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import Sparsification
 from uq_tracking.metrics.registry import Undefined, select
-from uq_tracking.recalibration.base import ClassificationRecalibration
+from uq_tracking.recalibration.base import ClassificationRecalibration, look_stated
 from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, Logistic, Temperature
 from uq_tracking.statistics.orders import Block, FloatArray
 from uq_tracking.typed import override
@@ -40,6 +40,8 @@ JOINT = 0.05
 """Level of all tests of calibration together."""
 FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
+OF_CHANCE, MUCH = 2.6, 0.15
+"""Standard errors by which predictions must be right more often than by chance, and how much more they must claim."""
 OF_LABELS = 0.01
 """Share of samples stated at 0, or at 1, up to which wrong labels explain that they turn out otherwise."""
 
@@ -102,7 +104,14 @@ class ClassTests(Tests):
         return 0 if samples is None else (samples.by is not None) + samples.in_order(self.dependence)
 
     def _concluded(
-        self, calibration: Calibration, said: str, *, slight: bool, cure: Cure | None, **found: Any
+        self,
+        calibration: Calibration,
+        said: str,
+        *,
+        slight: bool,
+        cure: Cure | None,
+        suspicions: tuple[Suspicion, ...] = (),
+        **found: Any,
     ) -> Verdict:
         """Name a drift, and the label of ``by=`` that is off by more than all samples if no cure mends all labels."""
         ranked = self._ranking()
@@ -117,6 +126,8 @@ class ClassTests(Tests):
                 all_wrong = calibration not in words.NO_CLAIM
                 clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
             clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
+        suspicions = (*suspicions, *self._mistakes())
+        cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"
         if calibration in words.NO_CLAIM:
             grade = "fine" if calibration == "calibrated" else "unclear"
@@ -129,8 +140,24 @@ class ClassTests(Tests):
             different = int(self.statistics.counts["n"])
             rest.append(words.of_copies(different, self.samples.repeated, "equal probabilities"))
         return self.conclude(
-            calibration, said, ranked, rest, cure=cure, grade=grade, bias=self._bias(), **found
+            calibration,
+            said,
+            ranked,
+            rest,
+            cure=cure,
+            grade=grade,
+            bias=self._bias(),
+            suspicions=suspicions,
+            **found,
         )
+
+    def _mistakes(self) -> tuple[Suspicion, ...]:
+        """Recognize probabilities that were passed as logits."""
+        form = None if self.samples is None else self.samples.data.form
+        if form is None or not form.logits or self.statistics.n < FEWEST or not look_stated(form.values):
+            return ()
+        text = "Every logit lies between 0 and 1, as probabilities do."
+        return (Suspicion("logits", text, "If they are, pass them without logits=True."),)
 
     def _of_classes(self) -> Verdict:
         """Judge the probabilities of more than two classes."""
@@ -139,7 +166,7 @@ class ClassTests(Tests):
         found = find(self.statistics, self.names, self._share)
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
-        suspicions = order_of_classes(found)
+        suspicions = order_of_classes(found) or order_of_rows(self.statistics)
         slight = not certain and is_slight(calibration, found, scale)
         said = words.of_certain(certain)
         if not certain:
@@ -148,7 +175,7 @@ class ClassTests(Tests):
         score = "cwece" if found.lead == "slope" else "ece"
         score = "worst_class_gap" if found.lead == "level" else score
         sorts = found.top_event.surely_sorts and (off is None or off.event.surely_sorts)
-        cure = self._cure(calibration, score) if sorts and not suspicions else None
+        cure = self._cure(calibration, score) if sorts else None
         return self._concluded(
             calibration,
             said,
@@ -329,6 +356,31 @@ def order_of_classes(found: Found) -> tuple[Suspicion, ...]:
     )
     cure = "Pass probs whose column k is the probability of label k; in scikit-learn, classes=model.classes_."
     return (Suspicion("order of classes", text, cure),)
+
+
+def order_of_rows(statistics: Any) -> tuple[Suspicion, ...]:
+    """Suspect another order of the rows where predictions say nothing about the labels, though they claim to."""
+    pairs, n = statistics.tables["confusion"], statistics.n
+    true, predicted = (
+        np.bincount(each, pairs.count * statistics.unit)
+        for each in np.divmod(pairs.key, statistics.facts["n_classes"])
+    )
+    least = min(len(true), len(predicted))
+    chance = float(true[:least] @ predicted[:least]) / n**2
+    by = statistics.orders["one_minus_confidence"]
+    right, claimed = by.sum("correct") / n, 1 - by.sum("one_minus_confidence") / n
+    reach = OF_CHANCE * math.sqrt(chance * (1 - chance) / statistics.n_effective)
+    if n < FEWEST or right > chance + reach or claimed - chance < MUCH + reach:
+        return ()
+    text = (
+        f"Predictions are right in {words.percent(right)} of cases, no more than by chance, though the model states "
+        f"{words.percent(claimed)}."
+    )
+    return (
+        Suspicion(
+            "shuffled", text, "Are labels and probabilities in the same order, of rows and of classes?"
+        ),
+    )
 
 
 def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) -> bool:

@@ -74,8 +74,8 @@ class Suspicion:
     name : str
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``unit``, ``standardized``, ``offset``, ``shuffled``, ``missing code``, ``corrupt target``,
-        ``near-constant std``, ``spread of means``, ``crossing quantiles``, ``classes`` or
-        ``order of classes``.
+        ``near-constant std``, ``spread of means``, ``crossing quantiles``, ``classes``,
+        ``order of classes`` or ``logits``.
     text : str
         What was seen, in one or two sentences.
     fix : str
