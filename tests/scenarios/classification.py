@@ -279,6 +279,15 @@ def event_of_patients_extreme(rng):
     return ((alike < odds(p, 1, 1 / 1.6)).astype(int),), {"probs": p, "groups": code}
 
 
+@scenario(
+    "logits 3 times too large, 150 samples", OVER, bias=None,
+    says=("Fit logistic, then score other samples",), never=("Recalibrate with",),
+)  # fmt: skip
+def event_of_few_extreme(rng):
+    p = stated(rng, 150, 3.0)
+    return events(rng, p, odds(p, 1, 1 / 3))
+
+
 @scenario("the event is class 0, stated five times too often", HIGH, bias=None)
 def event_is_class_zero(rng):
     p = stated(rng, 20_000, 1.2, -4)

@@ -200,7 +200,9 @@ class ClassTests(Tests):
             return None
         fit = CrossFit.of(samples, samples.units(self.dependence))
         if fit is None:
-            return None
+            if calibration.startswith("miscalibrated"):
+                return None
+            return Cure(instead=f"fit {CURES[two_classes(statistics)][0].method}", score="")
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)

@@ -487,7 +487,7 @@ GAIN = 0.5
 class Cure:
     """A recalibration that helps, and a score before and after it, both of samples it did not see.
 
-    Its method is None if none that was tried helps.
+    Its method is None if none that was tried helps; its score is "" if samples were too few to try any.
     """
 
     method: str | None = None
