@@ -863,7 +863,7 @@ def class_labelled_as_another(rng):
 
 @scenario(
     "votes of 5 neighbors", OVER, bias=None, never=("Check those labels",),
-    says=("the model states 0 for", " % of those stated at 1)", "Recalibrate with isotonic"),
+    says=("the model states 0 for", " % of those stated at 1)", "Recalibrate with"),
 )  # fmt: skip
 def event_by_votes(rng):
     truth = rng.random(5000)
@@ -947,3 +947,20 @@ def event_as_logits(rng):
 def five_classes_shuffled(rng):
     (labels,), options = labelled(rng, 1500, 5, spread=2.0)
     return (rng.permutation(labels),), options
+
+
+@scenario(
+    "calibrated, probabilities of two digits", (*FINE, *UNKNOWN), bias=None, never=("Check those labels",)
+)
+def event_rounded(rng):
+    p = stated(rng, 5000, 3.0)
+    return events(rng, np.round(p, 2), p)
+
+
+@scenario(
+    "log odds 1.4 times too small, votes of 100", UNDER, bias=None, says=("Recalibrate with",),
+    never=("Check those labels",),
+)  # fmt: skip
+def event_by_timid_votes(rng):
+    p = stated(rng, 3000, 4.0)
+    return events(rng, rng.binomial(100, odds(p, 1, 0.7)) / 100, p)

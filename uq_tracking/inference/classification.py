@@ -14,7 +14,7 @@ from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, surely_fall
-from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events
+from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
     Estimated,
     Influence,
@@ -245,8 +245,11 @@ class ClassTests(Tests):
         """Judge the probability of the event of two classes; Undefined if it is not known."""
         require_event(self.statistics)
         tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self._share)
-        found, event = tests.tested()
         ends, always = impossible_events(self.statistics), self._errors_of_the_certain()
+        step = any(count for count, _ in ends) and not always and step_of(self.statistics)
+        if step and all(count - 2 * math.sqrt(count) <= step / 2 * total for count, total in ends):
+            tests, ends = tests.in_doubt(), ((0.0, 0.0), (0.0, 0.0))  # as rounding explains
+        found, event = tests.tested()
         errors = tests.too_many_errors()
         calibration = of_event(found, event)
         is_excluded = any(count > 0 for count, _ in ends)
