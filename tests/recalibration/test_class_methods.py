@@ -79,8 +79,8 @@ class TestLogistic:
         p = special.expit(x)
         sure = np.where(p > 0.98, 1.0, np.where(p < 0.02, 0.0, p))
         one = uq.recalibrate(uq.Predictions.from_probs(labels, sure), "logistic")
-        assert one.limit == pytest.approx(np.log(1e7))
-        near = np.clip(sure, 1e-7 / (1 + 1e-7), 1 / (1 + 1e-7))
+        assert one.limit == pytest.approx(np.log(2) + np.abs(x[(sure > 0) & (sure < 1)]).max())
+        near = special.expit(special.logit(sure).clip(-one.limit, one.limit))
         same = uq.recalibrate(uq.Predictions.from_probs(labels, near), "logistic")
         assert_allclose([one.slope, one.offset], [same.slope, same.offset], rtol=1e-6)
         with pytest.warns(TrackingWarning, match="logistic was fitted on the samples it is scored on"):
@@ -215,6 +215,25 @@ class TestBiasTemperature:
         weighted = uq.recalibrate((labels, z), "bias_temperature", weights=k)
         repeated = uq.recalibrate((np.repeat(labels, k), np.repeat(z, k, axis=0)), "bias_temperature")
         assert_allclose(weighted.offsets, repeated.offsets, atol=1e-6)
+
+    def test_zeros_count_as_half_of_the_smallest_probability(self):
+        rng = np.random.default_rng(0)
+        truth = special.softmax(2 * rng.normal(size=(4000, 5)), axis=1)
+        labels = (truth.cumsum(axis=1) > rng.random((4000, 1)) * 0.999999).argmax(axis=1)
+        votes = np.stack([rng.multinomial(10, p) for p in truth]) / 10
+        for method in ("temperature", "bias_temperature"):
+            one = uq.recalibrate(uq.Predictions.from_probs(labels[:2000], votes[:2000]), method)
+            assert one.floor == pytest.approx(np.log(0.05))
+            same = uq.recalibrate((labels[:2000], np.log(np.maximum(votes[:2000], 0.05))), method)
+            assert one.temperature == pytest.approx(
+                same.temperature, abs=0.02
+            )  # those rows sum to more than 1
+            with np.errstate(divide="ignore"):
+                new = one.apply(np.log(votes[2000:]))
+            assert_allclose(new, one.apply(np.log(np.maximum(votes[2000:], 1e-12))), rtol=1e-9)
+            assert new.min() > 0
+            assert np.mean(new.argmax(axis=1) == labels[2000:]) > 0.59
+            assert np.mean(np.log(new[np.arange(2000), labels[2000:]])) > -1.1
 
     def test_its_error_on_fresh_data(self):
         _, z, p = shifted(5000, seed=99)

@@ -279,6 +279,15 @@ def event_of_patients_extreme(rng):
     return ((alike < odds(p, 1, 1 / 1.6)).astype(int),), {"probs": p, "groups": code}
 
 
+@scenario(
+    "logits 3 times too large, 150 samples", OVER, bias=None,
+    says=("Fit logistic, then score other samples",), never=("Recalibrate with",),
+)  # fmt: skip
+def event_of_few_extreme(rng):
+    p = stated(rng, 150, 3.0)
+    return events(rng, p, odds(p, 1, 1 / 3))
+
+
 @scenario("the event is class 0, stated five times too often", HIGH, bias=None)
 def event_is_class_zero(rng):
     p = stated(rng, 20_000, 1.2, -4)
@@ -568,6 +577,31 @@ def event_drifts(rng):
 
 
 @scenario(
+    "order=: the event becomes more frequent, its probability does not", PLACES, bias=None,
+    says=("Drift along the order of the samples", "no fixed correction will hold"), never=("Recalibrate",),
+)  # fmt: skip
+def event_drifts_with_order(rng):
+    (labels,), options = event_drifts(rng)
+    place = rng.permutation(2000)
+    return (labels[place],), {"probs": options["probs"][place], "order": place}
+
+
+@scenario(
+    "order=: log odds fall by 1.5 in the last 30 %", PLACES, bias=None,
+    says=("Drift along the order of the samples",), never=("Recalibrate",),
+)  # fmt: skip
+def event_steps_with_order(rng):
+    p, at = stated(rng, 3000), np.arange(3000)
+    return events(rng, p, odds(p, np.where(at < 2100, 1, np.exp(-1.5))), order=at)
+
+
+@scenario("order=: calibrated", (*FINE, *UNKNOWN), bias=None, never=("along the order",))
+def event_with_order(rng):
+    p = stated(rng, 2000)
+    return events(rng, p, p, order=np.arange(2000))
+
+
+@scenario(
     "rows in the order of time: rate and probability rise alike",
     (*FINE, *UNKNOWN),
     bias=None,
@@ -600,10 +634,105 @@ def three_classes_in_time(rng):
     return ((latent > probs.cumsum(axis=1)).sum(axis=1).clip(max=2),), {"probs": probs}
 
 
+def class_by_class(rng: np.random.Generator, factor: float) -> Made:
+    """Return ten classes one after the other, in any order."""
+    (labels,), options = labelled(rng, 2000, 10, factor)
+    place = np.argsort(rng.permutation(10)[labels], kind="stable")
+    return (labels[place],), {"probs": options["probs"][place]}
+
+
+@scenario("calibrated, rows class by class", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
+def ten_classes_sorted(rng):
+    return class_by_class(rng, 1.0)
+
+
+@scenario(
+    "logits 1.5 times too large, rows class by class", (*OVER, *CLASSES), bias=None,
+    says=("Recalibrate with",), never=("correlated",),
+)  # fmt: skip
+def ten_classes_extreme_sorted(rng):
+    return class_by_class(rng, 1.5)
+
+
+@scenario(
+    "logits 1.6 times too large, at each of ten sites the events first", (*OVER, *UNKNOWN), bias=None,
+    says=("pass groups=False",),
+)  # fmt: skip
+def events_first_at_sites(rng):
+    p = stated(rng, 1500)
+    happened = events(rng, p, odds(p, 1, 1 / 1.6))[0][0]
+    place = np.lexsort((-happened, np.arange(1500) // 150))
+    return (happened[place],), {"probs": p[place]}
+
+
+@scenario(
+    "calibrated, the event differs by the hour as stated, which is a label", (*FINE, *UNKNOWN), bias=None,
+    never=("stratum", "correlated"),
+)  # fmt: skip
+def event_of_hours(rng):
+    hour = np.arange(2400) % 24
+    p = stated(rng, 2400, 0.7, -1 + 1.2 * np.sin(2 * np.pi * hour / 24))
+    return events(rng, p, p, by=hour)
+
+
+@scenario("the odds of the event depend on the hour, which is a label", PLACES, bias=None, says=("trat",))
+def event_off_by_the_hour(rng):
+    hour, p = np.arange(2400) % 24, stated(rng, 2400, 0.7, -1)
+    return events(rng, p, odds(p, np.exp(1.2 * np.sin(2 * np.pi * hour / 24))), by=hour)
+
+
 @scenario("calibrated, 5 classes at four sites", (*FINE, *UNKNOWN), bias=None, never=("stratum",))
 def five_classes_of_sites(rng):
     labels, options = labelled(rng, 1500, 5)
     return labels, {**options, "by": sites(rng, 1500)}
+
+
+@scenario(
+    "log odds 1.6 times too large at four sites of other prevalence", (*OVER, *HIGH, *LOW), bias=None,
+    says=("Recalibrate with",), never=("stratum",),
+)  # fmt: skip
+def event_of_sites_of_other_prevalence(rng):
+    by = rng.integers(0, 4, 2000)
+    p = special.expit(1.5 * (by - 1.5) + rng.normal(size=2000))
+    return events(rng, odds(p, 1, 1.6), p, by=by)
+
+
+@scenario(
+    "log odds of 200 users of 20 samples differ", (*PLACES, *OVER), bias=None, says=("n / (n + 50)",),
+    never=("Recalibrate",),
+)  # fmt: skip
+def event_of_users(rng):
+    by, p = rng.integers(0, 200, 4000), stated(rng, 4000, 1.5)
+    return events(rng, p, odds(p, np.exp(rng.normal(size=200))[by]), by=by)
+
+
+OF_TRUTH = ("Labels of by= are not judged: they are made of the truth",)
+
+
+@scenario(
+    "calibrated, labels are groups of classes",
+    (*FINE, *UNKNOWN),
+    bias=None,
+    says=OF_TRUTH,
+    never=("stratum",),
+)
+def six_classes_in_two(rng):
+    truth = special.softmax(1.5 * rng.normal(size=(2000, 6)) + np.repeat([1.5, 0.0], 3), axis=1)
+    (labels,), options = labelled_with(rng, truth)
+    return (labels,), {**options, "by": np.where(labels < 3, "vehicle", "animal")}
+
+
+@scenario(
+    "calibrated, labels say whether it is right",
+    (*FINE, *UNKNOWN),
+    bias=None,
+    says=OF_TRUTH,
+    never=("stratum",),
+)
+def event_right_or_wrong(rng):
+    p = stated(rng, 2000)
+    (happened,), options = events(rng, p, p)
+    return (happened,), {**options, "by": np.where((p > 0.5) == happened, "right", "wrong")}
 
 
 @scenario(
@@ -734,7 +863,7 @@ def class_labelled_as_another(rng):
 
 @scenario(
     "votes of 5 neighbors", OVER, bias=None, never=("Check those labels",),
-    says=("the model states 0 for", " % of those stated at 1)", "Recalibrate with isotonic"),
+    says=("the model states 0 for", " % of those stated at 1)", "Recalibrate with"),
 )  # fmt: skip
 def event_by_votes(rng):
     truth = rng.random(5000)
@@ -749,3 +878,89 @@ def event_by_votes(rng):
 def event_by_language_model(rng):
     p = rng.choice([0.6, 0.7, 0.8, 0.9, 0.95, 1.0], 5000, p=[0.05, 0.05, 0.1, 0.2, 0.4, 0.2])
     return events(rng, p, 0.35 + 0.5 * p)
+
+
+@scenario(
+    "5 classes by votes of 10 trees: zeros are those of a grid", (*OVER, *CLASSES), bias=None,
+    says=("Recalibrate with",), never=("miscalibration is left",),
+)  # fmt: skip
+def five_classes_by_votes(rng):
+    (labels,), options = labelled(rng, 2000, 5, spread=2.0)
+    return (labels,), {"probs": np.stack([rng.multinomial(10, p) for p in options["probs"]]) / 10}
+
+
+@scenario(
+    "5 classes, logits 1.5 times too large, probabilities of two digits", (*OVER, *CLASSES), bias=None,
+    says=("Recalibrate with",),
+)  # fmt: skip
+def five_classes_rounded(rng):
+    (labels,), options = labelled(rng, 3000, 5, 1.5, 2.0)
+    probs = np.round(options["probs"], 2)
+    return (labels,), {"probs": probs / probs.sum(axis=1, keepdims=True)}
+
+
+COPIED = ("Rows repeat others, with equal truth and equal probabilities: the 300 different ones of 1,500",)
+
+
+@scenario("calibrated, each row five times", (*FINE, *UNKNOWN), bias=None, says=COPIED)
+def event_copied(rng):
+    p, place = stated(rng, 300), rng.permutation(np.repeat(np.arange(300), 5))
+    return (events(rng, p, p)[0][0][place],), {"probs": p[place]}
+
+
+@scenario("calibrated, 4 classes, each row five times", (*FINE, *UNKNOWN), bias=None, says=COPIED)
+def four_classes_copied(rng):
+    (labels,), options = labelled(rng, 300, 4)
+    place = rng.permutation(np.repeat(np.arange(300), 5))
+    return (labels[place],), {"probs": options["probs"][place]}
+
+
+@scenario(
+    "calibrated, each event repeated eight times", (*FINE, *UNKNOWN), bias=None, says=("Rows repeat others",)
+)
+def events_oversampled(rng):
+    p = stated(rng, 1000, 1.3, -2.2)
+    happened = events(rng, p, p)[0][0]
+    place = rng.permutation(np.append(np.arange(1000), np.repeat(np.flatnonzero(happened), 8)))
+    return (happened[place],), {"probs": p[place]}
+
+
+@scenario("calibrated, 60 probabilities", (*FINE, *UNKNOWN), bias=None, never=("Rows repeat others",))
+def event_of_sixty_values(rng):
+    p = rng.choice(stated(rng, 60), 1500)
+    return events(rng, p, p)
+
+
+@scenario(
+    "probabilities passed as logits", (*UNDER, *HIGH), bias=None,
+    says=("First check the input: Every logit lies between 0 and 1",), never=("Recalibrate",),
+)  # fmt: skip
+def event_as_logits(rng):
+    p = stated(rng, 1500)
+    return events(rng, p, p, logits=True)
+
+
+@scenario(
+    "5 classes, rows of the labels in another order", OVER, bias=None,
+    says=("First check the input: Predictions are right in", "in the same order, of rows and of classes?"),
+)  # fmt: skip
+def five_classes_shuffled(rng):
+    (labels,), options = labelled(rng, 1500, 5, spread=2.0)
+    return (rng.permutation(labels),), options
+
+
+@scenario(
+    "calibrated, probabilities of two digits", (*FINE, *UNKNOWN), bias=None, never=("Check those labels",)
+)
+def event_rounded(rng):
+    p = stated(rng, 5000, 3.0)
+    return events(rng, np.round(p, 2), p)
+
+
+@scenario(
+    "log odds 1.4 times too small, votes of 100", UNDER, bias=None, says=("Recalibrate with",),
+    never=("Check those labels",),
+)  # fmt: skip
+def event_by_timid_votes(rng):
+    p = stated(rng, 3000, 4.0)
+    return events(rng, rng.binomial(100, odds(p, 1, 0.7)) / 100, p)

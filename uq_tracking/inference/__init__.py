@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.inference.class_samples import ClassSamples
+from uq_tracking.inference.class_samples import ClassSamples, counted
 from uq_tracking.inference.even_samples import EvenSamples, codes_of
 from uq_tracking.inference.noise import NoiseFloor, noise_floors
 from uq_tracking.inference.samples import Samples, halvings_for, members_of
@@ -79,6 +79,9 @@ def judge(
         return Judgement({}, no_verdict("the report was read without its statistics"))
     statistics.complete()
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        if isinstance(samples, ClassSamples) and statistics.groups is None:
+            samples = samples.different()
+            statistics = counted(statistics.layout, samples.data) if samples.repeated else statistics
         dependence = None if samples is None or statistics.groups is not None else samples.dependence()
         if samples is not None and dependence is not None and dependence.group is not None:
             statistics = samples.grouped(statistics, dependence.group)

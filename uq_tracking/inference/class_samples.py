@@ -27,9 +27,8 @@ from uq_tracking.inference.places import (
     some_of,
     trend_of,
 )
-from uq_tracking.inference.samples import MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
-from uq_tracking.inputs.forms.probabilities import Probabilities, log_softmax
-from uq_tracking.inputs.forms.probabilities import chosen as chosen_of
+from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
+from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.registry import Metric, compute
@@ -45,6 +44,13 @@ MOST_CURED = 1 << 18
 """Probabilities that a recalibration is looked for with."""
 CONTRASTS = 3
 """Contrasts of more than two classes in which samples may be alike."""
+IN_DOUBT, AT_ODDS = 10.0, 0.02
+"""Pairs of equal rows whose labels should differ, by their probabilities, from which on rows are known to be copies
+if at most this share of so many do."""
+PER_CLASS = 5
+"""Samples of each class, on average, from which on labels that hold whole classes are made of them."""
+RUNS = 5
+"""How many times as long as by chance runs of a label are where rows may be sorted by it."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
@@ -68,8 +74,10 @@ class OffStratum:
     last : OffStratum or None
         Where no label stands out, but all together differ by more than chance, the one off furthest to the other
         side.
-    p, enough : float
-        Of all together, the p-value, and samples with which chance moves a label as much as labels differ.
+    p : float
+        Of all together, the p-value.
+    least : int
+        Number of samples of the smallest label.
     """
 
     name: str
@@ -79,7 +87,7 @@ class OffStratum:
     opposite: bool = False
     last: OffStratum | None = None
     p: float = 1.0
-    enough: float = 0.0
+    least: int = 0
 
     @property
     def distance(self) -> tuple[bool, bool, float]:
@@ -99,10 +107,16 @@ class ClassSamples(InOrder):
         The samples in one dimension.
     step : int
         The shape is that of every so many-th row and column of the maps given.
+    repeated : int
+        Number of rows, if those that repeat others were left out; else 0.
+    ordered : bool
+        Whether the groups given are blocks of a series, in the order of their numbers.
     """
 
     data: Any
     step: int = 1
+    repeated: int = 0
+    ordered: bool = False
 
     @classmethod
     def of(cls, data: Any) -> ClassSamples | None:
@@ -142,6 +156,7 @@ class ClassSamples(InOrder):
         return cls(
             changed(data, **own),
             step,
+            ordered=data.ordered,
             group=group,
             independent=data.independent,
             shape=truth.shape,
@@ -151,6 +166,44 @@ class ClassSamples(InOrder):
             case=case,
             total=data.n if truth.size < math.prod(shape) else None,
         )
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether rows may be sorted by label, in parts."""
+        truth = self.data.truth.astype(np.int64)
+        share = np.bincount(truth) / len(truth)
+        return bool(RUNS * np.count_nonzero(np.diff(truth)) < len(truth) * (1 - share @ share))
+
+    def different(self) -> ClassSamples:
+        """Leave out rows that repeat others, as where a rare class was oversampled.
+
+        They have equal probabilities, and equal labels far more often than these allow.
+        """
+        n, truth = len(self.data.truth), self.data.truth.astype(np.int64)
+        is_series = len(self.shape) == 1 and not self.total and self.data.weights is None
+        if not is_series or self.group is not None or self.independent or not n:
+            return self
+        place = np.unique(self.rows["entropy"], return_inverse=True)[1]
+        at_random = np.random.default_rng(0).permutation(n)
+        order = at_random[np.argsort(place[at_random], kind="stable")]
+        equal = np.diff(place[order]) == 0
+        differ = (
+            2 - self.rows["brier"] - 2 * np.exp(self.rows["log_chosen"])
+        )  # the probability that two labels do
+        expected = float(differ[order[1:]][equal].sum())
+        is_copied = np.count_nonzero(np.diff(truth[order])[equal]) <= AT_ODDS * expected
+        if expected < IN_DOUBT or not is_copied or np.bincount(place).max() > COPIES * n:
+            return self
+        # not the first one of each, which is the earlier the more there are
+        kept = np.unique((place * self.data.form.n_classes + truth)[at_random], return_index=True)[1]
+        kept = np.sort(at_random[kept])
+        form = replace(self.data.form, values=self.data.form.values[:, kept])
+        data = changed(self.data, truth=self.data.truth[kept], form=form, counts={"n": len(kept)})
+        by = self.by
+        if by is not None:
+            used, label = np.unique(by[1][kept], return_inverse=True)
+            by = tuple(by[0][each] for each in used), label
+        return replace(self, data=data, shape=(len(kept),), valid=None, by=by, case=None, repeated=n)
 
     @cached_property
     def rows(self) -> Rows:
@@ -168,23 +221,45 @@ class ClassSamples(InOrder):
         stated, occurs = (np.where(rows["predicted"], 1 - each, each) for each in (stated, occurs))
         return stated, occurs
 
+    @cached_property
+    def of_truth(self) -> bool:
+        """Whether a set of labels is left out, as it is made of the truth."""
+        return self.by is not None and len(self.sets) < len(sets_of(self.by[0]))
+
+    @cached_property
+    def sets(self) -> list[tuple[list[str], IntArray]]:
+        """Names and place of each sample's label, of each set of labels but those that are made of the truth.
+
+        These are classes, groups of classes, and right or wrong predictions.
+        """
+        if self.by is None:
+            return []
+        names, joint = self.by
+        outcomes = [np.asarray(each, dtype=np.int64) for each in (self.data.truth, self.rows["correct"])]
+        sets = [(own, place[joint]) for own, place in sets_of(names)]
+        return [
+            (own, label)
+            for own, label in sets
+            if not {name.rpartition(": ")[2] for name in own} <= DRAWN
+            and not any(is_drawn(label, outcome) for outcome in outcomes)
+        ]
+
     def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
         """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.
 
         A label is off if its gap between what is stated and what occurs, or the slope of that gap, differs from that
         of all samples, at this level for all labels together, if limits of its own exclude no gap, and if it matters.
-        Where none stands out, all together may differ by more than chance. Labels that are drawn from the outcome say
-        nothing: among samples in which the event occurs it is always stated too rarely.
+        Where none stands out, all together may differ by more than chance.
         """
         group = self.units(dependence)
-        if self.by is None or (group is not None and int(group.max()) + 1 < FEWEST_GROUPS):
+        if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
             return None
-        names, joint = self.by
-        sets = [(own, place[joint]) for own, place in sets_of(names)]
-        tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
+        tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in self.sets)
         if tested < 2:
             return None
-        found = [each for own, label in sets for each in self._off_of(own, label, group, level / tested / 2)]
+        found = [
+            each for own, label in self.sets for each in self._off_of(own, label, group, level / tested / 2)
+        ]
         return max(found, key=lambda each: each.distance, default=None)
 
     def _off_of(
@@ -194,11 +269,6 @@ class ClassSamples(InOrder):
         (stated, occurs), weight, size = self.event, self.data.weights, np.bincount(label)
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(len(names)))
-        outcomes = (self.data.truth[order], occurs[order])
-        if {name.rpartition(": ")[2] for name in names} <= DRAWN or any(
-            decides(starts, each) for each in outcomes
-        ):
-            return []
         mean = np.bincount(label, stated if weight is None else weight * stated) / np.bincount(label, weight)
         gap, lean = occurs - stated, stated - mean[label]
         each, many, judged = level * (1 - TOGETHER), size >= PER_PART, np.zeros(len(names), dtype=bool)
@@ -234,23 +304,28 @@ class ClassSamples(InOrder):
                 first, last = (
                     OffStratum(names[place], event_at(place, slope=slope), [], 0) for place in apart.ends
                 )
-                of_all.append(replace(first, last=last, p=apart.p, enough=apart.enough))
+                of_all.append(replace(first, last=last, p=apart.p))
         alike, found = int(judged.sum()) - len(off), []
         for place, event in off.items():
             others = {names[other]: each for other, each in off.items() if other != place}
             of_rate, is_high = _side(event)
             opposite = [_side(each) for each in others.values()] == [(of_rate, not is_high)]
             found.append(OffStratum(names[place], event, list(others), alike, opposite))
-        return found or of_all
+        return [replace(each, least=int(size.min())) for each in found or of_all]
+
+    def in_order(self, dependence: Dependence | None) -> bool:
+        """Return whether groups, given or found, are blocks of a series."""
+        return self.ordered if dependence is None else dependence.kind == "blocks"
 
     def drift(self, dependence: Dependence | None, level: float) -> tuple[float, ...] | None:
         """Return how often the event is stated and occurs in the first and the last fifth, if the gap drifts.
 
         The trend is that of the gaps of blocks: what neighbors have in common hardly passes from one to the next.
         """
-        if dependence is None or dependence.kind != "blocks" or dependence.group is None:
+        group = self.units(dependence) if self.in_order(dependence) else None
+        if group is None:
             return None
-        block, weight = np.unique(dependence.group, return_inverse=True)[1], self.data.weights
+        block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
         stated, occurs = self.event
         mass = np.bincount(block, weight).astype(float)
         if len(mass) < FEWEST_GROUPS:
@@ -275,24 +350,33 @@ class ClassSamples(InOrder):
         """
         if self.group is not None or self.independent or not len(self.data.truth):
             return None
-        steps = np.diff(self.data.truth.astype(np.int64))
+        truth = np.unique(self.data.truth, return_inverse=True)[1]
         stated, occurs = self.event
-        if len(self.shape) == 1 and not (np.any(steps > 0) and np.any(steps < 0)):
-            return Dependence("sorted", None, float(len(stated)))  # class by class, or a single one
+        by_class = len(self.shape) == 1 and np.count_nonzero(np.diff(truth)) == truth.max()
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
             form = self.data.form
             probs = np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
             contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (form.n_classes, CONTRASTS))
             errors += list((contrasts[self.data.truth] - probs @ contrasts).T)
-        if (label := self.recurring) is not None:
-            errors = [each - (np.bincount(label, each) / np.bincount(label))[label] for each in errors]
+        label = truth if by_class else self.recurring  # class by class is no order in time
+        if label is not None:
+            errors = [_ranks_within(each, label) for each in errors]
         found = min((self.alike(error, (stated,)) for error in errors), key=lambda each: each.worth)
         return found if found.reach is None else replace(found, reach=self.step * found.reach)
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
         return counted(statistics.layout, changed(self.data, groups=group))
+
+
+def _ranks_within(values: FloatArray, label: IntArray) -> FloatArray:
+    """Return the rank of each value among those of its label, between -.5 and .5: labels no longer differ."""
+    order = np.lexsort((np.random.default_rng(0).permutation(len(values)), values, label))
+    size = np.bincount(label)
+    rank = np.empty(len(values))
+    rank[order] = np.arange(len(values)) - np.repeat(np.cumsum(size) - size, size)
+    return np.asarray((rank + 0.5) / size[label] - 0.5)
 
 
 def _side(event: Event) -> tuple[bool, bool]:
@@ -317,10 +401,13 @@ def is_off(event: Event) -> bool:
     return not event.slope_low <= 1 <= event.slope_high and not event.is_slope_slight
 
 
-def decides(starts: IntArray, outcome: Any) -> bool:
-    """Return whether the part that a sample is in tells its outcome, which differs between parts."""
-    least, most = np.minimum.reduceat(outcome, starts), np.maximum.reduceat(outcome, starts)
-    return bool(np.all(least == most) and np.ptp(least))
+def is_drawn(label: IntArray, outcome: IntArray) -> bool:
+    """Return whether labels are drawn from an outcome: one tells the other."""
+    _, size = np.unique(outcome, return_counts=True)
+    tells = len(size) > 1 and (is_nested(label, outcome) or is_nested(outcome, label))
+    return tells and PER_CLASS * len(size) <= len(
+        label
+    )  # of few samples of each class, chance may put all together
 
 
 def changed(data: Any, **own: Any) -> Any:
@@ -356,7 +443,7 @@ class CrossFit:
         """Take some of the samples, evenly spread; None if they are too few."""
         form, labels = samples.data.form, samples.data.truth
         every = some_of(len(labels), MOST_CURED // form.n_classes)
-        labels, logs = labels[every], form.finite_logarithms((every,))
+        labels, logs = labels[every], form.logarithms((every,))
         group = None if group is None else np.unique(group[every], return_inverse=True)[1]
         side = halves_of(len(labels), group)
         if side is None:
@@ -364,7 +451,7 @@ class CrossFit:
         plain = Probabilities(values=logs[None], logits=True, classes=form.classes, event=form.event)
         weights = samples.data.weights
         own = {"weights": None if weights is None else weights[every], "counts": {"n": len(labels)}}
-        by = None if samples.by is None else (samples.by[0], samples.by[1][every])
+        by = None if samples.by is None or samples.of_truth else (samples.by[0], samples.by[1][every])
         return cls(changed(samples.data, truth=labels, form=plain, groups=group, **own), side, by)
 
     def recalibrated(self, method: type[ClassificationRecalibration]) -> Any:
@@ -384,13 +471,20 @@ class CrossFit:
         """Return whether labels are wrong, or differ, with other probabilities."""
         return replace(samples, data=data, by=self.by, group=data.groups).off_stratum(None, level) is not None
 
-    def losses(self, data: Any) -> FloatArray:
-        """Return the log loss of each sample, or of each group, by weight: their mean is that of all samples."""
-        loss, weights = -chosen_of(log_softmax(data.form.values[0]), data.truth), data.weights
-        weights = np.ones(len(loss)) if weights is None else weights
-        unit = np.arange(len(loss)) if data.groups is None else data.groups
-        made = np.bincount(unit, weights * loss)
-        return np.asarray(made * len(made) / weights.sum())
+    def losses(self, data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log loss, Brier score and error of each sample, or of each group, by weight.
+
+        The mean of each is that of all samples.
+        """
+        rows, weights = data.rows(), data.weights
+        weights = np.ones(len(self.side)) if weights is None else weights
+        unit = np.arange(len(weights)) if data.groups is None else data.groups
+
+        def of_units(loss: FloatArray) -> FloatArray:
+            made = np.bincount(unit, weights * loss)
+            return np.asarray(made * len(made) / weights.sum())
+
+        return of_units(-rows["log_chosen"]), of_units(rows["brier"]), of_units(1 - rows["correct"])
 
     def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
         """Return a score of all samples; with groups, which differ, the mean of the scores of both halves."""

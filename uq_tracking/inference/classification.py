@@ -13,8 +13,8 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.doctor import GAIN, Cure, Suspicion, surely_fall
-from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events
+from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, surely_fall
+from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
     Estimated,
     Influence,
@@ -31,7 +31,7 @@ from uq_tracking.metrics.events import require_event, two_classes
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import Sparsification
 from uq_tracking.metrics.registry import Undefined, select
-from uq_tracking.recalibration.base import ClassificationRecalibration
+from uq_tracking.recalibration.base import ClassificationRecalibration, look_stated
 from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, Logistic, Temperature
 from uq_tracking.statistics.orders import Block, FloatArray
 from uq_tracking.typed import override
@@ -40,6 +40,8 @@ JOINT = 0.05
 """Level of all tests of calibration together."""
 FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
+OF_CHANCE, MUCH = 2.6, 0.15
+"""Standard errors by which predictions must be right more often than by chance, and how much more they must claim."""
 OF_LABELS = 0.01
 """Share of samples stated at 0, or at 1, up to which wrong labels explain that they turn out otherwise."""
 
@@ -84,6 +86,7 @@ class ClassTests(Tests):
     def verdict(self) -> Verdict:
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
             text = words.of_too_alike(self.dependence, math.nan, self.samples.shape)
+            text += f" {words.IF_SORTED}" * self.samples.in_runs
             return replace(no_verdict(""), text=text, worth=self.dependence.worth)
         if reason := self.too_little():
             return no_verdict(reason)
@@ -97,23 +100,34 @@ class ClassTests(Tests):
     @property
     def _beside(self) -> int:
         """Number of statements beside those on all samples: on labels, and on the order of the samples."""
-        in_order = self.dependence is not None and self.dependence.kind == "blocks"
-        return 0 if self.samples is None else (self.samples.by is not None) + in_order
+        samples = self.samples
+        return 0 if samples is None else (samples.by is not None) + samples.in_order(self.dependence)
 
     def _concluded(
-        self, calibration: Calibration, said: str, *, slight: bool, cure: Cure | None, **found: Any
+        self,
+        calibration: Calibration,
+        said: str,
+        *,
+        slight: bool,
+        cure: Cure | None,
+        suspicions: tuple[Suspicion, ...] = (),
+        **found: Any,
     ) -> Verdict:
-        """Name the label of ``by=`` that is off by more than all samples, and a drift; neither has a cure."""
+        """Name a drift, and the label of ``by=`` that is off by more than all samples if no cure mends all labels."""
         ranked = self._ranking()
         level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
         of_errors, clauses = not two_classes(self.statistics), []
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
             rates = self.samples.drift(self.dependence, level)
-            if off is not None:
+            self.caveats.extend([words.OF_TRUTH] * self.samples.of_truth)
+            mends_all = cure is not None and cure.method is not None and cure.removes
+            if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 all_wrong = calibration not in words.NO_CLAIM
                 clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
             clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
+        suspicions = (*suspicions, *self._mistakes())
+        cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"
         if calibration in words.NO_CLAIM:
             grade = "fine" if calibration == "calibrated" else "unclear"
@@ -121,10 +135,29 @@ class ClassTests(Tests):
             overall = "" if calibration in words.NO_CLAIM else f"Overall, {words.lowered(said)}"
             calibration, grade, cure = "miscalibrated in places", "off", None
             said = " ".join(filter(None, [words.of_places(clauses[0]), *clauses[1:], overall]))
-        rest = (words.of_ranking(ranked, of_classes=True),)
+        rest = [words.of_ranking(ranked, of_classes=True)]
+        if self.samples is not None and self.samples.repeated:
+            different = int(self.statistics.counts["n"])
+            rest.append(words.of_copies(different, self.samples.repeated, "equal probabilities"))
         return self.conclude(
-            calibration, said, ranked, rest, cure=cure, grade=grade, bias=self._bias(), **found
+            calibration,
+            said,
+            ranked,
+            rest,
+            cure=cure,
+            grade=grade,
+            bias=self._bias(),
+            suspicions=suspicions,
+            **found,
         )
+
+    def _mistakes(self) -> tuple[Suspicion, ...]:
+        """Recognize probabilities that were passed as logits."""
+        form = None if self.samples is None else self.samples.data.form
+        if form is None or not form.logits or self.statistics.n < FEWEST or not look_stated(form.values):
+            return ()
+        text = "Every logit lies between 0 and 1, as probabilities do."
+        return (Suspicion("logits", text, "If they are, pass them without logits=True."),)
 
     def _of_classes(self) -> Verdict:
         """Judge the probabilities of more than two classes."""
@@ -133,7 +166,7 @@ class ClassTests(Tests):
         found = find(self.statistics, self.names, self._share)
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
-        suspicions = order_of_classes(found)
+        suspicions = order_of_classes(found) or order_of_rows(self.statistics)
         slight = not certain and is_slight(calibration, found, scale)
         said = words.of_certain(certain)
         if not certain:
@@ -142,7 +175,7 @@ class ClassTests(Tests):
         score = "cwece" if found.lead == "slope" else "ece"
         score = "worst_class_gap" if found.lead == "level" else score
         sorts = found.top_event.surely_sorts and (off is None or off.event.surely_sorts)
-        cure = self._cure(calibration, score) if sorts and not suspicions else None
+        cure = self._cure(calibration, score) if sorts else None
         return self._concluded(
             calibration,
             said,
@@ -159,17 +192,20 @@ class ClassTests(Tests):
 
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
-        loss must fall too, by one standard error, and by two if an error is left. None if no error is left after one
-        and none of them lowers the loss.
+        loss must fall too, by one standard error, and by two if an error is left. None surely raises the Brier
+        score, or the number of errors. None if no error is left after one and none of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
             return None
         fit = CrossFit.of(samples, samples.units(self.dependence))
         if fit is None:
-            return None
+            if calibration.startswith("miscalibrated"):
+                return None
+            return Cure(instead=f"fit {CURES[two_classes(statistics)][0].method}", score="")
         (metric,) = select("classification", [score])
-        before, least = fit.score(fit.data, metric, statistics.layout, self.settings), fit.losses(fit.data)
+        before = fit.score(fit.data, metric, statistics.layout, self.settings)
+        least, *others = fit.losses(fit.data)
         loss, best, by_loss, is_unclear = float(least.mean()), Cure(), Cure(), False
         for method in CURES[two_classes(statistics)]:
             try:
@@ -179,8 +215,11 @@ class ClassTests(Tests):
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 continue
+            left, *raised = fit.losses(data)
+            if any(map(surely_fall, raised, others)):
+                continue
             wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
-            clears, left = found in words.NO_CLAIM and not wrong, fit.losses(data)
+            clears = found in words.NO_CLAIM and not wrong
             halves = after <= GAIN * before
             falls = after < before and surely_fall(least, left, 1 if clears else 2)
             if clears and (falls or (halves and not is_unclear)):
@@ -206,8 +245,11 @@ class ClassTests(Tests):
         """Judge the probability of the event of two classes; Undefined if it is not known."""
         require_event(self.statistics)
         tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self._share)
-        found, event = tests.tested()
         ends, always = impossible_events(self.statistics), self._errors_of_the_certain()
+        step = any(count for count, _ in ends) and not always and step_of(self.statistics)
+        if step and all(count - 2 * math.sqrt(count) <= step / 2 * total for count, total in ends):
+            tests, ends = tests.in_doubt(), ((0.0, 0.0), (0.0, 0.0))  # as rounding explains
+        found, event = tests.tested()
         errors = tests.too_many_errors()
         calibration = of_event(found, event)
         is_excluded = any(count > 0 for count, _ in ends)
@@ -319,6 +361,31 @@ def order_of_classes(found: Found) -> tuple[Suspicion, ...]:
     )
     cure = "Pass probs whose column k is the probability of label k; in scikit-learn, classes=model.classes_."
     return (Suspicion("order of classes", text, cure),)
+
+
+def order_of_rows(statistics: Any) -> tuple[Suspicion, ...]:
+    """Suspect another order of the rows where predictions say nothing about the labels, though they claim to."""
+    pairs, n = statistics.tables["confusion"], statistics.n
+    true, predicted = (
+        np.bincount(each, pairs.count * statistics.unit)
+        for each in np.divmod(pairs.key, statistics.facts["n_classes"])
+    )
+    least = min(len(true), len(predicted))
+    chance = float(true[:least] @ predicted[:least]) / n**2
+    by = statistics.orders["one_minus_confidence"]
+    right, claimed = by.sum("correct") / n, 1 - by.sum("one_minus_confidence") / n
+    reach = OF_CHANCE * math.sqrt(chance * (1 - chance) / statistics.n_effective)
+    if n < FEWEST or right > chance + reach or claimed - chance < MUCH + reach:
+        return ()
+    text = (
+        f"Predictions are right in {words.percent(right)} of cases, no more than by chance, though the model states "
+        f"{words.percent(claimed)}."
+    )
+    return (
+        Suspicion(
+            "shuffled", text, "Are labels and probabilities in the same order, of rows and of classes?"
+        ),
+    )
 
 
 def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) -> bool:

@@ -81,7 +81,7 @@ class Suspicion:
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std``, ``spread of means``,
-        ``crossing quantiles``, ``classes`` or ``order of classes``.
+        ``crossing quantiles``, ``classes``, ``order of classes`` or ``logits``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -584,7 +584,7 @@ GAIN = 0.5
 class Cure:
     """A recalibration that helps, and a score before and after it, both of samples it did not see.
 
-    Its method is None if none that was tried helps.
+    Its method is None if none that was tried helps; its score is "" if samples were too few to try any.
     """
 
     method: str | None = None

@@ -26,6 +26,7 @@ from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import (
     EventCells,
     doubt_bucket,
+    event_cells,
     event_order,
     events_of_groups,
     fitted_odds,
@@ -42,6 +43,8 @@ HALVINGS = 40
 """Steps by which a p-value is found from limits."""
 FEWEST_INFORMATIVE = 5.0
 """Sum of p (1 - p) below which slope and shape are not tested."""
+LEAST_STEP, ON_GRID = 1e-3, 10
+"""Least step of the grid of probabilities that are rounded, and fewest of its values that they take."""
 LEAST_SPREAD = 0.02
 """Standard deviation of the logit below which probabilities hardly vary."""
 SLIGHT_GAP, SLIGHT_RATIO, SLIGHT_SLOPE = 0.01, 1.05, (0.95, 1.05)
@@ -289,6 +292,16 @@ class EventTests:
         by = (count, stated, events)
         return cls(cells, cells.variance / share, by, groups.freedom(statistics), share, each)
 
+    def in_doubt(self) -> EventTests:
+        """Return the tests of samples that are stated neither at 0 nor at 1."""
+        there = (self.cells.probability > 0) & (self.cells.probability < self.cells.count)
+        cells = EventCells(*(each[there] for each in vars(self.cells).values()))
+        made = replace(self, cells=cells, square=self.square[there])
+        if self.by_group is None:
+            return made
+        count, stated, events = (each[:, there] for each in self.by_group)
+        return replace(made, by_group=(count, stated, events))
+
     @property
     def n(self) -> float:
         """Count of all samples."""
@@ -464,6 +477,16 @@ class EventTests:
         n = self.n * units
         rejects = errors > implied > 0 and level_p(errors, implied, variance, n) <= self.each
         return (implied / n, errors / n) if rejects else None
+
+
+def step_of(statistics: Any) -> float:
+    """Return the step of the grid that the event's probabilities are rounded to; 0 if there is none."""
+    cells = event_cells(statistics)
+    stated = np.unique(np.round(cells.probability / cells.count, 6))
+    steps = np.diff(stated)
+    parts = round(1 / steps.min(where=steps > LEAST_STEP, initial=1.0))
+    on_grid = np.abs(stated * parts - np.round(stated * parts)).max() < 0.01
+    return 1 / parts if on_grid and ON_GRID <= len(stated) < cells.count.sum() / 2 else 0.0
 
 
 def impossible_events(statistics: Any) -> tuple[tuple[float, float], tuple[float, float]]:

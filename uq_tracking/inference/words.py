@@ -33,6 +33,7 @@ NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
+IF_SORTED = "If rows are only sorted by label, pass groups=False."
 UNRANKED = "Whether its uncertainty ranks errors cannot be told either."
 MOST_NAMED = 3
 """Other labels that are named one by one."""
@@ -53,9 +54,11 @@ UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 OF_TRUTH = (
-    "Labels of by= are not judged: they are intervals of the truth, in which even a right model looks biased. Pass "
-    "intervals of the prediction."
+    "Labels of by= are not judged: they are made of the truth, as classes and intervals of the truth are, in which "
+    "even a right model looks biased. Pass labels that are known when predicting."
 )
+ENOUGH = 200
+"""Samples of a stratum that a recalibration of its own needs."""
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _DOES = {
     "std_scaling": "one factor for all",
@@ -868,7 +871,8 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else of_each()
+    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else ""
+    cure = cure or _of_each_label(off, of_errors=of_errors)
     return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
 
 
@@ -888,7 +892,18 @@ def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> s
     if first.event.slope is not None:
         rate = "errors" if of_errors else "the event"
         found = f"for each 0.1 more in probability, the rate of {rate} rises {' and '.join(said)}"
-    return f"Strata differ by more than chance (p {_p(first.p)}): {found}. {of_each(first.enough)}"
+    step = _of_each_label(first, of_errors=of_errors)
+    return f"Strata differ by more than chance (p {_p(first.p)}): {found}. {step}"
+
+
+def _of_each_label(off: OffStratum, *, of_errors: bool) -> str:
+    """Say which strata need a recalibration of their own: of few samples, a fit is worse than none."""
+    if off.least >= ENOUGH or of_errors:
+        return of_each(ENOUGH * (off.least < ENOUGH))
+    return (
+        f"If strata are known when predicting, recalibrate each stratum of {ENOUGH} samples or more by itself, and "
+        f"shift the log odds of each smaller one by n / (n + {ENOUGH / 4:.0f}) of what its n samples ask for."
+    )
 
 
 def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
@@ -1031,6 +1046,9 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
 
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
+    if not cure.score:
+        fit = cure.instead.capitalize()
+        return f"{fit}, then score other samples: these are too few to try it on held-out halves."
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = "and no miscalibration is found" if cure.removes else "though some miscalibration is left"
@@ -1054,11 +1072,16 @@ def of_cure(cure: Cure) -> str:
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
-        counted = f"the {int(found.worth):,} different ones of {n:,} were judged"
-        return f"Rows repeat others, with equal truth and nearly equal predictions: {counted}."
+        return of_copies(int(found.worth), n, "nearly equal predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
     worth = f"carry the information of about {_about(found.worth)} independent ones, which the limits above allow for"
     return f"Neighboring errors are correlated: {seen} {worth}."
+
+
+def of_copies(different: int, n: int, predictions: str) -> str:
+    """Say that rows repeat others, which count once."""
+    counted = f"the {different:,} different ones of {n:,} were judged"
+    return f"Rows repeat others, with equal truth and {predictions}: {counted}."
 
 
 def of_beyond(size: float, explains: str) -> str:

@@ -457,7 +457,10 @@ class ClassificationRecalibration(Recalibration):
     @classmethod
     @abstractmethod
     def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
-        """Find the parameters from labels (n,), finite logits (n, C) and, if samples have them, weights (n,)."""
+        """Find the parameters from labels (n,), logits (n, C) and, if samples have them, weights (n,).
+
+        Logits are finite, but for probabilities of 0 of more than two classes, and as `takes_certainty` says.
+        """
 
     @classmethod
     @override
@@ -496,7 +499,7 @@ class ClassificationRecalibration(Recalibration):
         """
         values = read_floats(logits, "logits").values
         if self.n_logits == 1:
-            if values.size >= ENOUGH_TO_TELL and np.all((values >= 0) & (values <= 1)):
+            if look_stated(values[..., None]):
                 warn(f"every logit lies between 0 and 1; {AS_LOGITS}")
             pair = np.stack([np.zeros(values.size), values.reshape(-1).astype(np.float64)], axis=1)
             return np.exp(self.new_logarithms(pair)[:, 1]).reshape(values.shape).astype(values.dtype)
@@ -507,11 +510,20 @@ class ClassificationRecalibration(Recalibration):
                 f"{values.shape}, does not hold as many; pass class_axis="
             )
         last = np.moveaxis(values, class_axis, -1)
-        sums = last.sum(axis=-1)
-        if sums.size >= ENOUGH_TO_TELL and np.all(last >= 0) and np.allclose(sums, 1, rtol=0, atol=0.01):
+        if look_stated(last):
             warn(f"the logits of every sample sum to 1; {AS_LOGITS}")
         new = np.exp(self.new_logarithms(last.reshape(-1, self.n_logits).astype(np.float64)))
         return np.moveaxis(new.reshape(last.shape), -1, class_axis).astype(values.dtype)
+
+
+def look_stated(logits: npt.NDArray[Any]) -> bool:
+    """Return whether logits, shape (..., C), or (..., 1) of an event, seem to be probabilities."""
+    if logits.shape[-1] == 1:
+        return bool(logits.size >= ENOUGH_TO_TELL and np.all((logits >= 0) & (logits <= 1)))
+    sums = logits.sum(axis=-1)
+    return sums.size >= ENOUGH_TO_TELL and bool(
+        np.all(logits >= 0) and np.allclose(sums, 1, rtol=0, atol=0.01)
+    )
 
 
 def _checked(
@@ -552,8 +564,12 @@ def _checked(
             f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
             "pass ignore_label= if one means 'no class'"
         )
-    takes_infinite = method.takes_certainty and scores.shape[-1] == 2
-    bad = int(np.count_nonzero(np.isnan(scores) if takes_infinite else ~np.isfinite(scores)))
+    are_finite = np.isfinite(scores)
+    if scores.shape[-1] > 2:
+        are_finite |= np.isneginf(scores) & are_finite.any(axis=-1, keepdims=True)
+    elif method.takes_certainty:
+        are_finite = ~np.isnan(scores)
+    bad = int(np.count_nonzero(~are_finite))
     if bad:
         raise RecalibrationError(
             f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"

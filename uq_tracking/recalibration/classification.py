@@ -27,6 +27,27 @@ WIDEST = math.log(1e4)
 """The search covers temperatures between exp(-WIDEST) and exp(WIDEST)."""
 PER_CLASS = 50
 """Samples per class that offsets need: with 30, they are worse than a temperature alone on calibrated data."""
+CERTAIN = math.log(1e7)
+"""Logit that a probability of 1 counts as, unless finite logits tell of a coarser grid; minus this of 0."""
+LOG_OF_ZERO = -708.0
+"""What counts as the logarithm of a probability of 0 where the fitted set had none."""
+
+
+def farthest(logits: FloatArray) -> float:
+    """Return the size that infinite logits count as: that of half of the smallest probability that is not 0."""
+    return min(CERTAIN, float(np.abs(logits[np.isfinite(logits)]).max(initial=0.0)) + math.log(2))
+
+
+def floor_of(scores: Logits) -> float:
+    """Return what the logarithms of zeros among more than two classes count as."""
+    return -farthest(log_softmax(scores.astype(np.float64))) if np.isneginf(scores).any() else LOG_OF_ZERO
+
+
+def floored(scores: FloatArray, floor: float) -> FloatArray:
+    """Return logits without infinite ones; of a set that had zeros, log probabilities of at least the floor."""
+    if floor > LOG_OF_ZERO:
+        return np.maximum(log_softmax(scores.astype(np.float64)), floor)
+    return np.where(np.isneginf(scores), floor, scores)
 
 
 @recalibrator
@@ -40,11 +61,15 @@ class Temperature(ClassificationRecalibration):
     ----------
     temperature : float
         Above 1 if the classifier is overconfident.
+    floor : float
+        What the logarithm of a probability of 0 counts as: that of half of the smallest other one of the fitted set,
+        at least log(10^-7).
     """
 
     method = "temperature"
 
     temperature: float
+    floor: float = LOG_OF_ZERO
 
     def __post_init__(self) -> None:
         self._check_positive("temperature", [self.temperature])
@@ -54,7 +79,8 @@ class Temperature(ClassificationRecalibration):
     @override
     def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
         """Find the temperature that minimizes the negative log likelihood (Guo et al. 2017)."""
-        return {"temperature": _search(labels, logits, weights)}
+        floor = floor_of(logits)
+        return {"temperature": _search(labels, floored(logits, floor), weights), "floor": floor}
 
     @override
     def scalars(self) -> dict[str, float]:
@@ -62,7 +88,7 @@ class Temperature(ClassificationRecalibration):
 
     @override
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
-        return log_softmax(logarithms / self.temperature)
+        return log_softmax(floored(logarithms, self.floor) / self.temperature)
 
 
 def _search(truth: Labels, scores: Logits, weight: Weights) -> float:
@@ -121,12 +147,15 @@ class BiasTemperature(ClassificationRecalibration):
     temperature : float
     offsets : tuple of float
         One per class, with sum 0; below 0 for a class that is stated too often.
+    floor : float
+        As of `Temperature`.
     """
 
     method = "bias_temperature"
 
     temperature: float
     offsets: tuple[float, ...]
+    floor: float = LOG_OF_ZERO
 
     def __post_init__(self) -> None:
         self._check_positive("temperature", [self.temperature])
@@ -145,12 +174,14 @@ class BiasTemperature(ClassificationRecalibration):
             raise RecalibrationError(
                 "bias_temperature is for more than two classes; use logistic, which has an offset and a slope"
             )
+        floor = floor_of(logits)
+        logits = floored(logits, floor)
         temperature = _search(labels, logits, weights)
         why = lacks_samples(labels, classes)
         if why:
             warn(f"bias_temperature {why}; fitted a temperature without offsets")
-            return {"temperature": temperature, "offsets": (0.0,) * classes}
-        return _search_offsets(labels, logits, weights, temperature)
+            return {"temperature": temperature, "offsets": (0.0,) * classes, "floor": floor}
+        return {**_search_offsets(labels, logits, weights, temperature), "floor": floor}
 
     @override
     def scalars(self) -> dict[str, float]:
@@ -158,7 +189,8 @@ class BiasTemperature(ClassificationRecalibration):
 
     @override
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
-        return log_softmax(logarithms / self.temperature + np.asarray(self.offsets))
+        logs = floored(logarithms, self.floor) / self.temperature
+        return log_softmax(logs + np.asarray(self.offsets))
 
 
 def lacks_samples(labels: Labels, classes: int) -> str:
@@ -208,8 +240,6 @@ def _search_offsets(truth: Labels, scores: Logits, weight: Weights, temperature:
     return {"temperature": temperature / inverse, "offsets": tuple(offsets.tolist())}
 
 
-CERTAIN = math.log(1e7)
-"""Logit that a probability of 1 counts as, unless finite logits are larger; minus this for a probability of 0."""
 FEWEST_SAMPLES, FEWEST_EVENTS = 1000, 50
 """Samples, and samples of the rarer class, that `Isotonic` needs."""
 
@@ -246,8 +276,8 @@ class Logistic(ClassificationRecalibration):
     offset : float
         Below 0 if, at p = 0.5, the event is stated too often.
     limit : float
-        Logits are cut to ``[-limit, limit]``: the largest of the fit set, at least log(10^7). So the infinite logits
-        of probabilities 0 and 1 have a finite place too.
+        Logits are cut to ``[-limit, limit]``: the largest of the fit set, at least log(10^7). With probabilities of
+        0 or 1, at most that, and log(2) beyond the largest other: half of the step of those that are rounded.
     """
 
     method = "logistic"
@@ -268,7 +298,7 @@ class Logistic(ClassificationRecalibration):
         """Find the offset and slope that minimize the negative log likelihood."""
         _check_two_classes(cls.method, labels, logits)
         x = _log_odds(logits)
-        limit = max(CERTAIN, float(np.abs(x[np.isfinite(x)]).max(initial=0.0)))
+        limit = max(CERTAIN, float(np.abs(x).max())) if np.isfinite(x).all() else farthest(x)
         x = x.clip(-limit, limit)
         unit = float(np.sqrt(np.mean(np.square(x))))  # so that steps fit any scale of logits
         w = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()

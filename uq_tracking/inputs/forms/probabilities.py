@@ -39,9 +39,6 @@ HALVED_ABOVE = 1 << 17
 NEAR = 2
 """Pixels from another class within which a pixel is at the boundary."""
 
-LOG_OF_ZERO = -708.0
-"""What counts as the logarithm of a probability of 0: that of the smallest positive number."""
-
 FEW_CLASSES = 24
 """Up to this many, comparing columns finds the top label faster than looking through the rows."""
 
@@ -337,7 +334,7 @@ class Probabilities(Form):
         labels, logs = [], []
         for place, keep in data.pieces():
             labels.append(picked(data.truth, place, keep, data.truth.ndim).astype(np.int64))
-            piece = _kept(self.finite_logarithms(place), keep)
+            piece = _kept(self.logarithms(place), keep)
             values = piece[:, 1] - piece[:, 0] if self.binary else piece
             logs.append(values.astype(self.values.dtype))
         return np.concatenate(labels), np.concatenate(logs)
@@ -439,11 +436,6 @@ class Probabilities(Form):
                 parts = [log_softmax(part.astype(np.float64)) for part in scores]
                 logs = np.logaddexp.reduce(parts) - math.log(len(parts)) if len(parts) > 1 else parts[0]
             return logs if self.transform is None else self.transform(logs)
-
-    def finite_logarithms(self, place: Place) -> Floats:
-        """Log probabilities, of more than two classes with a finite one for 0, to which a recalibration is fitted."""
-        logs = self.logarithms(place)
-        return logs if self.n_classes == 2 else np.where(np.isneginf(logs), LOG_OF_ZERO, logs)
 
 
 def chosen(values: SomeFloats, labels: npt.NDArray[np.int64]) -> SomeFloats:
