@@ -25,10 +25,10 @@ evaluation             782     880       5     6
 figures               1885    1480      13    12
 files                  627     380       4     3
 frameworks             889     360       7     4
-inference             6350    1650      17    11
-inputs                3599    2250      15    18
+inference             6507    1650      17    11
+inputs                3595    2250      15    18
 metrics               2438    1400      13     9
-recalibration         1324     920       7     8
+recalibration         1349     920       7     8
 runs                  1420    1000       8     8
 statistics            2743    2350      13    13
 streams               1351     760       7     7
@@ -36,7 +36,7 @@ tables                 695     430       4     4
 tasks                  342     360       2     2
 testing                595     420       4     5
 tracking              3036    1950      17    17
-total                33307   20540     175   164
+total                33485   20540     175   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
@@ -110,6 +110,10 @@ draws, quantiles and small sets, recalibrations that leave no label wrong, and l
 Raised for inference by 412 lines, for inputs by 17: errors that recur with an hour or a season, few groups and areas
 of maps that are wrong, rows that repeat others, labels of the truth, tails of quantiles one by one, draws and
 distributions of a wrong shape, which were all read as something else.
+Raised for inference by 428 lines, for recalibration by 18: gross rows, skewed errors, relative stds and others that lack
+something, units and offsets of labels, volumes, the newest block, halves of std and prediction, corrections that must
+lower errors; of classes copies, drifts along an order, exact zeros, labels of the truth and steps for small sets. Lowered
+by 488 elsewhere.
 """
 
 TOP, TOTAL = "top", "total"
