@@ -111,8 +111,8 @@ Raised for inference by 412 lines, for inputs by 17: errors that recur with an h
 of maps that are wrong, rows that repeat others, labels of the truth, tails of quantiles one by one, draws and
 distributions of a wrong shape, which were all read as something else.
 Raised for inference by 428 lines, for recalibration by 18: gross rows, skewed errors, relative stds and others that
-lack something, units and offsets of labels, volumes, the newest block, halves of std and prediction, corrections that
-must lower errors; of classes copies, drifts along an order, exact zeros, labels of the truth and steps for small sets.
+lack something, units and offsets of labels, volumes, the newest block, halves of std and prediction, corrections
+that must lower errors; of classes copies, drifts along an order, exact zeros, labels of the truth and steps for small sets.
 Lowered by 488 elsewhere.
 """
 
