@@ -112,8 +112,8 @@ of maps that are wrong, rows that repeat others, labels of the truth, tails of q
 distributions of a wrong shape, which were all read as something else.
 Raised for inference by 428 lines, for recalibration by 18: gross rows, skewed errors, relative stds and others that
 lack something, units and offsets of labels, volumes, the newest block, halves of std and prediction, corrections
-that must lower errors; of classes copies, drifts along an order, exact zeros, labels of the truth and steps for small sets.
-Lowered by 488 elsewhere.
+that must lower errors; of classes copies, drifts along an order, exact zeros, labels of the truth, steps for small
+sets. Lowered by 488 elsewhere.
 """
 
 TOP, TOTAL = "top", "total"

@@ -187,9 +187,8 @@ class ClassSamples(InOrder):
         at_random = np.random.default_rng(0).permutation(n)
         order = at_random[np.argsort(place[at_random], kind="stable")]
         equal = np.diff(place[order]) == 0
-        differ = (
-            2 - self.rows["brier"] - 2 * np.exp(self.rows["log_chosen"])
-        )  # the probability that two labels do
+        # the probability that the labels of two rows differ
+        differ = 2 - self.rows["brier"] - 2 * np.exp(self.rows["log_chosen"])
         expected = float(differ[order[1:]][equal].sum())
         is_copied = np.count_nonzero(np.diff(truth[order])[equal]) <= AT_ODDS * expected
         if expected < IN_DOUBT or not is_copied or np.bincount(place).max() > COPIES * n:
@@ -405,9 +404,8 @@ def is_drawn(label: IntArray, outcome: IntArray) -> bool:
     """Return whether labels are drawn from an outcome: one tells the other."""
     _, size = np.unique(outcome, return_counts=True)
     tells = len(size) > 1 and (is_nested(label, outcome) or is_nested(outcome, label))
-    return tells and PER_CLASS * len(size) <= len(
-        label
-    )  # of few samples of each class, chance may put all together
+    # of few samples of each class, chance may put all together
+    return tells and PER_CLASS * len(size) <= len(label)
 
 
 def changed(data: Any, **own: Any) -> Any:
