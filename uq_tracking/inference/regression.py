@@ -263,9 +263,8 @@ class RegressionTests(Tests):
             **more,
         )
         if found.is_gross() and not any(each.on == "label" for each in found.in_places.found()):
-            return replace(
-                found, places=None, bias=None, bias_in_std=None
-            )  # they bias whatever they are part of
+            # they bias whatever they are part of
+            return replace(found, places=None, bias=None, bias_in_std=None)
         return found
 
     def _of_distribution(self) -> dict[str, Any]:
