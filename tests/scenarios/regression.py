@@ -1891,13 +1891,6 @@ def draws_without_noise(rng):
     return (uq.Predictions.from_samples(truth + rng.normal(size=1000), draws),)
 
 
-@scenario("standard errors of a regression line as stds", ANY, bias=None, says=("leave out the noise",))
-def standard_errors(rng):
-    x = rng.normal(size=1500)
-    error = np.sqrt((1 + x**2) / 60)
-    return 2 * x + rng.normal(size=1500) + error * rng.normal(size=1500), 2 * x, error
-
-
 @scenario("uniform forecasts that are right", (*FINE, *UNKNOWN), never=("Multiply",))
 def uniform_forecasts(rng):
     s, mu = spread_stds(rng, 800, 0.5), 2 * rng.normal(size=800)

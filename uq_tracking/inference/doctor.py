@@ -60,7 +60,7 @@ TINY = 1e-3
 CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
 """Values that often stand for a missing one."""
 NOISE_ABOVE = 3.0
-"""Factor from which on stds may lack the noise of the data."""
+"""Factor from which on draws may lack the noise of the data."""
 OPPOSITE = 0.25
 """Share of samples of which both truth and prediction are high, or low, below which a sign may be wrong."""
 SAME_ORDER = 0.9
@@ -132,9 +132,7 @@ def examine(
             found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian and (of_some is None or of_some.name != "unit of some"):
             of_std = _std_from_errors(error, std) or _of_std(error, std, float(target.std()))
-            found.append(
-                of_std or _transformed(target, mean, std) or (None if found[0] else no_noise(error, std))
-            )
+            found.append(of_std or _transformed(target, mean, std))
         found += [of_some, _missing_code(target, error / std), _near_constant(std)]
     return tuple(each for each in found if each is not None)
 
@@ -274,7 +272,8 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
         ),
     ):
         is_other = np.all(made > 0) and np.log(made / std).std() > 0.1
-        if is_other and (name == "shifted std" or np.log(std).std() > 0.1):
+        is_large = name == "shifted std" and np.median(std) < 1.5 * centre
+        if is_other and (is_large if name == "shifted std" else np.log(std).std() > 0.1):
             fits = root_mean_square(error / made)
             falls = surely_fall(_losses(error, std * factor), _losses(error, made * fits), 3)
             if abs(math.log(fits)) < math.log(1.5) and falls and _gap(error, made) < 0.15:
@@ -516,22 +515,22 @@ def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
 
 
 def no_noise(error: FloatArray, std: FloatArray) -> Suspicion | None:
-    """Recognize standard deviations, far too small, that lack the noise of the data, as those of a mean do."""
+    """Recognize draws, far too near to each other, that lack the noise of the data."""
     factor = root_mean_square(error / std)
     if len(error) < FEWEST_STDS or factor < NOISE_ABOVE:
         return None
     added = _added(error, std)
     made = _losses(error, np.hypot(std, added))
     fits = _gap(error, np.hypot(std, added)) <= 0.025 + 1 / math.sqrt(len(error))
-    if not (fits and surely_fall(_losses(error, std * factor), made)):
+    if not (fits and surely_fall(_losses(error, std * factor), made, 3)):
         return None
     return Suspicion(
         "no noise",
         f"A constant noise seems to be missing: sqrt(std^2 + {format_number(added)}^2) fits better (nll "
         f"{format_number(float(made.mean()))}) than {format_number(factor)} times the std (nll "
         f"{format_number(_nll(error, std * factor))}).",
-        "If stds or draws leave out the noise of the data, as standard errors and passes of a network do, add its "
-        "variance to std^2, or such noise to each draw.",
+        "If draws leave out the noise of the data, as passes of a network do, add such noise to each draw, or pass "
+        "the members' stds too: from_ensemble(y_true, means, stds).",
     )
 
 

@@ -84,7 +84,7 @@ def read_statistics(path: str | Path, *, data: str | None = None) -> Statistics:
         binding = dict(json.loads(str(arrays.pop(BINDING))))
     except DAMAGE as error:
         raise FileFormatError(
-            f"the entry {BINDING!r} is missing or damaged: {error}; log the run again"
+            f"these arrays are not statistics: {BINDING!r} is missing or damaged; log the run again"
         ) from error
     if binding.get("content") != content_digest(arrays):
         raise FileFormatError("the statistics were changed after they were written; log the run again")
