@@ -289,19 +289,20 @@ def unit_of_label(
 ) -> Suspicion | None:
     """Recognize a label whose true values are a multiple of the predictions, where those of others are not."""
     count = np.bincount(label)
-    found = {}
-    for place in np.flatnonzero(count >= FEWEST).tolist():
-        truth, predicted = (values[label == place].astype(np.float64) for values in (target, mean))
-        slope = float(truth.std() / max(predicted.std(), 1e-300))
-        if slope > 0 and np.corrcoef(truth, predicted)[0, 1] > SAME_ORDER:
-            found[place] = slope, float(truth.mean() - slope * predicted.mean())
-    others = (
-        math.exp(np.median([math.log(slope) for slope, _ in found.values()])) if len(found) > 2 else math.nan
-    )
-    off = [place for place, (slope, _) in found.items() if abs(math.log(slope)) > math.log(1.5)]
-    if not off or not abs(math.log(others)) < math.log(1.2):
+
+    def mean_of(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(label, values) / count)
+
+    centres = [mean_of(values.astype(np.float64)) for values in (target, mean)]
+    truth, predicted = target - centres[0][label], mean - centres[1][label]
+    variances = mean_of(np.square(truth)), mean_of(np.square(predicted))
+    slopes = np.sqrt(variances[0] / variances[1])
+    correlation = mean_of(truth * predicted) / np.sqrt(variances[0] * variances[1])
+    known = np.flatnonzero((count >= FEWEST) & (correlation > SAME_ORDER))
+    off = known[np.abs(np.log(slopes[known])) > math.log(1.5)]
+    if len(known) < 3 or not len(off) or abs(np.median(np.log(slopes[known]))) > math.log(1.2):
         return None
-    slope, start = found[off[0]]
+    slope, start = float(slopes[off[0]]), float(centres[0][off[0]] - slopes[off[0]] * centres[1][off[0]])
     also = f" (and in {len(off) - 1} others)" * (len(off) > 1)
     return Suspicion(
         "unit",
