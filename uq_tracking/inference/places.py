@@ -510,7 +510,8 @@ def find_strata(
         if named:
             worst = "off" if "off" in [grades[k] for k in named] else "slight"
         pattern = Pattern(quantity, "label", float(adjusted[row].min()), 0.0, tuple(named), worst)
-        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_nested else None
+        are_joint = are_nested and made != "cell"
+        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_joint else None
         joint = apart
         if apart is not None and named and stands_out:  # do the others differ too?
             joint = replace(tests, p=p).together(order.sizes, ~untested & ~claims[row], recentred=True)

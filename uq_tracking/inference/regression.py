@@ -374,10 +374,10 @@ class RegressionTests(Tests):
             return said
         target, mean, std = (samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
         error = target - mean
-        most = FAR * float(np.median(np.abs(error / std)))
+        most = FAR * max(float(np.median(np.abs(error / std))), 1.0)
 
         def loss(left: FloatArray) -> float:
-            return float(np.minimum(np.abs(left / std), most).mean())
+            return float(np.square(np.minimum(np.abs(left / std), most)).mean())
 
         if not biased:
             bias = found.bias_in_std if found.shift_in_std else found.bias
@@ -515,7 +515,8 @@ class RegressionTests(Tests):
             columns = {**units, **self._of_parts(rows), "level": each, "tests_of_all": tests}
             strata = find_strata(error, std, label, own, **columns, of=of, made=made)
             found = found.joined(strata) if made != "area" or strata.found() else found
-        if not (found.found() or is_distribution(self.statistics) or _are_shifted(error, std)):
+        is_plain = not is_distribution(self.statistics) and "weight" not in rows
+        if is_plain and not found.found() and not _are_shifted(error, std):
             large, high = (rows[name] > np.median(rows[name]) for name in ("std", "mean"))
             used, cell = np.unique(large + 2 * high, return_inverse=True)
             names = [CELLS[place] for place in used]
