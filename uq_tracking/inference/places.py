@@ -473,7 +473,7 @@ def find_strata(
     z = samples.error / samples.std
     means = np.repeat([part.bias for part in parts], order.sizes)
     options: dict[str, Any] = {"weight": samples.weight, "group": samples.group}
-    are_nested, least = is_nested(group, label), level * TOGETHER * own / number / 2
+    are_nested, least = made != "cell" and is_nested(group, label), level * TOGETHER * own / number / 2
     patterns: list[Pattern] = []
     claims, untested = np.zeros((2, len(names)), dtype=bool), few
     adjusted = np.ones((2, len(names)))
@@ -510,8 +510,7 @@ def find_strata(
         if named:
             worst = "off" if "off" in [grades[k] for k in named] else "slight"
         pattern = Pattern(quantity, "label", float(adjusted[row].min()), 0.0, tuple(named), worst)
-        are_joint = are_nested and made != "cell"
-        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_joint else None
+        apart = replace(tests, p=p).together(order.sizes, ~untested) if are_nested else None
         joint = apart
         if apart is not None and named and stands_out:  # do the others differ too?
             joint = replace(tests, p=p).together(order.sizes, ~untested & ~claims[row], recentred=True)

@@ -33,6 +33,7 @@ from uq_tracking.inference.places import (
     LEVEL,
     LEVEL_OF_CELLS,
     LEVEL_OF_LABELS,
+    MOST,
     Grade,
     Made,
     Pattern,
@@ -41,6 +42,7 @@ from uq_tracking.inference.places import (
     find_places,
     find_strata,
     grade_of_factor,
+    some_of,
     tests_of,
 )
 from uq_tracking.inference.samples import Dependence, are_intervals, is_slow
@@ -517,9 +519,13 @@ class RegressionTests(Tests):
             found = found.joined(strata) if made != "area" or strata.found() else found
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(error, std):
-            large, high = (rows[name] > np.median(rows[name]) for name in ("std", "mean"))
-            used, cell = np.unique(large + 2 * high, return_inverse=True)
-            names = [CELLS[place] for place in used]
+            some, group = some_of(len(error), MOST), units["group"]
+            error, std, mean = error[some], std[some], rows["mean"][some]
+            units["group"] = None if group is None else np.unique(group[some], return_inverse=True)[1]
+            large, high = (values > np.median(values) for values in (std, mean))
+            is_used = np.bincount(cell := large + 2 * high, minlength=len(CELLS)) > 0
+            cell = (np.cumsum(is_used) - 1)[cell]
+            names = [name for name, used in zip(CELLS, is_used, strict=True) if used]
             columns = {**units, "level": LEVEL_OF_CELLS / self.among, "made": "cell"}
             strata = find_strata(error, std, cell, names, **columns)
             found = found.joined(strata) if strata.found() else found
