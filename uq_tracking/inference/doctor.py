@@ -257,23 +257,23 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
     factor = root_mean_square(error / std)
     if len(error) < FEWEST_STDS or not factor or not abs(math.log(factor)) > math.log(3):
         return None
-    for made, name, code, fix in (
+    for made, is_plausible, name, code, fix in (
         (
             std * np.abs(mean),
+            np.log(std).std() > 0.1,
             "relative std",
             "y_std * abs(y_pred)",
             "If the stds are relative, or those of the logarithm, pass that product.",
         ),
         (
             std - centre,
+            np.median(std) < 1.5 * centre,
             "shifted std",
             f"y_std - {format_number(centre)}",
             "If that is the mean which scaler.inverse_transform adds, multiply scaled stds by scaler.scale_ instead.",
         ),
     ):
-        is_other = np.all(made > 0) and np.log(made / std).std() > 0.1
-        is_large = name == "shifted std" and np.median(std) < 1.5 * centre
-        if is_other and (is_large if name == "shifted std" else np.log(std).std() > 0.1):
+        if is_plausible and np.all(made > 0) and np.log(made / std).std() > 0.1:
             fits = root_mean_square(error / made)
             falls = surely_fall(_losses(error, std * factor), _losses(error, made * fits), 3)
             if abs(math.log(fits)) < math.log(1.5) and falls and _gap(error, made) < 0.15:
