@@ -568,6 +568,35 @@ def event_too_extreme_at_one_site(rng):
 
 
 @scenario(
+    "one of four sites has another mix of five classes, confidences are right", PLACES, bias=None,
+    says=("in stratum 'hill' class", "recalibrate each stratum"), never=("Recalibrate with",),
+)  # fmt: skip
+def five_classes_mixed_at_one_site(rng):
+    by, logits = sites(rng, 3000), 1.5 * rng.normal(size=(3000, 5))
+    mixed = logits + np.outer(by == "hill", [1.0, -1.0, 0, 0, 0])
+    return drawn(rng, special.softmax(mixed, axis=1), special.softmax(logits, axis=1), by=by)
+
+
+@scenario(
+    "rows in the order of time: class 0 of five becomes more frequent, its probability does not", PLACES,
+    bias=None, says=("Drift along the order of the samples", "the model forecasts class 0"), never=("Recalibrate",),
+)  # fmt: skip
+def class_drifts(rng):
+    logits = 1.5 * rng.normal(size=(3000, 5))
+    drifting = logits + np.outer(np.linspace(-0.9, 0.9, 3000), [1, 0, 0, 0, 0])
+    return drawn(rng, special.softmax(drifting, axis=1), special.softmax(logits, axis=1), order=np.arange(3000))
+
+
+@scenario(
+    "order=: probabilities lose two thirds of their logits' slope, rates stay", PLACES, bias=None,
+    says=("Drift along the order of the samples", "where probabilities rise by 0.1"), never=("Recalibrate",),
+)  # fmt: skip
+def skill_drifts(rng):
+    p = stated(rng, 3000)
+    return events(rng, p, odds(p, 1, np.linspace(1.5, 0.5, 3000)), order=np.arange(3000))
+
+
+@scenario(
     "rows in the order of time: the event becomes more frequent, its probability does not", PLACES, bias=None,
     says=("Drift along the order of the samples", "no fixed correction will hold"), never=("Recalibrate",),
 )  # fmt: skip
@@ -758,6 +787,15 @@ def five_classes_of_sites_alike(rng):
 def event_of_patients_in_halves(rng):
     p, alike, code = patients(rng, 30, 50, 0.2)
     return (alike < p,), {"probs": p, "groups": code, "by": np.arange(1500) % 2}
+
+
+@scenario(
+    "four maps of smooth probabilities, calibrated, pixels independent", (*FINE, *UNKNOWN), bias=None,
+    never=("correlated",),
+)  # fmt: skip
+def smooth_probabilities(rng):
+    p = special.expit(1.5 * field(rng, 4, 64, 6) - 1)
+    return events(rng, p, p)
 
 
 # ---- streams of classes ----

@@ -936,6 +936,25 @@ def shuffled(rng):
     return rng.permutation(mu + s * rng.normal(size=1000)), mu, s
 
 
+@scenario(
+    "predictions of a series three rows early", ANY, ANY_RANKING, bias=None,
+    says=("Predictions fit the truth of 3 rows later far better", "y_true[3:], y_pred[:-3], y_std[:-3]"),
+)  # fmt: skip
+def rows_early(rng):
+    truth = 5 * series(rng, 800, 0.97)
+    mu = truth + 0.5 * rng.normal(size=800)
+    return truth[:-3], mu[3:], np.full(797, 0.5)
+
+
+@scenario(
+    "each prediction is the value three rows before: no rows are shifted", (*FINE, *PLACES, *UNKNOWN), FLAT, bias=None,
+    never=("First check",),
+)  # fmt: skip
+def persistence(rng):
+    truth = 5 * series(rng, 3000, 0.97)
+    return truth[3:], truth[:-3], np.full(2997, 5 * np.sqrt(2 * (1 - 0.97**3)))
+
+
 @scenario("everything off by 273", ANY, bias=None, says=("one offset",))
 def offset(rng):
     y, mu, s = calibrated(rng, 1000)

@@ -6,7 +6,7 @@ As of `samples`, they are copies in the order given; of many, some are kept, eve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -42,6 +42,10 @@ from uq_tracking.statistics.statistics import Statistics
 
 MOST_CURED = 1 << 18
 """Probabilities that a recalibration is looked for with."""
+MOST_CLASSES = 50
+"""Of more classes, it is not looked for labels or times at which a single one is stated too often."""
+OF_CLASSES = 0.5
+"""Share of a level that is left to single classes."""
 CONTRASTS = 3
 """Contrasts of more than two classes in which samples may be alike."""
 IN_DOUBT, AT_ODDS = 10.0, 0.02
@@ -78,6 +82,8 @@ class OffStratum:
         Of all together, the p-value.
     least : int
         Number of samples of the smallest label.
+    of : str
+        The class whose rate is wrong; "" for the event of two classes, and for errors.
     """
 
     name: str
@@ -88,6 +94,7 @@ class OffStratum:
     last: OffStratum | None = None
     p: float = 1.0
     least: int = 0
+    of: str = ""
 
     @property
     def distance(self) -> tuple[bool, bool, float]:
@@ -221,6 +228,25 @@ class ClassSamples(InOrder):
         return stated, occurs
 
     @cached_property
+    def probs(self) -> FloatArray:
+        """Probabilities of more than two classes, shape (n, C)."""
+        form = self.data.form
+        return np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
+
+    def events(self, level: float) -> Iterator[tuple[str, float, tuple[FloatArray, FloatArray]]]:
+        """Yield a name, its share of a level, and how often it is stated and occurs, of each event.
+
+        They are the event of two classes, or errors and the single classes.
+        """
+        form = self.data.form
+        classes = form.n_classes if 2 < form.n_classes <= MOST_CLASSES else 0
+        yield "", level * (1 - OF_CLASSES if classes else 1), self.event
+        for k in range(classes):
+            name = str(k if form.classes is None else form.classes[k])
+            occurs = (self.data.truth == k).astype(float)
+            yield name, level * OF_CLASSES / classes, (self.probs[:, k], occurs)
+
+    @cached_property
     def of_truth(self) -> bool:
         """Whether a set of labels is left out, as it is made of the truth."""
         return self.by is not None and len(self.sets) < len(sets_of(self.by[0]))
@@ -257,15 +283,26 @@ class ClassSamples(InOrder):
         if tested < 2:
             return None
         found = [
-            each for own, label in self.sets for each in self._off_of(own, label, group, level / tested / 2)
+            replace(each, of=of)
+            for of, share, rates in self.events(level / tested)
+            for own, label in self.sets
+            for each in self._off_of(own, label, group, share, rates, slopes=not of)
         ]
         return max(found, key=lambda each: each.distance, default=None)
 
     def _off_of(
-        self, names: Sequence[str], label: IntArray, group: IntArray | None, level: float
+        self,
+        names: Sequence[str],
+        label: IntArray,
+        group: IntArray | None,
+        level: float,
+        rates: tuple[FloatArray, FloatArray],
+        *,
+        slopes: bool,
     ) -> list[OffStratum]:
-        """Return those of one set of labels that are off; ``level`` is that of each of its tests."""
-        (stated, occurs), weight, size = self.event, self.data.weights, np.bincount(label)
+        """Return those of one set of labels at which an event is off; ``level`` is that of all tests of each."""
+        (stated, occurs), weight, size = rates, self.data.weights, np.bincount(label)
+        level = level / 2 if slopes else level
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(len(names)))
         mean = np.bincount(label, stated if weight is None else weight * stated) / np.bincount(label, weight)
@@ -282,7 +319,7 @@ class ClassSamples(InOrder):
                 return _line(rate, limits, float(np.average(np.square(lean[here]), weights=mass)))
             return _event(rate, limits)
 
-        for slope in (False, True):
+        for slope in (False, True)[: 1 + slopes]:
             score = lean * gap if slope else gap
             tests = contrast_parts(
                 score[order],
@@ -316,31 +353,38 @@ class ClassSamples(InOrder):
         """Return whether groups, given or found, are blocks of a series."""
         return self.ordered if dependence is None else dependence.kind == "blocks"
 
-    def drift(self, dependence: Dependence | None, level: float) -> tuple[float, ...] | None:
-        """Return how often the event is stated and occurs in the first and the last fifth, if the gap drifts.
+    def drift(self, dependence: Dependence | None, level: float) -> tuple[str, tuple[float, ...]] | None:
+        """Return an event that drifts, with its rates, or slopes, in the first and the last fifth; else None.
 
-        The trend is that of the gaps of blocks: what neighbors have in common hardly passes from one to the next.
+        Rates are how often it is stated and occurs, in each fifth. The trend is that of the gaps of blocks: what
+        neighbors have in common hardly passes from one to the next.
         """
         group = self.units(dependence) if self.in_order(dependence) else None
         if group is None:
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
-        stated, occurs = self.event
-        mass = np.bincount(block, weight).astype(float)
+        mass, found = np.bincount(block, weight).astype(float), list[tuple[float, str, tuple[float, ...]]]()
         if len(mass) < FEWEST_GROUPS:
             return None
-        gap = occurs - stated
         at = (np.cumsum(mass) - mass / 2) / mass.sum()
-        found = trend_of(at, np.bincount(block, gap if weight is None else weight * gap) / mass)
-        if found.p >= level or abs(found.slope) < SLIGHT_GAP:
-            return None
         ends = (at[block] < 1 / PARTS, at[block] > 1 - 1 / PARTS)
-        rates = (
-            np.average(each[here], weights=None if weight is None else weight[here])
-            for here in ends
-            for each in (stated, occurs)
-        )
-        return tuple(map(float, rates))
+
+        def means(*columns: FloatArray) -> FloatArray:
+            held = (weight if weight is None else weight[here] for here in ends)
+            return np.asarray(
+                [np.average(np.stack(columns)[:, here], 1, own) for here, own in zip(ends, held, strict=True)]
+            )
+
+        for of, share, (stated, occurs) in self.events(level):
+            lean = stated - np.average(stated, weights=weight)
+            for slope in (False, True)[: 2 - bool(of)]:
+                score = (occurs - stated) * (lean if slope else 1)
+                trend = trend_of(at, np.bincount(block, score if weight is None else weight * score) / mass)
+                spread = float(np.average(np.square(lean), weights=weight)) if slope else 1.0
+                if trend.p < share / (1 if of else 2) and abs(trend.slope) >= SLIGHT_GAP * spread:
+                    rates = means(stated, occurs).ravel() if not slope else 1 + means(score)[:, 0] / spread
+                    found.append((trend.p / share, of, tuple(rates.tolist())))
+        return min(found)[1:] if found else None
 
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together, by errors of the event, or of more classes.
@@ -352,16 +396,20 @@ class ClassSamples(InOrder):
         truth = np.unique(self.data.truth, return_inverse=True)[1]
         stated, occurs = self.event
         by_class = len(self.shape) == 1 and np.count_nonzero(np.diff(truth)) == truth.max()
+        variance = [stated * (1 - stated)]
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
-            form = self.data.form
-            probs = np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
-            contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (form.n_classes, CONTRASTS))
-            errors += list((contrasts[self.data.truth] - probs @ contrasts).T)
+            contrasts = np.random.default_rng(0).choice([-1.0, 1.0], (self.data.form.n_classes, CONTRASTS))
+            implied = self.probs @ contrasts
+            errors += list((contrasts[self.data.truth] - implied).T)
+            variance += list((1 - np.square(implied)).T)
+        # smooth probabilities make the sizes of errors alike, but not what exceeds the sizes that they imply
+        sizes = [np.square(error) - each for error, each in zip(errors, variance, strict=True)]
         label = truth if by_class else self.recurring  # class by class is no order in time
         if label is not None:
-            errors = [_ranks_within(each, label) for each in errors]
-        found = min((self.alike(error, (stated,)) for error in errors), key=lambda each: each.worth)
+            errors, sizes = ([_ranks_within(each, label) for each in own] for own in (errors, sizes))
+        tried = zip(errors, sizes, strict=True)
+        found = min((self.alike(error, (stated,), size) for error, size in tried), key=lambda each: each.worth)
         return found if found.reach is None else replace(found, reach=self.step * found.reach)
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:

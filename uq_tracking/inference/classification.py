@@ -119,13 +119,13 @@ class ClassTests(Tests):
         of_errors, clauses = not two_classes(self.statistics), []
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
-            rates = self.samples.drift(self.dependence, level)
+            drift = self.samples.drift(self.dependence, level)
             self.caveats.extend([words.OF_TRUTH] * self.samples.of_truth)
             mends_all = cure is not None and cure.method is not None and cure.removes
             if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 all_wrong = calibration not in words.NO_CLAIM
                 clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
-            clauses += [] if rates is None else [words.of_drift(rates, of_errors=of_errors)]
+            clauses += [] if drift is None else [words.of_drift(*drift, of_errors=of_errors)]
         suspicions = (*suspicions, *self._mistakes())
         cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"

@@ -63,6 +63,8 @@ NOISE_ABOVE = 3.0
 """Factor from which on draws may lack the noise of the data."""
 OPPOSITE = 0.25
 """Share of samples of which both truth and prediction are high, or low, below which a sign may be wrong."""
+MOST_SHIFTED, OF_SHIFTED = 24, 0.25
+"""Most rows by which predictions may be early, and the share of the mean squared error that is left without."""
 SAME_ORDER = 0.9
 """Correlation from which on another slope is one of units."""
 EQUAL_LABELS = 0.3
@@ -80,7 +82,7 @@ class Suspicion:
     name : str
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
-        ``shuffled``, ``missing code``, ``corrupt target``, ``near-constant std``, ``spread of means``,
+        ``shuffled``, ``shifted rows``, ``missing code``, ``corrupt target``, ``near-constant std``, ``spread of means``,
         ``crossing quantiles``, ``classes``, ``order of classes`` or ``logits``.
     text : str
         What was seen, in one or two sentences.
@@ -108,6 +110,7 @@ def examine(
     *,
     gaussian: bool = True,
     spread_of_means: int | None = None,
+    in_order: bool = False,
 ) -> tuple[Suspicion, ...]:
     """Look for mistakes in truth, prediction and standard deviation.
 
@@ -118,8 +121,12 @@ def examine(
         Whether the standard deviations are those of normal distributions; for others, they are not examined.
     spread_of_means : int, optional
         Number of members if the standard deviation is the spread of an ensemble's means alone.
+    in_order : bool
+        Whether the samples are consecutive rows.
     """
     error = target - mean
+    if in_order and (shifted := _shifted_rows(target, mean, error)) is not None:
+        return (shifted,)
     corrupt = _corrupt_target(error)
     some = some_of(len(error), MOST)
     target, mean, std, error = (values[some].astype(np.float64) for values in (target, mean, std, error))
@@ -149,6 +156,26 @@ def _classes(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion
     else:
         return None
     return Suspicion("classes", text, f"Score them as classes: uq.log(y_true, probs={probs}).")
+
+
+def _shifted_rows(target: FloatArray, mean: FloatArray, error: FloatArray) -> Suspicion | None:
+    """Recognize predictions that fit the truth of a later row: those of an earlier one may be repeated honestly."""
+    target, mean, error = (values[:MOST].astype(np.float64) for values in (target, mean, error))
+    own, rows = root_mean_square(error), range(1, MOST_SHIFTED + 1)
+    if len(error) < FEWEST:
+        return None
+    later = [root_mean_square(target[row:] - mean[:-row]) for row in rows]
+    best = min(later)
+    if not best**2 < OF_SHIFTED * own**2:
+        return None
+    row = 1 + later.index(best)
+    which = "the next row" if row == 1 else f"{row} rows later"
+    return Suspicion(
+        "shifted rows",
+        f"Predictions fit the truth of {which} far better: rmse is {format_number(best)} instead of "
+        f"{format_number(own)}.",
+        f"If rows are shifted, pass y_true[{row}:], y_pred[:-{row}], y_std[:-{row}].",
+    )
 
 
 def _gap(error: FloatArray, std: FloatArray) -> float:

@@ -434,7 +434,10 @@ class RegressionTests(Tests):
             return () if lacking is None else (lacking,)
         gaussian = self.settings.family == "gaussian"
         target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
-        found = examine(target, mean, std, gaussian=gaussian, spread_of_means=samples.members)
+        in_order = len(samples.shape) == 1 and samples.shape == target.shape
+        found = examine(
+            target, mean, std, gaussian=gaussian, spread_of_means=samples.members, in_order=in_order
+        )
         own = self._sets if samples.by is not None and not (samples.recur or found) else []
         of_labels = (unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]

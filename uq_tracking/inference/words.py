@@ -851,9 +851,10 @@ def short_event(calibration: str, event: Event) -> str:
 
 def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``."""
-    event = off.event
+    event, of_errors = off.event, of_errors and not off.of
+    name = f"class {off.of}" if off.of else "the event"
     if off.last is not None:
-        return _of_all_labels(off, off.last, of_errors=of_errors)
+        return _of_all_labels(off, off.last, name, of_errors=of_errors)
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
     if slopes and event.sorts == "reversed":
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
@@ -867,7 +868,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
         said = f"{_of_errors(event.stated, event.observed)}, {_times_as_many(*ends)}"
     else:
-        said = _level(event, "the event")
+        said = _level(event, name)
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
@@ -876,7 +877,7 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
 
 
-def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> str:
+def _of_all_labels(first: OffStratum, last: OffStratum, name: str, *, of_errors: bool) -> str:
     """Name the labels that are furthest off to each side, where all differ, but none stands out."""
     said = []
     for each in (first, last):
@@ -887,7 +888,7 @@ def _of_all_labels(first: OffStratum, last: OffStratum, *, of_errors: bool) -> s
             said.append(f"in '{each.name}' {_of_errors(event.stated, event.observed)}")
         else:
             rates = f"stated in {percent(event.stated)} and occurs in {percent(event.observed)} of cases"
-            said.append(f"in '{each.name}' the event is {rates}")
+            said.append(f"in '{each.name}' {name} is {rates}")
     found = "; ".join(said)
     if first.event.slope is not None:
         rate = "errors" if of_errors else "the event"
@@ -906,17 +907,19 @@ def _of_each_label(off: OffStratum, *, of_errors: bool) -> str:
     )
 
 
-def of_drift(rates: Sequence[float], *, of_errors: bool) -> str:
-    """Compare how often the event is stated and occurs in the first samples of an order and in the last."""
-    was, occurs, becomes, now = map(percent, rates)
-
-    def part(stated: str, seen: str) -> str:
-        if of_errors:
-            return f"the model expects {stated} errors and makes {seen}"
-        return f"the model forecasts the event in {stated} of cases, and it occurs in {seen}"
-
-    first, last = part(was, occurs), part(becomes, now)
-    drift = f"in the first 20 %, {first}; in the last 20 %, {last}"
+def of_drift(of: str, rates: Sequence[float], *, of_errors: bool) -> str:
+    """Compare how often an event is stated and occurs, or its slope, in the first samples of an order and the last."""
+    name, said = f"class {of}" if of else "the event", list[str]()
+    if len(rates) == 2:
+        was, now = (format_number(0.1 * slope, 2) for slope in rates)
+        what = "errors" if of_errors else name
+        said = [f"where probabilities rise by 0.1, the rate of {what} rises by {was}", f"it rises by {now}"]
+    else:
+        for stated, seen in zip(map(percent, rates[::2]), map(percent, rates[1::2]), strict=True):
+            forecast = f"the model forecasts {name} in {stated} of cases, and it occurs in {seen}"
+            is_error = of_errors and not of
+            said.append(f"the model expects {stated} errors and makes {seen}" if is_error else forecast)
+    drift = f"in the first 20 %, {said[0]}; in the last 20 %, {said[1]}"
     return f"Drift along the order of the samples: {drift}. {NOT_FOR_LONG}"
 
 
