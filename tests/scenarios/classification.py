@@ -584,7 +584,9 @@ def five_classes_mixed_at_one_site(rng):
 def class_drifts(rng):
     logits = 1.5 * rng.normal(size=(3000, 5))
     drifting = logits + np.outer(np.linspace(-0.9, 0.9, 3000), [1, 0, 0, 0, 0])
-    return drawn(rng, special.softmax(drifting, axis=1), special.softmax(logits, axis=1), order=np.arange(3000))
+    return drawn(
+        rng, special.softmax(drifting, axis=1), special.softmax(logits, axis=1), order=np.arange(3000)
+    )
 
 
 @scenario(

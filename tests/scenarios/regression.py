@@ -947,8 +947,8 @@ def rows_early(rng):
 
 
 @scenario(
-    "each prediction is the value three rows before: no rows are shifted", (*FINE, *PLACES, *UNKNOWN), FLAT, bias=None,
-    never=("First check",),
+    "each prediction is the value three rows before: no rows are shifted", (*FINE, *PLACES, *UNKNOWN), FLAT,
+    bias=None, never=("First check",),
 )  # fmt: skip
 def persistence(rng):
     truth = 5 * series(rng, 3000, 0.97)

@@ -409,7 +409,9 @@ class ClassSamples(InOrder):
         if label is not None:
             errors, sizes = ([_ranks_within(each, label) for each in own] for own in (errors, sizes))
         tried = zip(errors, sizes, strict=True)
-        found = min((self.alike(error, (stated,), size) for error, size in tried), key=lambda each: each.worth)
+        found = min(
+            (self.alike(error, (stated,), size) for error, size in tried), key=lambda each: each.worth
+        )
         return found if found.reach is None else replace(found, reach=self.step * found.reach)
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:

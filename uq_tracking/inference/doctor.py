@@ -82,8 +82,8 @@ class Suspicion:
     name : str
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
-        ``shuffled``, ``shifted rows``, ``missing code``, ``corrupt target``, ``near-constant std``, ``spread of means``,
-        ``crossing quantiles``, ``classes``, ``order of classes`` or ``logits``.
+        ``shuffled``, ``shifted rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
+        ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes`` or ``logits``.
     text : str
         What was seen, in one or two sentences.
     fix : str

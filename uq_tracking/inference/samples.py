@@ -138,7 +138,7 @@ def find_dependence(
     *,
     spatial: bool,
     case: IntArray | None = None,
-    size: FloatArray | None = None,
+    sizes: FloatArray | None = None,
 ) -> Dependence:
     """Find out which samples belong together from the order and the shape in which they were given.
 
@@ -156,13 +156,13 @@ def find_dependence(
         Whether the last two axes are those of a map.
     case : array of int, shape (n,), optional
         Number of each sample's case, where there are some samples of each.
-    size : array, shape (n,), optional
-        Sizes of the errors that are alike where errors of any sign are large; by default clipped absolute values.
+    sizes : array, shape (n,), optional
+        Sizes of the errors, that are alike where errors of any sign are large; by default clipped absolute values.
     """
     keep = slice(None) if valid is None else valid.reshape(-1)
     lead = shape[:-2] if spatial else shape[:1]
     cases = math.prod(lead) if case is None else int(case.max()) + 1
-    scores = (z, clipped(z) if size is None else size)
+    scores = (z, clipped(z) if sizes is None else sizes)
     if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
         size = math.prod(shape) if case is None else 0
         own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
@@ -590,11 +590,11 @@ class InOrder:
             return None
         return self.by[1]
 
-    def alike(
-        self, z: FloatArray, also: Sequence[FloatArray], size: FloatArray | None = None
-    ) -> Dependence:
+    def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
         """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
-        return find_dependence(z, self.shape, self.valid, also, spatial=self.spatial, case=self.case, size=size)
+        return find_dependence(
+            z, self.shape, self.valid, also, spatial=self.spatial, case=self.case, sizes=sizes
+        )
 
 
 @dataclass(frozen=True, eq=False)

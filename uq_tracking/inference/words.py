@@ -908,7 +908,7 @@ def _of_each_label(off: OffStratum, *, of_errors: bool) -> str:
 
 
 def of_drift(of: str, rates: Sequence[float], *, of_errors: bool) -> str:
-    """Compare how often an event is stated and occurs, or its slope, in the first samples of an order and the last."""
+    """Compare how often an event is stated and occurs, or its slope, in the first samples and in the last."""
     name, said = f"class {of}" if of else "the event", list[str]()
     if len(rates) == 2:
         was, now = (format_number(0.1 * slope, 2) for slope in rates)
