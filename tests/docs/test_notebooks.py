@@ -45,5 +45,5 @@ def test_it_runs_and_shows_figures_with_a_text_in_their_place(path, executed):
 def test_first_steps_show_a_method_that_ranks_errors_and_no_warning(executed):
     shown = executed(NOTEBOOKS[0])
     told = [output.get("text", "") + output.get("data", {}).get("text/html", "") for output in shown]
-    assert any("Its uncertainty ranks errors" in text for text in told)
+    assert any("The uncertainty ranks errors" in text for text in told)
     assert not any("differs" in text or "Warning:" in text.replace("TqdmWarning:", "") for text in told)

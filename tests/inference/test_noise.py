@@ -205,7 +205,7 @@ def test_a_std_that_is_an_estimate_has_no_floor(grouped):
         assert {"ence", "uce"} <= set(one.scores)
         assert not {"ence", "uce"} & set(one.noise)
         assert "auce" in one.noise
-        assert any("no noise floor for ence and uce" in c and reason in c for c in one.verdict.caveats)
+        assert any("How large ence and uce are by chance" in c and reason in c for c in one.verdict.caveats)
         for name in ("reliability", "reliability_isotonic"):
             assert "chance_low" not in one.curves[name].columns
 

@@ -143,7 +143,7 @@ def test_ranking_useful_constant_and_worse():
     useful = uq.evaluate(truth, mean, std).verdict
     assert useful.ranking == "useful"
     assert 0.4 < useful.recovered < 0.8
-    assert "Its uncertainty ranks errors" in useful.text
+    assert "The uncertainty ranks errors" in useful.text
     assert uq.evaluate(truth, mean, np.ones(1000)).verdict.ranking == "no better than constant"
     assert uq.evaluate(truth, mean, 1 / std).verdict.ranking == "worse than constant"
 
@@ -418,7 +418,7 @@ def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     rng = np.random.default_rng(6)
     found = replace(uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]).verdict, recovered=share)
     text = words.of_ranking(Ranked(found.ranking, share, "RMSE", (0.75, 0.5)))
-    assert f"Its uncertainty ranks errors{word}:" in text
+    assert f"The uncertainty ranks errors{word}:" in text
     assert found.knows_little == bool(word)
 
 

@@ -1079,7 +1079,7 @@ def heavy_tails_too_small(rng):
     return y, mu, s / 2
 
 
-@scenario("calibrated; stds differ by half a percent", FINE, FLAT, never=("Its uncertainty ranks errors",))
+@scenario("calibrated; stds differ by half a percent", FINE, FLAT, never=("The uncertainty ranks errors",))
 def nearly_constant(rng):
     mu, s = rng.normal(size=2000), 0.7 * (1 + 0.005 * rng.normal(size=2000))
     return mu + 0.7 * rng.normal(size=2000), mu, s

@@ -791,11 +791,11 @@ class RegressionTests(Tests):
         form = form_of(self.statistics.facts)
         if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
-                f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std, so ence and uce have "
-                "no noise floor; coverage, crps and the scale above do not depend on the number of draws."
+                f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std: how large ence and uce "
+                "are by chance is not known. Coverage, crps and the scale above do not depend on the number of draws."
             )
         elif form.std_caveat:
-            caveats.append(f"There is no noise floor for ence and uce: {form.std_caveat}.")
+            caveats.append(f"How large ence and uce are by chance is not known: {form.std_caveat}.")
         if CROSSED < self._crossed <= OFTEN:
             caveats.append(words.of_crossed(self._crossed))
         if self.samples is None:

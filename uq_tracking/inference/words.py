@@ -28,13 +28,13 @@ SLIGHT = 1.05
 RARE = 0.2
 """Rates below this are compared by their ratio."""
 MORE = "Pass more samples."
-NO_SIGN = "No sign that its uncertainty ranks errors better than chance."
+NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
 NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
 IF_SORTED = "If rows are only sorted by label, pass groups=False."
-UNRANKED = "Whether its uncertainty ranks errors cannot be told either."
+UNRANKED = "Whether the uncertainty ranks errors cannot be told either."
 MOST_NAMED = 3
 """Other labels that are named one by one."""
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
@@ -91,7 +91,7 @@ def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) ->
     """Say which mistakes are likely, and little else: numbers of a wrong input mislead; "" if there are none."""
     mistakes = " Also: ".join(str(each) for each in suspicions if each.is_mistake)
     if calibration != "overconfident in few samples":  # that one leaves the others as they are
-        settle = f'Settle this first: at face value, the verdict is "{calibration}".'
+        settle = f'Settle this first; as the input stands, the verdict is "{calibration}".'
         said = "" if any(each.name == "classes" for each in suspicions) else settle
     return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
 
@@ -1035,7 +1035,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     said = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({best} % with a perfect ranking)"
     words = {
         "useful": (
-            f"Its uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
+            f"The uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
             f"{said if found.left[0] < 1 else ''}."
         ),
         "no better than constant": NO_SIGN,

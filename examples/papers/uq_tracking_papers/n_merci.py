@@ -83,14 +83,14 @@ def words(study: Study, found: Estimates) -> None:
             mean, std = found.mean[method][0], found.std[method][0]
             report = study.log(found.target(0), mean, std, method=method, unit="m", figures=False, maps=False)
             kept["n_merci"].append(report.scores["n_merci"])
-            is_said = "Its uncertainty ranks errors" in report.verdict.text
+            is_said = "The uncertainty ranks errors" in report.verdict.text
             kept["said"].append(is_said and report.verdict.ranking == "useful")
         return kept
 
     kept = study.cached("verdicts", logged)
     n_merci, said = kept["n_merci"], kept["said"].astype(bool)
     study.diagnostic(
-        'No verdict says "its uncertainty ranks errors" of a method with an n-MeRCI of 1 or more',
+        'No verdict says "the uncertainty ranks errors" of a method with an n-MeRCI of 1 or more',
         not np.any(said & (n_merci >= 1)),
         f"n-MeRCI from {n_merci.min():.2f} to {n_merci.max():.2f}; said of {said.sum()} of {len(EVERY)}",
     )

@@ -84,7 +84,7 @@ def test_the_verdict_says_what_is_wrong(model, word, said):
     verdict = evaluated(**model).verdict
     assert verdict.calibration == word
     assert said in verdict.text
-    assert "Its uncertainty ranks errors" in verdict.text
+    assert "The uncertainty ranks errors" in verdict.text
 
 
 @pytest.mark.slow
