@@ -948,7 +948,7 @@ def rows_early(rng):
 
 @scenario(
     "each prediction is the value three rows before: no rows are shifted", (*FINE, *PLACES, *UNKNOWN), FLAT,
-    bias=None, never=("First check",),
+    bias=None, says=("3 rows before", "does the model repeat past values?"), never=("First check",),
 )  # fmt: skip
 def persistence(rng):
     truth = 5 * series(rng, 3000, 0.97)

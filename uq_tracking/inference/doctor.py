@@ -64,7 +64,7 @@ NOISE_ABOVE = 3.0
 OPPOSITE = 0.25
 """Share of samples of which both truth and prediction are high, or low, below which a sign may be wrong."""
 MOST_SHIFTED, OF_SHIFTED = 24, 0.25
-"""Most rows by which predictions may be early, and the share of the mean squared error that is left without."""
+"""Most rows by which predictions may be early or late, and the share of the squared error that is left without."""
 SAME_ORDER = 0.9
 """Correlation from which on another slope is one of units."""
 EQUAL_LABELS = 0.3
@@ -82,7 +82,7 @@ class Suspicion:
     name : str
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
-        ``shuffled``, ``shifted rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
+        ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
         ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes`` or ``logits``.
     text : str
         What was seen, in one or two sentences.
@@ -100,7 +100,7 @@ class Suspicion:
     @property
     def is_mistake(self) -> bool:
         """Whether it must be checked before anything else is believed."""
-        return self.name != "near-constant std"
+        return self.name not in ("near-constant std", "late rows")
 
 
 def examine(
@@ -125,14 +125,15 @@ def examine(
         Whether the samples are consecutive rows.
     """
     error = target - mean
-    if in_order and (shifted := _shifted_rows(target, mean, error)) is not None:
+    shifted = _shifted_rows(target, mean, error) if in_order else None
+    if shifted is not None and shifted.is_mistake:
         return (shifted,)
     corrupt = _corrupt_target(error)
     some = some_of(len(error), MOST)
     target, mean, std, error = (values[some].astype(np.float64) for values in (target, mean, std, error))
     if (classes := _classes(target, mean, std)) is not None:
         return (classes,)
-    found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error)]
+    found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error), shifted]
     if np.all(std > 0):
         of_some = _unit_of_some(error, std) or _tiny_stds(error, std)
         if gaussian and spread_of_means is not None:
@@ -159,23 +160,22 @@ def _classes(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion
 
 
 def _shifted_rows(target: FloatArray, mean: FloatArray, error: FloatArray) -> Suspicion | None:
-    """Recognize predictions that fit the truth of a later row: those of an earlier one may be repeated honestly."""
+    """Recognize predictions that fit the truth of another row: a later one no model knows."""
     target, mean, error = (values[:MOST].astype(np.float64) for values in (target, mean, error))
     own, rows = root_mean_square(error), range(1, MOST_SHIFTED + 1)
     if len(error) < FEWEST:
         return None
-    later = [root_mean_square(target[row:] - mean[:-row]) for row in rows]
-    best = min(later)
-    if not best**2 < OF_SHIFTED * own**2:
-        return None
-    row = 1 + later.index(best)
-    which = "the next row" if row == 1 else f"{row} rows later"
-    return Suspicion(
-        "shifted rows",
-        f"Predictions fit the truth of {which} far better: rmse is {format_number(best)} instead of "
-        f"{format_number(own)}.",
-        f"If rows are shifted, pass y_true[{row}:], y_pred[:-{row}], y_std[:-{row}].",
-    )
+    for name, one, other in (("early rows", target, mean), ("late rows", mean, target)):
+        found = [root_mean_square(one[row:] - other[:-row]) for row in rows]
+        best, row = min(found), 1 + int(np.argmin(found))
+        if best**2 < OF_SHIFTED * own**2:
+            which = f"{row} row{'s' * (row > 1)} {'later' if name == 'early rows' else 'before'}"
+            fits = f"rmse is {format_number(best)} instead of {format_number(own)}"
+            fix = f"If rows are shifted, pass y_true[{row}:], y_pred[:-{row}], y_std[:-{row}]."
+            if name == "late rows":
+                fix = "Are rows shifted, or does the model repeat past values?"
+            return Suspicion(name, f"Predictions fit the truth of {which} far better: {fits}.", fix)
+    return None
 
 
 def _gap(error: FloatArray, std: FloatArray) -> float:

@@ -756,6 +756,7 @@ class RegressionTests(Tests):
             grade="off" if beyond else "unclear",
             text=(suspicions and words.of_mistakes(suspicions, word, reason)) or reason,
             suspicions=suspicions,
+            caveats=tuple(str(each) for each in suspicions if not each.is_mistake),
             worth=None if dependence is None else dependence.worth,
         )
 
@@ -791,8 +792,8 @@ class RegressionTests(Tests):
         form = form_of(self.statistics.facts)
         if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
-                f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std: how large ence and uce "
-                "are by chance is not known. Coverage, crps and the scale above do not depend on the number of draws."
+                f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std: how large these are "
+                "by chance is not known. Coverage, crps and the scale above do not depend on the number of draws."
             )
         elif form.std_caveat:
             caveats.append(f"How large ence and uce are by chance is not known: {form.std_caveat}.")

@@ -309,7 +309,7 @@ class Tests(ABC):
             enough_data=calibration != "not enough data",
             text=mistakes or " ".join(part for part in parts if part),
             caveats=(
-                *(each.text for each in suspicions if not each.is_mistake),
+                *(str(each) for each in suspicions if not each.is_mistake),
                 *self.caveats,
                 *self._of_units(total),
             ),
