@@ -63,7 +63,9 @@ def test_strata_that_are_recalibrated_apart_are_calibrated():
     for name, method in (("one_site_too_small", "std_scaling"), ("event_at_one_site", "logistic")):
         arrays, options = SCENARIOS[name].make(np.random.default_rng(30))
         verdict = uq.evaluate(*arrays, **options).verdict
-        assert "If strata are known when predicting, recalibrate each stratum by itself." in verdict.text
+        assert (
+            "If the stratum is known at prediction time, recalibrate each stratum separately." in verdict.text
+        )
         (truth, *forecast), by = arrays, options["by"]
         probs = options.get("probs")
         for label in np.unique(by):
@@ -126,8 +128,8 @@ def test_where_none_helps_that_is_said():
     verdict = uq.evaluate(mean + error * wrong, mean, std).verdict
     assert verdict.cure is None
     assert (
-        "fixes it on held-out halves. Instead, make the standard deviation depend on the prediction."
-        in verdict.text
+        "fixes it on held-out halves. Instead, multiply each standard deviation by a factor that depends on the "
+        "prediction." in verdict.text
     )
     assert "orrect the predictions" not in verdict.text
 

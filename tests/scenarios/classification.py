@@ -281,7 +281,7 @@ def event_of_patients_extreme(rng):
 
 @scenario(
     "logits 3 times too large, 150 samples", OVER, bias=None,
-    says=("Fit logistic, then score other samples",), never=("Recalibrate with",),
+    says=("Recalibrate with logistic, then score other samples",), never=("on held-out halves, the",),
 )  # fmt: skip
 def event_of_few_extreme(rng):
     p = stated(rng, 150, 3.0)

@@ -367,7 +367,7 @@ def calibrated_sites(rng):
 
 @scenario(
     "one site of twelve 1.8 times too small", PLACES, USEFUL,
-    says=("stratum '3' standard", "times too small", "no error is proven in the other 11"),
+    says=("stratum '3' standard", "times too small", "no error found in the other 11"),
 )  # fmt: skip
 def one_site_too_small(rng):
     z, s, mu, site = sites(rng)
@@ -394,7 +394,7 @@ def one_site_calibrated(rng):
 
 @scenario(
     "two sets of labels: one organ of four 1.6 times too small, at all of six sites", PLACES, USEFUL,
-    says=("stratum 'organ: 2' standard", "times too small", "no error is proven in the other 3"),
+    says=("stratum 'organ: 2' standard", "times too small", "no error found in the other 3"),
     never=("'site",),
 )  # fmt: skip
 def one_organ_too_small(rng):
@@ -430,7 +430,7 @@ def in_rows(rng: np.random.Generator, sites: int, each: int) -> tuple[np.ndarray
 
 @scenario(
     "rows site by site, so that neighbors are alike; one of eight 1.8 times too small", PLACES,
-    says=("tratum '4' ", "no error is proven in the other 7"),
+    says=("tratum '4' ", "no error found in the other 7"),
 )  # fmt: skip
 def one_site_in_rows(rng):
     z, s, mu, site = in_rows(rng, 8, 250)
@@ -1542,7 +1542,7 @@ def errors_of_two_values(rng):
     "12 sites in turn, each independent, one 2 times too small",
     PLACES,
     USEFUL,
-    says=("in stratum '0' standard", "no error is proven in the other 11"),
+    says=("in stratum '0' standard", "no error found in the other 11"),
     never=("Pass more samples",),
 )
 def sites_in_turn(rng):
@@ -1652,7 +1652,7 @@ def split_conformal(rng):
 
 @scenario(
     "90 % intervals that contain 81 % at every other of 20 sites, 98 % between", PLACES,
-    says=("strata differ", "each stratum"), never=("no error is proven", "contain 98", "contain 97"),
+    says=("strata differ", "each stratum"), never=("no error found", "contain 98", "contain 97"),
 )  # fmt: skip
 def intervals_of_two_widths(rng):
     mu, s, site = 2 * rng.normal(size=6000), spread_stds(rng, 6000), rng.integers(0, 20, 6000)
@@ -1964,7 +1964,7 @@ def newest_are_biased(rng):
 
 @scenario(
     "stds 1.1 times too small where std and prediction are both small or both large, .9 times elsewhere", PLACES,
-    says=("prediction", "Let the standard deviation depend on the prediction too"), slow=True,
+    says=("prediction", "by a factor that depends on the prediction too"), slow=True,
 )  # fmt: skip
 def wrong_in_cells(rng):
     s, mu = spread_stds(rng, 100_000, 0.5), 2 * rng.normal(size=100_000)
@@ -1998,7 +1998,7 @@ def few_narrow_quantiles(rng):
 
 
 @scenario(
-    "one weight of 30 % of all", UNKNOWN, bias=None, says=("By their weights, the 500 samples are worth",)
+    "one weight of 30 % of all", UNKNOWN, bias=None, says=("With these weights, the 500 samples count like",)
 )
 def one_heavy_weight(rng):
     weight = np.ones(500)

@@ -109,7 +109,7 @@ def test_tiny_weights_say_as_much_of_classes():
     raw = [(0.25, 0.25, 0.25)] * 17 + [(0.25, 0.25, 0.5)] * 4 + [(0.5, 0.25, 0.5)]
     evaluate, arrays, k = classification([(i // 20, probs, 1) for i, probs in enumerate(raw)])
     one, other = (evaluate(*arrays, weights=w).verdict.text for w in (k, 1e-9 * k))
-    assert "log loss 1.174, where they imply 1.086" in one
+    assert "log loss 1.174; these probabilities imply 1.086" in one
     assert other == one
 
 

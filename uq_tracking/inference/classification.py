@@ -202,7 +202,7 @@ class ClassTests(Tests):
         if fit is None:
             if calibration.startswith("miscalibrated"):
                 return None
-            return Cure(instead=f"fit {CURES[two_classes(statistics)][0].method}", score="")
+            return Cure(instead=f"recalibrate with {CURES[two_classes(statistics)][0].method}", score="")
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)
@@ -266,6 +266,9 @@ class ClassTests(Tests):
         else:
             said = words.of_event(calibration, event, found)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
+        stated = [] if self.samples is None else self.samples.event[0]
+        if cure is not None and cure.method is None and len(stated) and np.ptp(stated) == 0:
+            cure = replace(cure, instead="state the observed rate, or use a model that tells samples apart")
         if is_excluded and not always:
             cure = None if cure is None or cure.method is None else cure
             said += f" {words.CHECK_LABELS}" * (cure is None or not is_systematic)

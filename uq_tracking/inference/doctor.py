@@ -377,7 +377,7 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "tiny std",
         f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, with "
         f"errors {format_number(here, 2, compact=True)} times the stated size; elsewhere {rest:.2f} times.",
-        "Did the model predict these samples? If not, mask them; else set std_floor= to the smallest plausible std.",
+        "Are these placeholders, no predictions? Then mask them; else set std_floor= to the smallest plausible std.",
     )
 
 
@@ -557,7 +557,7 @@ def no_noise(error: FloatArray, std: FloatArray) -> Suspicion | None:
         f"A constant noise seems to be missing: sqrt(std^2 + {format_number(added)}^2) fits better (nll "
         f"{format_number(float(made.mean()))}) than {format_number(factor)} times the std (nll "
         f"{format_number(_nll(error, std * factor))}).",
-        "If draws leave out the noise of the data, as passes of a network do, add such noise to each draw, or pass "
+        "If draws leave out the noise of the data, as MC dropout does, add noise of that std to each draw, or pass "
         "the members' stds too: from_ensemble(y_true, means, stds).",
     )
 
@@ -583,10 +583,6 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
         f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {nll[0]}) than {format_number(factor)} times the "
         f"std (nll {nll[1]})."
     )
-    if members > 3:
-        chance = math.sqrt((members + 1) / (members - 3))
-        of = f"A factor of {chance:.2f} of these {format_number(factor)}"
-        text += f" {of} comes from having only {members} members."
     return Suspicion(
         "spread of means",
         text,
@@ -620,7 +616,7 @@ class Cure:
     score: str = "ence"
     removes: bool = True
     """Whether no error is left that is more than chance; else there is less of it."""
-    instead: str = "retrain or change the model"
+    instead: str = "look for rounded values and for parts that differ (by=), then retrain or change the model"
     """What to do if no recalibration helps."""
 
 

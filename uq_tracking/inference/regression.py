@@ -417,7 +417,7 @@ class RegressionTests(Tests):
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
         if cure is None or (cure.removes and cure.method) or not elsewhere:
             return cure
-        return Cure(instead="make the standard deviation depend on the prediction")
+        return Cure(instead="multiply each standard deviation by a factor that depends on the prediction")
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -769,13 +769,13 @@ class RegressionTests(Tests):
         vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < ALIKE else ""
         if ranked.word in ("worse than constant", "no better than constant") and vary:
             equal = dispersion < EQUAL
-            alike = f"Its standard deviations vary by only {vary}, too little to rank errors."
+            alike = f"The standard deviations vary by only {vary}, too little to rank errors."
             return words.EQUAL_STDS if equal else alike, False
         but = ""
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but intervals of one constant width would be just as short."
+            but = ", but as passed, they make intervals no shorter than one constant width would."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

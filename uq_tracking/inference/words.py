@@ -33,7 +33,7 @@ NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
-IF_SORTED = "If rows are only sorted by label, pass groups=False."
+IF_SORTED = "If rows are merely sorted by class (y_true), pass groups=False."
 UNRANKED = "Whether the uncertainty ranks errors cannot be told either."
 MOST_NAMED = 3
 """Other labels that are named one by one."""
@@ -44,7 +44,10 @@ BEYOND_THREE = 0.0027
 """Share of normal errors beyond three standard deviations."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
-LOOK_FIRST = "Look at the largest errors first: correcting all predictions by them makes most of these worse."
+LOOK_FIRST = (
+    "Look at the largest errors first (is their truth right?): to correct all predictions because of a few makes "
+    "most of them worse."
+)
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
@@ -84,7 +87,7 @@ def of_weights(statistics: Any) -> str:
     n, effective = statistics.counts["n"], statistics.n_effective
     if effective == n:
         return ""
-    return f" By their weights, the {n:,} samples are worth {effective:,.0f} equally weighted ones."
+    return f" With these weights, the {n:,} samples count like {effective:,.0f} equally weighted ones."
 
 
 def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) -> str:
@@ -206,11 +209,15 @@ def _of_places(
             parts[0] = of_places(parts[0], slight=found.grade() == "slight")
     if any(each.on == "order" and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
-    if not recurring and any((each.on, each.quantity) == ("label", "scale") for each in places.found()):
+    of_labels = [each.quantity for each in places.found() if each.on == "label"]
+    if not recurring and of_labels and "bias" not in of_labels:
         of_areas = any(each.made == "area" for each in places.found())
-        rest = "Recalibrate each of these areas by itself, and the rest of the maps together."
+        rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
         if any(each.made == "cell" for each in places.found()):
-            of_areas, rest = True, "Let the standard deviation depend on the prediction too."
+            of_areas, rest = (
+                True,
+                "Multiply each standard deviation by a factor that depends on the prediction too.",
+            )
         parts.append(rest if of_areas else of_each(places.enough))
     return parts if level is None else list(map(of_widths, parts))
 
@@ -225,17 +232,23 @@ def of_widths(said: str) -> str:
 
 def _of_shape(found: Findings, shape: Shape) -> str:
     """Say that tails are too heavy, or else which quantile is wrong by most."""
-    half, tail = next((share for share in found.shares if share.level == 0.5), None), found.tail
+    tail, half = found.tail, _of_heavy(found, shape)
     if tail and tail.share > 2 * BEYOND_THREE and found.is_skewed():
         return f"they are skewed: {_one_sided_tail(tail)}"
-    if half and tail and half.value - 0.5 > shape.gap and tail.share > 2 * BEYOND_THREE:
+    if half and tail:
         return (
             f"their tails are heavier. The 50 % intervals contain {percent(half.value)} of the true values, yet "
             f"{percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected). "
-            "A Student t with the same standard deviations fits better: forecast it, and pass family='student_t', "
-            f"dof={_dof(half.value)}"
+            f"A Student t with the same standard deviations fits better: family='student_t', dof={_dof(half.value)}"
         )
     return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
+
+
+def _of_heavy(found: Findings, shape: Shape) -> Share | None:
+    """Return the share inside the 50 % intervals, too large, of errors with heavy tails; else None."""
+    half = next((share for share in found.shares if share.level == 0.5), None)
+    is_heavy = found.tail is not None and found.tail.share > 2 * BEYOND_THREE
+    return half if half and is_heavy and half.value - 0.5 > shape.gap else None
 
 
 def _one_sided_tail(tail: Tail) -> str:
@@ -307,15 +320,22 @@ def of_step(calibration: str, found: Findings, *, is_std: bool, is_normal: bool)
         and scale is not None
         and not scale.low <= 1 <= scale.high
     ):
-        what = "Multiply standard deviations" if is_std else "Multiply the spread of the distributions"
+        what = (
+            "Multiply standard deviations"
+            if is_std
+            else "Multiply the spread of each distribution about its mean"
+        )
         return f"{what} by {format_factors(scale.value, scale.low, scale.high)[0]}, then score other samples."
     if found.is_skewed():
         return "Recalibrate with cdf_isotonic, or state a skewed distribution, then score other samples."
     if calibration == "overconfident, most in the tails":
         return "State heavier tails (family='student_t' for means and stds), then score again."
+    if calibration == "miscalibrated in shape" and is_std and not is_normal:
+        return "Try another family=, then score other samples."
     if calibration == "miscalibrated in shape":
         first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
-        return f"{first} another distribution, then score other samples."
+        heavy = is_normal and found.shape is not None and _of_heavy(found, found.shape)
+        return f"{first} {'that Student t' if heavy else 'another distribution'}, then score other samples."
     return ""
 
 
@@ -340,8 +360,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         if found.is_gross():
             rest = f"all others are {tail.rest:.2f}"
             look = (
-                "Look at those samples: is the truth in another unit, or another row's? Do not correct predictions "
-                "or standard deviations by them."
+                "Look at those samples: is the truth in another unit, or from another row? Do not correct "
+                "predictions or standard deviations by them."
             )
         return (
             f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
@@ -370,7 +390,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     best = f"errors are {_times_stated(*factors)}"
     if calibration == "calibrated":
         fifths = " and of the ".join(tested)
-        everywhere = f" In every fifth of the {fifths} they are within 5 % of it." if tested else ""
+        everywhere = f" In each quintile of the {fifths}, they are within 5 % of it." if tested else ""
         return f"Calibrated within 2 %: {best}.{everywhere}"
     of_the_bias = of_bias(found, settings)
     if calibration == "consistent with calibrated":
@@ -383,9 +403,9 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             f"in any of {strata} strata": strata > 1,
             "a drift along the order of the samples": "order" in along,
         }
-        nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
+        nowhere = "".join(f" nor {place}" for place, is_tested in where.items() if is_tested)
         error = "no miscalibration found" + (not found.is_clean()) * " that matters"
-        return f"Consistent with calibrated: {error}{' overall' * bool(nowhere)}{nowhere}; {best}."
+        return f"Consistent with calibrated: {error}{', neither overall' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
         no_error = "" if of_the_bias else "no miscalibration is found, but "
         return f"Not enough data to tell: {no_error}errors could be {low} to {high} times the stated size. {MORE}"
@@ -433,7 +453,9 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     tested = [place for place, each in enumerate(strata) if each.of == part.of and each.word != "too few"]
     rest = [strata[place] for place in tested if place not in pattern.named]
     all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
-    also = f"; {others} other {'areas' if is_area else 'strata'} too (verdict.places.strata lists them)"
+    both = pattern.quantity == "bias" and len({strata[place].bias > 0 for place in pattern.named}) > 1
+    also = f"; {others} other {'areas' if is_area else 'strata'} too{', in either direction' * both}"
+    also += " (verdict.places.strata lists them)"
     if others <= MOST_NAMED:
         named = ", ".join(_also(strata[place], pattern, level) for place in pattern.named[1:])
         also = f"; also {named}" if named else ""
@@ -463,11 +485,13 @@ def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level:
     period = of.split()[-2]
     for pattern in recurring:
         what, ends = _of_ends(pattern, strata, level)
-        low, high = (f"{end} at position{'s' * (':' in name)} {name}" for name, end in ends.items())
-        said.append(f"{what} are {low} (row % {period}), and {high}")
+        low, high = (
+            f"{end} where row % {period} is {'in ' * (':' in name)}{name}" for name, end in ends.items()
+        )
+        said.append(f"{what} are {low}, and {high}")
     p = min(each.p for each in recurring)
     is_size = all(each.quantity == "scale" for each in recurring)
-    step = " Recalibrate each position by itself." * is_size
+    step = " Recalibrate each position separately." * is_size
     return f"Errors recur {of}, as with an hour or a season (p {_p(p)}): {'; '.join(said)}.{step}"
 
 
@@ -495,10 +519,10 @@ def with_enough(enough: float) -> str:
 
 def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_std: bool = False) -> str:
     """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
-    fit = "fit y_true as a curve of y_pred, and predict the fit"
-    move = "subtract the mean of y_pred - y_true"
+    fit = "fit a smooth curve of y_true against y_pred, and replace y_pred by it"
+    move = "subtract mean(y_pred - y_true)"
     if in_std:
-        move = "subtract y_std times the mean of (y_pred - y_true) / y_std"
+        move = "subtract y_std * mean((y_pred - y_true) / y_std)"
     if of_quantiles:
         fit = "fit each as a function of y_pred, by quantile regression"
         move = "shift each quantile until its stated share of the true values lies below it"
@@ -521,14 +545,15 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
 def of_each(enough: float = 0.0) -> str:
     """Say which strata need a recalibration of their own."""
     others = ", and the others together" if enough else ""
-    return f"If strata are known when predicting, recalibrate each stratum{with_enough(enough)} by itself{others}."
+    each = f"recalibrate each stratum{with_enough(enough)} separately{others}"
+    return f"If the stratum is known at prediction time, {each}."
 
 
 def _of_others(alike: int, *, all_wrong: bool = False, noun: str = "") -> str:
     """Say how many labels are like all samples."""
     if alike > 1 and all_wrong:
-        return f"; the other {alike}{noun} do not differ from the whole by more than chance"
-    return f"; no error is proven in the other {alike}{noun}" if alike > 1 else ""
+        return f"; the other {alike}{noun} do not differ from the rest by more than chance"
+    return f"; no error found in the other {alike}{noun}" if alike > 1 else ""
 
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> str:
@@ -766,14 +791,14 @@ def _level(event: Event, name: str) -> str:
         return f"{name} is stated in no case, but occurs in {rates[1]} of them"
     if event.stated > event.observed:
         often, one, other = (
-            "is stated {} times as often as it occurs{}, in {} of cases rather than {}",
+            "is stated {} times as often as it occurs{}: {} stated, {} observed",
             *rates,
         )
         value, low, high = (
             event.stated / max(end, 1e-300) for end in (event.observed, event.high, event.low)
         )
     else:
-        often, other, one = "occurs {} times as often as stated{}, in {} of cases rather than {}", *rates
+        often, one, other = "occurs {} times as often as stated{}: {} stated, {} observed", *rates
         value, low, high = (end / event.stated for end in (event.observed, event.low, event.high))
     within = f" ({_times(low)} to {_times(high)})" if low > 1 and event.low > 0 else ""
     return f"{name} {often.format(_times(value), within, one, other)}"
@@ -902,7 +927,7 @@ def _of_each_label(off: OffStratum, *, of_errors: bool) -> str:
     if off.least >= ENOUGH or of_errors:
         return of_each(ENOUGH * (off.least < ENOUGH))
     return (
-        f"If strata are known when predicting, recalibrate each stratum of {ENOUGH} samples or more by itself, and "
+        f"If the stratum is known at prediction time, recalibrate each of {ENOUGH} samples or more separately, and "
         f"shift the log odds of each smaller one by n / (n + {ENOUGH / 4:.0f}) of what its n samples ask for."
     )
 
@@ -980,7 +1005,7 @@ def _of_whole(
     if "sharpness" in found.strength and math.isfinite(losses[0]):
         gap = abs(losses[0] - losses[1])
         digits = min(max(2, 1 - math.floor(math.log10(gap))), 6) if gap else 2
-        implied = f"log loss {losses[0]:.{digits}f}, where they imply {losses[1]:.{digits}f}"
+        implied = f"log loss {losses[0]:.{digits}f}; these probabilities imply {losses[1]:.{digits}f}"
         return f"{word}: probabilities are {how} ({implied})."
     slope = found.top_event.slope
     if "top slope" in found.strength and slope is not None:
@@ -1077,7 +1102,7 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     if found.kind == "copies":
         return of_copies(int(found.worth), n, "nearly equal predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    worth = f"carry the information of about {_about(found.worth)} independent ones, which the limits above allow for"
+    worth = f"carry the information of about {_about(found.worth)} independent ones; the limits above allow for that"
     return f"Neighboring errors are correlated: {seen} {worth}."
 
 
@@ -1101,11 +1126,11 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
             "correlated neighboring errors are, as they came in batches. Pass all maps in one call, or at least 12 "
-            "maps in total, or groups=, a label for each region whose errors are correlated."
+            "maps in total, or groups=, the name of each pixel's region, in which errors are correlated."
         )
     reason = (
-        f"errors are correlated along the {rows}, which are worth about {worth} independent samples. Pass more; "
-        "if they belong to several series, pass groups=, a label for each series"
+        f"errors are correlated along the {rows}, which are worth about {worth} independent sample{'s' * (worth != '1')}. Pass more; "
+        "if they belong to several series, pass groups=, the name of each row's series"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
