@@ -356,6 +356,8 @@ class RegressionTests(Tests):
         biased = [each for each in found.in_places.patterns if each.found and each.quantity == "bias"]
         if calibration == "biased":
             return f"{words.of_shift(found, self.settings)}."
+        if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
+            return words.MORE_FIRST
         off = biased or found.bias_grade == "off"
         if not off and cure is None and not found.in_places.found() and not self._below:
             is_std = not is_distribution(self.statistics)

@@ -49,6 +49,7 @@ LOOK_FIRST = (
     "most of them worse."
 )
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
+MORE_FIRST = "Score more samples before you correct that."
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
