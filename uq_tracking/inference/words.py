@@ -404,7 +404,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             f"in any of {strata} strata": strata > 1,
             "a drift along the order of the samples": "order" in along,
         }
-        nowhere = "".join(f" nor {place}" for place, is_tested in where.items() if is_tested)
+        nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
         error = "no miscalibration found" + (not found.is_clean()) * " that matters"
         return f"Consistent with calibrated: {error}{', neither overall' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
@@ -1130,8 +1130,9 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
             "maps in total, or groups=, the name of each pixel's region, in which errors are correlated."
         )
     reason = (
-        f"errors are correlated along the {rows}, which are worth about {worth} independent sample{'s' * (worth != '1')}. Pass more; "
-        "if they belong to several series, pass groups=, the name of each row's series"
+        f"errors are correlated along the {rows}, which are worth about {worth} independent "
+        f"{'sample' if worth == '1' else 'samples'}. Pass more; if they belong to several series, "
+        "pass groups=, the name of each row's series"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
