@@ -46,7 +46,8 @@ def literal_parts(score, part, ratio, weight, group):
     own = np.zeros((n, parts))
     own[np.arange(n), part] = weight / of_part[part]
     u = own * (score[:, None] - mean_of_part) / (mean_of_part if ratio else 1)
-    u = u - (weight * (score - mean) / total / (mean if ratio else 1))[:, None]
+    centre = mean if group is None else mean_of_part[part]  # the sizes of parts are given
+    u = u - (weight * (score - centre) / total / (mean if ratio else 1))[:, None]
     if group is not None:
         there = np.stack([np.bincount(group, own[:, k] > 0, group.max() + 1) > 0 for k in range(parts)], 1)
         return estimate, *of_groups(estimate, u, group, own, there.sum(0) - 1.0)

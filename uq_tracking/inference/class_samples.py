@@ -22,6 +22,8 @@ from uq_tracking.inference.places import (
     PARTS,
     PER_PART,
     TOGETHER,
+    TREND,
+    apart,
     is_nested,
     mean_limits,
     some_of,
@@ -102,6 +104,28 @@ class OffStratum:
         event = self.event
         gap = abs(event.stated - event.observed) if event.slope is None else abs(1 - event.slope)
         return event.sorts == "reversed", event.slope is None, gap
+
+
+@dataclass(frozen=True)
+class ClassDrift:
+    """What an event does in the first and the last fifth of an order, or in one fifth.
+
+    Attributes
+    ----------
+    p : float
+        p-value over its level.
+    of : str
+        As of `OffStratum`.
+    rates : list of list of float
+        How often it is stated and occurs, in each of these fifths; or the slope of its rate alone.
+    fifth : int or None
+        Number of the fifth, if it is one.
+    """
+
+    p: float
+    of: str
+    rates: list[list[float]]
+    fifth: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,13 +358,13 @@ class ClassSamples(InOrder):
                 event = event_at(place, slope=slope)
                 if is_off(event):
                     off.setdefault(place, event)
-            apart = tests.together(size, known) if is_nested(group, label) else None
+            joint = tests.together(size, known) if is_nested(group, label) else None
             least = SLIGHT_GAP * float(np.average(np.square(lean), weights=weight)) if slope else SLIGHT_GAP
-            if apart and apart.p < level * TOGETHER * known.sum() and apart.spread > least:
+            if joint and joint.p < level * TOGETHER * known.sum() and joint.spread > least:
                 first, last = (
-                    OffStratum(names[place], event_at(place, slope=slope), [], 0) for place in apart.ends
+                    OffStratum(names[place], event_at(place, slope=slope), [], 0) for place in joint.ends
                 )
-                of_all.append(replace(first, last=last, p=apart.p))
+                of_all.append(replace(first, last=last, p=joint.p))
         alike, found = int(judged.sum()) - len(off), []
         for place, event in off.items():
             others = {names[other]: each for other, each in off.items() if other != place}
@@ -353,38 +377,45 @@ class ClassSamples(InOrder):
         """Return whether groups, given or found, are blocks of a series."""
         return self.ordered if dependence is None else dependence.kind == "blocks"
 
-    def drift(self, dependence: Dependence | None, level: float) -> tuple[str, tuple[float, ...]] | None:
-        """Return an event that drifts, with its rates, or slopes, in the first and the last fifth; else None.
+    def drift(self, dependence: Dependence | None, level: float) -> ClassDrift | None:
+        """Return the event that drifts along the order of the samples, or is off in a fifth of it; else None.
 
-        Rates are how often it is stated and occurs, in each fifth. The trend is that of the gaps of blocks: what
-        neighbors have in common hardly passes from one to the next.
+        Tested are the gaps of blocks: what neighbors have in common hardly passes from one to the next. What labels
+        explain is no drift.
         """
         group = self.units(dependence) if self.in_order(dependence) else None
         if group is None:
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
-        mass, found = np.bincount(block, weight).astype(float), list[tuple[float, str, tuple[float, ...]]]()
+        mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[ClassDrift]()
         if len(mass) < FEWEST_GROUPS:
             return None
         at = (np.cumsum(mass) - mass / 2) / mass.sum()
-        ends = (at[block] < 1 / PARTS, at[block] > 1 - 1 / PARTS)
+        fifth = np.minimum(PARTS * at, PARTS - 1).astype(np.int64)
+        fifths = fifth == np.arange(PARTS)[:, None]
 
-        def means(*columns: FloatArray) -> FloatArray:
-            held = (weight if weight is None else weight[here] for here in ends)
-            return np.asarray(
-                [np.average(np.stack(columns)[:, here], 1, own) for here, own in zip(ends, held, strict=True)]
-            )
+        def means(values: FloatArray, place: IntArray) -> FloatArray:
+            product = values if weight is None else weight * values
+            return np.asarray(np.bincount(place, product) / np.bincount(place, weight))
 
         for of, share, (stated, occurs) in self.events(level):
             lean = stated - np.average(stated, weights=weight)
             for slope in (False, True)[: 2 - bool(of)]:
                 score = (occurs - stated) * (lean if slope else 1)
-                trend = trend_of(at, np.bincount(block, score if weight is None else weight * score) / mass)
                 spread = float(np.average(np.square(lean), weights=weight)) if slope else 1.0
-                if trend.p < share / (1 if of else 2) and abs(trend.slope) >= SLIGHT_GAP * spread:
-                    rates = means(stated, occurs).ravel() if not slope else 1 + means(score)[:, 0] / spread
-                    found.append((trend.p / share, of, tuple(rates.tolist())))
-        return min(found)[1:] if found else None
+                values = means(score if label is None else score - means(score, label)[label], block)
+                each, least = share / (1 if of else 2), SLIGHT_GAP * spread
+                ends = [1 + means(score, fifth[block]) / spread] if slope else []
+                rates = np.stack(ends or [means(column, fifth[block]) for column in (stated, occurs)], axis=1)
+                trend = trend_of(at, values)
+                if trend.p < TREND * each and abs(trend.slope) >= least:
+                    found.append(ClassDrift(trend.p / each, of, rates[[0, -1]].tolist()))
+                elif len(mass) > 2 * PARTS:
+                    p = apart(fifths, [values])
+                    place = int(p.argmin())
+                    if p[place] < each and abs(values[fifths[place]].mean()) >= least:
+                        found.append(ClassDrift(float(p[place]) / each, of, [rates[place].tolist()], place))
+        return min(found, key=lambda each: each.p, default=None)
 
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together, by errors of the event, or of more classes.

@@ -125,7 +125,7 @@ class ClassTests(Tests):
             if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 all_wrong = calibration not in words.NO_CLAIM
                 clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
-            clauses += [] if drift is None else [words.of_drift(*drift, of_errors=of_errors)]
+            clauses += [] if drift is None else [words.of_class_drift(drift, of_errors=of_errors)]
         suspicions = (*suspicions, *self._mistakes())
         cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"

@@ -477,7 +477,8 @@ def contrast_parts(
     estimate = np.log(mean_of_part) if ratio else excess
     if group is not None:
         mass = np.ones(len(score)) if weight is None else weight
-        of_group = common * np.bincount(group, centred * mass)[:, None]
+        within = centred - np.repeat(excess, sizes.astype(np.int64))  # the sizes of parts are given
+        of_group = common * np.bincount(group, within * mass)[:, None]
         ends, step, made = np.append(starts, len(score)), max(1, AT_ONCE // len(of_group)), []
         for first in range(0, parts, step):
             some, samples = slice(first, first + step), slice(ends[first], ends[min(first + step, parts)])

@@ -502,7 +502,7 @@ def find_strata(
         # One bad label makes the good ones differ from the mean; a right one may also be the exception.
         others = ~claims[row]
         stands_out = off.any() or np.sum(is_off & others) > MOST_LABELS * np.sum(others)
-        claims[row] = off if off.any() else claims[row]
+        claims[row] = off if off.any() or quantity == "bias" else claims[row]
         # overconfidence does more harm
         harm = [_size(part, quantity) * (1 + (part.factor > 1)) for part in parts]
         named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -harm[k])
@@ -597,7 +597,12 @@ def find_drift(
     end = np.max(inside * np.cumsum(mass), axis=1) / mass.sum()
     in_part = inside * mass / (inside * mass).sum(axis=1, keepdims=True)
     reach = float(special.stdtrit(blocks - 2, 1 - level / 4))
-    half_size, half_bias = (reach * trend.noise / np.sqrt(inside.sum(axis=1)) for trend in (of_size, of_bias))
+    noise = [of_size.noise, of_bias.noise]
+    if blocks > 2 * PARTS:  # a wave is no noise
+        noise = [
+            min(each, _noise_within(fifths, values)) for each, values in zip(noise, (size, bias), strict=True)
+        ]
+    half_size, half_bias = (reach * each / np.sqrt(inside.sum(axis=1)) for each in noise)
     factor, own = np.sqrt(in_part @ square), in_part @ bias
     factors = (factor, factor * np.exp(-half_size), factor * np.exp(half_size))
     columns = (share, 100 * (end - share), 100 * end, *factors, own, own - half_bias, own + half_bias)
@@ -611,11 +616,11 @@ def find_drift(
         outer = tuple(place for place in (0, PARTS - 1) if parts[place].is_off(quantity))
         pattern = Pattern(quantity, "order", p, trend.slope, outer, sure)
         if not pattern.found and blocks > 2 * PARTS:
-            apart = _apart(fifths, values)
-            place = int(apart.argmin())
+            differs = apart(fifths, values)
+            place = int(differs.argmin())
             how_much = _grade_of_part(parts[place], quantity)
-            if apart[place] < level and how_much in ("slight", "off"):
-                pattern = Pattern(quantity, "order", float(apart[place]), 0.0, (place,), how_much)
+            if differs[place] < level and how_much in ("slight", "off"):
+                pattern = Pattern(quantity, "order", float(differs[place]), 0.0, (place,), how_much)
         if not pattern.found and quantity in odd:
             place = PARTS + list(odd).index(quantity)
             how_much = _grade_of_part(parts[place], quantity)
@@ -628,12 +633,17 @@ def find_drift(
     )
 
 
-def _apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
+def _noise_within(inside: Any, values: FloatArray) -> float:
+    """Return the standard deviation of what blocks find within parts."""
+    means = inside @ values / inside.sum(axis=1)
+    return math.sqrt(float(np.square(values - means @ inside).sum()) / (len(values) - len(inside)))
+
+
+def apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
     """Return how surely what blocks find differs in each part from the others: the larger p, for all parts."""
     own, found = inside.sum(axis=1), []
     for each in values:
-        means = inside @ each / own
-        noise = math.sqrt(float(np.square(each - means @ inside).sum()) / (len(each) - len(own)))
+        means, noise = inside @ each / own, _noise_within(inside, each)
         rest = (each.sum() - inside @ each) / (len(each) - own)
         t = np.abs(means - rest) / (noise * np.sqrt(1 / own + 1 / (len(each) - own)))
         found.append(2 * special.stdtr(len(each) - len(own), -t))

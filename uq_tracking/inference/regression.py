@@ -45,7 +45,7 @@ from uq_tracking.inference.places import (
     some_of,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, are_intervals, is_slow
+from uq_tracking.inference.samples import Dependence, are_intervals, is_slow, without_labels
 from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
@@ -512,10 +512,12 @@ class RegressionTests(Tests):
             options: dict[str, Any] = {**units, **self._of_parts(rest), "level": level - more * each}
             found = find_places(score / of_score * at, at, known_mean, **options)
         if in_order:
-            found = found.joined(find_drift(error, std, **units, level=each))
+            label = None if samples.recur else samples.recurring  # what they explain is no drift
+            drifting = error if label is None else std * without_labels(error / std, label)
+            found = found.joined(find_drift(drifting, std, **units, level=each))
         made: Made = "area" if samples.by is None else "period" if samples.recur else "given"
-        if samples.by is not None and in_order and not samples.ordered:
-            units["group"] = samples.units(samples.dependence(within=samples.by[1]))
+        if samples.by is not None and in_order and (samples.recur or not samples.ordered):
+            units["group"] = samples.units(replace(samples, group=None).dependence(within=samples.by[1]))
         tests = sum(tests_of(label) for _, label in self._sets)
         for own, label in self._sets:
             of = str(own[0]).partition(": ")[0] if len(self._sets) > 1 else samples.recur

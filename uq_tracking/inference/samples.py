@@ -80,8 +80,9 @@ LASTS, SMOOTH, AS_MUCH, ALL = 0.5, 0.6, 0.8, 0.95
 """Correlations between what the places show in both halves of a series, and between neighboring places, from which on
 errors recur, and shares of what the best period explains from which on a divisor of it is the period: one of as many
 places as stations may be, or of fewer."""
-BANDS, LEAST_SIDE = 5, 15
-"""Bands of rows, and of columns, into which maps are cut, and least side of such maps."""
+BANDS, LEAST_SIDE, MOST_AXIS = 5, 15, 32
+"""Bands of rows, and of columns, into which maps are cut, least side of such maps, and longest of other axes whose
+places are looked at one by one."""
 SORTED = 0.99
 """Data of which this share of the steps goes one way are sorted, which is no order in time."""
 SWITCH = 0.0005
@@ -244,6 +245,13 @@ def are_intervals(label: IntArray, values: FloatArray) -> bool:
     lowest, highest = (each.reduceat(values[place], starts) for each in (np.minimum, np.maximum))
     order = np.argsort(lowest)
     return len(starts) > 1 and bool(np.all(highest[order][:-1] <= lowest[order][1:]))
+
+
+def without_labels(z: FloatArray, label: IntArray) -> FloatArray:
+    """Return z without the mean and the size of each label."""
+    count = np.bincount(label)
+    z = z - (np.bincount(label, z) / count)[label]
+    return np.asarray(z / np.sqrt(np.maximum(np.bincount(label, np.square(z)) / count, 1e-300))[label])
 
 
 def clipped(z: FloatArray) -> FloatArray:
@@ -472,7 +480,7 @@ def places_of(n: int, period: int) -> IntArray:
 def _stands_out(power: FloatArray) -> bool:
     """Return whether one of these frequencies, not the lowest, is much stronger than those around it."""
     around: FloatArray = np.lib.stride_tricks.sliding_window_view(
-        np.pad(power, WIDE, mode="reflect"), 2 * WIDE + 1
+        np.pad(power, WIDE, mode="symmetric"), 2 * WIDE + 1
     )
     apart = np.abs(np.arange(-WIDE, WIDE + 1))
     usual = np.median(around[:, apart >= NEAR[0]], axis=1) / math.log(2)
@@ -582,13 +590,12 @@ class InOrder:
 
     @property
     def recurring(self) -> IntArray | None:
-        """Labels that come back so often that what they have in common is not that of neighbors; else None."""
+        """Labels so few, or that come back so often, that what they share is not that of neighbors; else None."""
         if self.by is None:
             return None
         labels = int(self.by[1].max()) + 1
-        if not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels:
-            return None
-        return self.by[1]
+        are_stretches = not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels
+        return None if are_stretches and labels >= FEWEST_CASES else self.by[1]
 
     def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
         """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
@@ -657,17 +664,28 @@ class Samples(InOrder):
         return replace(self, by=(tuple(names), own), recur=f"{about}every {period} rows")
 
     def areas(self) -> list[tuple[list[str], IntArray]]:
-        """Return bands of rows and of columns as labels of pixels; none where not all pixels of maps are kept."""
-        if not self.spatial or self.case is not None or self.total or min(self.shape[-2:]) < LEAST_SIDE:
+        """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.
+
+        There are none where not all of it is kept.
+        """
+        if self.case is not None or self.total:
             return []
+        axes = {
+            f"axis {axis}": axis for axis in range(1, len(self.shape)) if 1 < self.shape[axis] <= MOST_AXIS
+        }
+        if self.spatial:
+            axes = {name: axis for name, axis in axes.items() if axis < len(self.shape) - 2}
+            if min(self.shape[-2:]) >= LEAST_SIDE:
+                axes |= {"rows": len(self.shape) - 2, "columns": len(self.shape) - 1}
         made, keep = [], slice(None) if self.valid is None else self.valid.reshape(-1)
-        for name, axis in (("rows", -2), ("columns", -1)):
-            size = self.shape[axis]
-            band = (np.arange(size) * BANDS // size).reshape(-1, *[1] * (-1 - axis))
+        for name, axis in axes.items():
+            size, bands = self.shape[axis], BANDS if name in ("rows", "columns") else self.shape[axis]
+            band = (np.arange(size) * bands // size).reshape(-1, *[1] * (len(self.shape) - 1 - axis))
             label = np.broadcast_to(band, self.shape).reshape(-1)[keep]
-            known = np.bincount(label, minlength=BANDS) > 0
-            ends = [-(-k * size // BANDS) for k in range(BANDS + 1)]
-            names = [f"{name}: {ends[k]}:{ends[k + 1]}" for k in np.flatnonzero(known)]
+            known = np.bincount(label, minlength=bands) > 0
+            ends = [-(-k * size // bands) for k in range(bands + 1)]
+            of = [f"index {k}" if bands == size else f"{ends[k]}:{ends[k + 1]}" for k in range(bands)]
+            names = [f"{name}: {of[k]}" for k in np.flatnonzero(known)]
             made.append((names, label if known.all() else (np.cumsum(known) - 1)[label]))
         return made
 
@@ -686,11 +704,7 @@ class Samples(InOrder):
             return None
         within = self.recurring if within is None else within  # sites in turn are alike every so often
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
-        z = self._z()
-        if within is not None:
-            count = np.bincount(within)
-            z = z - (np.bincount(within, z) / count)[within]
-            z = z / np.sqrt(np.maximum(np.bincount(within, np.square(z)) / count, 1e-300))[within]
+        z = self._z() if within is None else without_labels(self._z(), within)
         found = self.alike(z, (target, mean, std, np.abs(target - mean)))
         is_alone = found.kind in ("independent", "sorted")
         return (is_alone and find_copies(std, target, mean)) or found

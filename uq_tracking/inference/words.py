@@ -14,7 +14,7 @@ from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
-    from uq_tracking.inference.class_samples import OffStratum
+    from uq_tracking.inference.class_samples import ClassDrift, OffStratum
     from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.doctor import Cure, Suspicion
     from uq_tracking.inference.events import Event, Tested
@@ -50,6 +50,7 @@ LOOK_FIRST = (
 )
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 MORE_FIRST = "Score more samples before you correct that."
+SPECIAL = "Find out what is special there before changing anything elsewhere."
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
@@ -214,6 +215,12 @@ def _of_places(
     if not recurring and of_labels and "bias" not in of_labels:
         of_areas = any(each.made == "area" for each in places.found())
         rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
+        if any(
+            places.strata[place].name.startswith("axis")
+            for each in places.found()
+            for place in each.named[:1]
+        ):
+            rest = "Recalibrate each place along that axis separately."
         if any(each.made == "cell" for each in places.found()):
             of_areas, rest = (
                 True,
@@ -566,7 +573,7 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> s
         what = bias if pattern.quantity == "bias" else size
         where = between(part.low, part.high)
         where = f"{where[0].upper()}{where[1:]}"
-        return f"{where}, {what}. Find out what is special there before changing anything elsewhere."
+        return f"{where}, {what}. {SPECIAL}"
     first, last = parts[0], parts[PARTS - 1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
@@ -933,18 +940,22 @@ def _of_each_label(off: OffStratum, *, of_errors: bool) -> str:
     )
 
 
-def of_drift(of: str, rates: Sequence[float], *, of_errors: bool) -> str:
-    """Compare how often an event is stated and occurs, or its slope, in the first samples and in the last."""
-    name, said = f"class {of}" if of else "the event", list[str]()
-    if len(rates) == 2:
-        was, now = (format_number(0.1 * slope, 2) for slope in rates)
-        what = "errors" if of_errors else name
-        said = [f"where probabilities rise by 0.1, the rate of {what} rises by {was}", f"it rises by {now}"]
-    else:
-        for stated, seen in zip(map(percent, rates[::2]), map(percent, rates[1::2]), strict=True):
-            forecast = f"the model forecasts {name} in {stated} of cases, and it occurs in {seen}"
-            is_error = of_errors and not of
-            said.append(f"the model expects {stated} errors and makes {seen}" if is_error else forecast)
+def of_class_drift(found: ClassDrift, *, of_errors: bool) -> str:
+    """Say how often an event is stated and occurs, or its slope, in the first and the last fifth, or in one."""
+    name, said = f"class {found.of}" if found.of else "the event", list[str]()
+    of_errors = of_errors and not found.of
+    for rates in found.rates:
+        if len(rates) == 1:
+            what = "errors" if of_errors else name
+            rise = format_number(0.1 * rates[0], 2)
+            said.append(f"where probabilities rise by 0.1, the rate of {what} rises by {rise}")
+            continue
+        stated, seen = map(percent, rates)
+        forecast = f"the model forecasts {name} in {stated} of cases, and it occurs in {seen}"
+        said.append(f"the model expects {stated} errors and makes {seen}" if of_errors else forecast)
+    if found.fifth is not None:
+        where = between(20 * found.fifth, 20 * found.fifth + 20)
+        return f"Drift along the order of the samples: {where}, {said[0]}. {SPECIAL}"
     drift = f"in the first 20 %, {said[0]}; in the last 20 %, {said[1]}"
     return f"Drift along the order of the samples: {drift}. {NOT_FOR_LONG}"
 
