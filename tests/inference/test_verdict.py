@@ -515,7 +515,7 @@ def test_a_classifier_that_is_certain_and_wrong_is_overconfident(groups):
 def sure(errors, groups=None, doubt=0.001, n=1000):
     """The report of a classifier that states one probability of error for all of n samples."""
     labels = np.zeros(n, dtype=int)
-    labels[np.linspace(0, n, errors, endpoint=False).astype(int)] = 1
+    labels[np.random.default_rng(errors).permutation(n)[:errors]] = 1
     codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
     probs = np.tile([1 - doubt, doubt], (n, 1))
     return uq.evaluate(labels, probs=probs, groups=codes)

@@ -578,6 +578,53 @@ def five_classes_mixed_at_one_site(rng):
 
 
 @scenario(
+    "six hospitals of 300 rows each, one after the other, odds .4 to 2.5 times too high", PLACES, bias=None,
+    says=("in stratum '", "recalibrate each stratum"), never=("rift",),
+)  # fmt: skip
+def hospitals_in_rows(rng):
+    p, by = stated(rng, 1800, 1.5), np.repeat(np.arange(6), 300)
+    return events(rng, odds(p, np.array([0.4, 0.6, 1, 1, 1.6, 2.5])[by]), p, by=by)
+
+
+@scenario(
+    "five folds of 600 rows each, one after the other, logits 2 to .6 times as large", PLACES, bias=None,
+    says=("in stratum '", "extreme"), never=("rift",),
+)  # fmt: skip
+def folds_in_rows(rng):
+    p, by = stated(rng, 3000, 1.5), np.repeat(np.arange(5), 600)
+    return events(rng, odds(p, 1, np.array([2, 1.5, 1, 0.75, 0.6])[by]), p, by=by)
+
+
+@scenario(
+    "order=: the event becomes rarer and then more frequent again, log odds by 2.2", PLACES, bias=None,
+    says=("of the way through the samples, the model forecasts", "Find out what is special"),
+)  # fmt: skip
+def rate_in_waves(rng):
+    p = stated(rng, 4000, 1.5)
+    return events(
+        rng, p, odds(p, np.exp(2.2 * np.abs(np.linspace(-1, 1, 4000)) - 1.1)), order=np.arange(4000)
+    )
+
+
+@scenario(
+    "the confidence in the predicted class passed as the probability of the event", (*HIGH, *OVER), ANY_RANKING,
+    bias=None, says=("First check the input: No probability is below 0.5", "Pass the probability of class 1"),
+)  # fmt: skip
+def confidences(rng):
+    p = stated(rng, 1500, 1.5, -3)
+    return events(rng, np.maximum(p, 1 - p), p)
+
+
+@scenario(
+    "a fifth class, stated at 3 %, never occurs", CLASSES, bias=None,
+    says=("never occurs", "to 0 and let the others sum to 1"),
+)  # fmt: skip
+def class_never_occurs(rng):
+    probs = special.softmax(1.5 * rng.normal(size=(2000, 4)), axis=1)
+    return drawn(rng, probs, np.concatenate([0.97 * probs, np.full((2000, 1), 0.03)], axis=1))
+
+
+@scenario(
     "rows in the order of time: class 0 of five becomes more frequent, its probability does not", PLACES,
     bias=None, says=("Drift along the order of the samples", "the model forecasts class 0"), never=("Recalibrate",),
 )  # fmt: skip

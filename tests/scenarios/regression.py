@@ -955,6 +955,30 @@ def persistence(rng):
     return truth[3:], truth[:-3], np.full(2997, 5 * np.sqrt(2 * (1 - 0.97**3)))
 
 
+@scenario(
+    "40 stations as groups=, whose errors share the date", ANY, ANY_RANKING, bias=None,
+    says=("Errors at equal places of different groups are correlated", "such as the date"),
+)  # fmt: skip
+def stations_as_groups(rng):
+    mu, s, shared = (
+        3 * rng.normal(size=(40, 60)),
+        spread_stds(rng, 2400, 0.3).reshape(40, 60),
+        rng.normal(size=60),
+    )
+    y = mu + s * (np.sqrt(0.4) * shared + np.sqrt(0.6) * rng.normal(size=(40, 60)))
+    return (y.ravel(), mu.ravel(), s.ravel()), {"groups": np.repeat(np.arange(40), 60)}
+
+
+@scenario(
+    "a tenth of the predictions filled with 0", ANY, ANY_RANKING, bias=None,
+    says=("of the predictions are exactly 0", "mask=(y_pred == 0)"),
+)  # fmt: skip
+def filled_predictions(rng):
+    y, mu, s = calibrated(rng, 2000)
+    filled = rng.random(2000) < 0.1
+    return y + 3 * filled, np.where(filled, 0.0, mu), np.where(filled, 1.0, s)
+
+
 @scenario("everything off by 273", ANY, bias=None, says=("one offset",))
 def offset(rng):
     y, mu, s = calibrated(rng, 1000)
@@ -2013,3 +2037,111 @@ def one_heavy_weight(rng):
 def biased_in_cells(rng):
     s, mu = spread_stds(rng, 20_000, 0.5), 2 * rng.normal(size=20_000)
     return mu + s * (rng.normal(size=20_000) + np.where((mu > 0) == (s > 1), 0.15, -0.15)), mu, s
+
+
+# ---- labels, axes and times that explain what their samples share ----
+
+
+def of_rows(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """Means, stds and standardized errors."""
+    return 3 * rng.normal(size=n), spread_stds(rng, n, 0.3), rng.normal(size=n)
+
+
+@scenario(
+    "by=: 600 rows of a version, then 600 of one whose stds are 1.6 times too small", (*PLACES, *OVER), bias=None,
+    says=("n stratum 'v2' standard", "recalibrate each stratum separately"), never=("rift",),
+)  # fmt: skip
+def versions_in_rows(rng):
+    mu, s, z = of_rows(rng, 1200)
+    by = np.repeat(["v1", "v2"], 600)
+    return (mu + s * np.where(by == "v2", 1.6, 1) * z, mu, s), {"by": by}
+
+
+@scenario(
+    "by=: six maps of each of two scanners, the stds of one 1.7 times too small", PLACES, bias=None,
+    says=("in stratum 'B' standard",), never=("no miscalibration is found",),
+)  # fmt: skip
+def maps_of_two_scanners(rng):
+    mu, s, z = (each.reshape(12, 20, 20) for each in of_rows(rng, 4800))
+    by = np.repeat(["A", "B"], 6)[:, None, None]
+    return (mu + s * np.where(by == "B", 1.7, 1) * z, mu, s), {"by": np.broadcast_to(by, mu.shape)}
+
+
+@scenario("by=: six maps of each of two scanners, calibrated", FINE, bias=None, never=("stratum",))
+def calibrated_maps_of_two_scanners(rng):
+    mu, s, z = (each.reshape(12, 20, 20) for each in of_rows(rng, 4800))
+    by = np.repeat(["A", "B"], 6)[:, None, None]
+    return (mu + s * z, mu, s), {"by": np.broadcast_to(by, mu.shape)}
+
+
+@scenario(
+    "order=: errors shrink from 1.7 to .6 times the stated size and grow again", PLACES, bias=None,
+    says=("between 40 % and 60 % of the way", "Find out what is special there"), never=("Recalibrate with",),
+)  # fmt: skip
+def wave_of_sizes(rng):
+    mu, s, z = of_rows(rng, 2000)
+    return (mu + s * (0.6 + 1.1 * np.abs(np.linspace(-1, 1, 2000))) * z, mu, s), {"order": np.arange(2000)}
+
+
+@scenario(
+    "order=: four years, errors .5 to 1.7 times the stated size by the season", PLACES, bias=None,
+    says=("errors recur", "Recalibrate each position separately"),
+)  # fmt: skip
+def four_years(rng):
+    (mu, s, z), at = of_rows(rng, 1461), np.arange(1461)
+    return (mu + s * (1.1 + 0.6 * np.cos(2 * np.pi * at / 365.25)) * z, mu, s), {"order": at}
+
+
+@scenario(
+    "maps of three channels, two of them biased by .5 std", PLACES, bias=None,
+    says=("axis 1 index", "First correct the predictions"), never=("Recalibrate",),
+)  # fmt: skip
+def channels(rng):
+    mu, s, z = (each.reshape(12, 3, 16, 16) for each in of_rows(rng, 9216))
+    return mu + s * (np.array([0.5, -0.5, 0])[:, None, None] + z), mu, s
+
+
+@scenario(
+    "six targets in an array, the stds of the last 1.8 times too small", PLACES, bias=None,
+    says=("axis 1 index 5 standard", "Recalibrate each place along that axis"), never=("State heavier",),
+)  # fmt: skip
+def six_targets(rng):
+    mu, s, z = (each.reshape(200, 6) for each in of_rows(rng, 1200))
+    return mu + s * np.array([1, 1, 1, 1, 1, 1.8]) * z, mu, s
+
+
+@scenario("six targets in an array, calibrated", FINE, bias=None, never=("axis",))
+def six_calibrated_targets(rng):
+    mu, s, z = (each.reshape(200, 6) for each in of_rows(rng, 1200))
+    return mu + s * z, mu, s
+
+
+@scenario(
+    "150 rows, scored in eight repeated cross-validations, each in another order", (*FINE, *UNKNOWN), FLAT,
+    bias=None, says=("the 150 different ones of 1,200 were judged",),
+)  # fmt: skip
+def repeated_splits(rng):
+    mu = 6 * rng.normal(size=150)
+    y, places = mu + np.sqrt(0.9) * rng.normal(size=150), [rng.permutation(150) for _ in range(8)]
+    predicted = [mu[place] + np.sqrt(0.1) * rng.normal(size=150) for place in places]
+    return np.concatenate([y[place] for place in places]), np.concatenate(predicted), np.ones(1200)
+
+
+@scenario(
+    "stds 1.5 times too small, scaled by std_scaling fitted to the same rows", FINE, bias=None,
+    says=("The fit is exact", "score others"),
+)  # fmt: skip
+def fitted_on_the_same(rng):
+    mu, s, z = of_rows(rng, 300)
+    return mu + 1.5 * s * z, mu, s * 1.5 * np.sqrt(np.mean(z**2))
+
+
+@scenario(
+    "a twentieth of the errors at one of four sites eight times too large", ("overconfident in few samples",),
+    bias=None, says=("of stratum '2', errors are", "Check the truth and inputs"), never=("Recalibrate", "separately"),
+)  # fmt: skip
+def outliers_at_one_site(rng):
+    mu, s, z = of_rows(rng, 3000)
+    by = rng.integers(0, 4, 3000)
+    far = (by == 2) & (rng.random(3000) < 0.05)
+    return (mu + s * np.where(far, 8 * np.sign(z), z), mu, s), {"by": by}

@@ -140,14 +140,11 @@ class ClassSamples(InOrder):
         The shape is that of every so many-th row and column of the maps given.
     repeated : int
         Number of rows, if those that repeat others were left out; else 0.
-    ordered : bool
-        Whether the groups given are blocks of a series, in the order of their numbers.
     """
 
     data: Any
     step: int = 1
     repeated: int = 0
-    ordered: bool = False
 
     @classmethod
     def of(cls, data: Any) -> ClassSamples | None:
@@ -269,6 +266,15 @@ class ClassSamples(InOrder):
             name = str(k if form.classes is None else form.classes[k])
             occurs = (self.data.truth == k).astype(float)
             yield name, level * OF_CLASSES / classes, (self.probs[:, k], occurs)
+
+    @property
+    def weighs_classes(self) -> bool:
+        """Whether weights differ between classes, and nowhere else."""
+        weights = self.data.weights
+        if weights is None or np.ptp(weights) == 0:
+            return False
+        own = np.unique(weights, return_inverse=True)[1]
+        return is_nested(self.data.truth.astype(np.int64), own)
 
     @cached_property
     def of_truth(self) -> bool:

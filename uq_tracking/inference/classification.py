@@ -13,7 +13,7 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, surely_fall
+from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, crossed_groups, surely_fall
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
     Estimated,
@@ -42,6 +42,8 @@ FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
 OF_CHANCE, MUCH = 2.6, 0.15
 """Standard errors by which predictions must be right more often than by chance, and how much more they must claim."""
+FITTED = 1e-5
+"""Sum of the errors of slope and rate, or score of a temperature of 1, that only a fit to the samples leaves."""
 OF_LABELS = 0.01
 """Share of samples stated at 0, or at 1, up to which wrong labels explain that they turn out otherwise."""
 
@@ -121,12 +123,13 @@ class ClassTests(Tests):
             off = self.samples.off_stratum(self.dependence, level)
             drift = self.samples.drift(self.dependence, level)
             self.caveats.extend([words.OF_TRUTH] * self.samples.of_truth)
+            self.caveats.extend([words.OF_WEIGHTS] * self.samples.weighs_classes)
             mends_all = cure is not None and cure.method is not None and cure.removes
             if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 all_wrong = calibration not in words.NO_CLAIM
                 clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
             clauses += [] if drift is None else [words.of_class_drift(drift, of_errors=of_errors)]
-        suspicions = (*suspicions, *self._mistakes())
+        suspicions = (*suspicions, *self._mistakes(found.get("event")))
         cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"
         if calibration in words.NO_CLAIM:
@@ -151,10 +154,19 @@ class ClassTests(Tests):
             **found,
         )
 
-    def _mistakes(self) -> tuple[Suspicion, ...]:
-        """Recognize probabilities that were passed as logits."""
-        form = None if self.samples is None else self.samples.data.form
-        if form is None or not form.logits or self.statistics.n < FEWEST or not look_stated(form.values):
+    def _mistakes(self, event: Event | None) -> tuple[Suspicion, ...]:
+        """Recognize probabilities that were passed as logits, confidences, and groups that share errors."""
+        if self.samples is None or self.statistics.n < FEWEST:
+            return ()
+        form, (stated, occurs) = self.samples.data.form, self.samples.event
+        if self.samples.is_crossed([occurs - stated, np.square(occurs - stated) - stated * (1 - stated)]):
+            return (crossed_groups(),)
+        if event is not None and event.sorts is not None and stated.min() >= 0.5:
+            rate = words.percent(float(occurs.mean()))
+            seen = f"No probability is below 0.5, but the event occurs in {rate} of cases."
+            fix = "Are these confidences in the predicted class? Pass the probability of class 1."
+            return (Suspicion("confidences", seen, fix),)
+        if not form.logits or not look_stated(form.values):
             return ()
         text = "Every logit lies between 0 and 1, as probabilities do."
         return (Suspicion("logits", text, "If they are, pass them without logits=True."),)
@@ -166,6 +178,8 @@ class ClassTests(Tests):
         found = find(self.statistics, self.names, self._share)
         calibration = "overconfident" if certain else of_classes(found)
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
+        if found.sharpness is not None and abs(found.sharpness) < FITTED:
+            self.caveats.append(words.OF_FITTED)
         suspicions = order_of_classes(found) or order_of_rows(self.statistics)
         slight = not certain and is_slight(calibration, found, scale)
         said = words.of_certain(certain)
@@ -176,6 +190,9 @@ class ClassTests(Tests):
         score = "worst_class_gap" if found.lead == "level" else score
         sorts = found.top_event.surely_sorts and (off is None or off.event.surely_sorts)
         cure = self._cure(calibration, score) if sorts else None
+        is_left = cure is not None and not (cure.method and cure.removes)
+        if is_left and off is not None and not off.event.observed:
+            cure = Cure(instead=f"set the probability of class {off.name} to 0 and let the others sum to 1")
         return self._concluded(
             calibration,
             said,
@@ -200,7 +217,7 @@ class ClassTests(Tests):
             return None
         fit = CrossFit.of(samples, samples.units(self.dependence))
         if fit is None:
-            if calibration.startswith("miscalibrated"):
+            if calibration.startswith("miscalibrated") or samples.rows["correct"].all():
                 return None
             return Cure(instead=f"recalibrate with {CURES[two_classes(statistics)][0].method}", score="")
         (metric,) = select("classification", [score])
@@ -265,6 +282,8 @@ class ClassTests(Tests):
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
             said = words.of_event(calibration, event, found)
+        if event.slope is not None and abs(event.slope - 1) + abs(event.stated - event.observed) < FITTED:
+            self.caveats.append(words.OF_FITTED)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
         stated = [] if self.samples is None else self.samples.event[0]
         if cure is not None and cure.method is None and len(stated) and np.ptp(stated) == 0:

@@ -61,10 +61,12 @@ CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
 """Values that often stand for a missing one."""
 NOISE_ABOVE = 3.0
 """Factor from which on draws may lack the noise of the data."""
+OF_FILLED, LARGER_FILLED = 0.02, 1.8
+"""Share of predictions that a recurring one must be, and how many times as large as others its errors."""
 OPPOSITE = 0.25
 """Share of samples of which both truth and prediction are high, or low, below which a sign may be wrong."""
-MOST_SHIFTED, OF_SHIFTED = 24, 0.25
-"""Most rows by which predictions may be early or late, and the share of the squared error that is left without."""
+MOST_SHIFTED, OF_SHIFTED = 24, 0.5
+"""Most rows by which predictions may be early or late, and the share of the median error that is left without."""
 SAME_ORDER = 0.9
 """Correlation from which on another slope is one of units."""
 EQUAL_LABELS = 0.3
@@ -83,7 +85,8 @@ class Suspicion:
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
-        ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes`` or ``logits``.
+        ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes``, ``logits``, ``confidences``,
+        ``filled prediction`` or ``crossed groups``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -141,7 +144,8 @@ def examine(
         elif gaussian and (of_some is None or of_some.name != "unit of some"):
             of_std = _std_from_errors(error, std) or _of_std(error, std, float(target.std()))
             found.append(of_std or _transformed(target, mean, std))
-        found += [of_some, _missing_code(target, error / std), _near_constant(std)]
+        filled = _filled_prediction(mean, error / std)
+        found += [of_some, _missing_code(target, error / std), filled, _near_constant(std)]
     return tuple(each for each in found if each is not None)
 
 
@@ -162,15 +166,15 @@ def _classes(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion
 def _shifted_rows(target: FloatArray, mean: FloatArray, error: FloatArray) -> Suspicion | None:
     """Recognize predictions that fit the truth of another row: a later one no model knows."""
     target, mean, error = (values[:MOST].astype(np.float64) for values in (target, mean, error))
-    own, rows = root_mean_square(error), range(1, MOST_SHIFTED + 1)
+    own, rows = float(np.median(np.abs(error))), range(1, MOST_SHIFTED + 1)
     if len(error) < FEWEST:
         return None
     for name, one, other in (("early rows", target, mean), ("late rows", mean, target)):
-        found = [root_mean_square(one[row:] - other[:-row]) for row in rows]
+        found = [float(np.median(np.abs(one[row:] - other[:-row]))) for row in rows]
         best, row = min(found), 1 + int(np.argmin(found))
-        if best**2 < OF_SHIFTED * own**2:
+        if best < OF_SHIFTED * own:
             which = f"{row} row{'s' * (row > 1)} {'later' if name == 'early rows' else 'before'}"
-            fits = f"rmse is {format_number(best)} instead of {format_number(own)}"
+            fits = f"half of the errors are below {format_number(best)} instead of {format_number(own)}"
             fix = f"If rows are shifted, pass y_true[{row}:], y_pred[:-{row}], y_std[:-{row}]."
             if name == "late rows":
                 fix = "Are rows shifted, or does the model repeat past values?"
@@ -525,6 +529,26 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
     return None
 
 
+def _filled_prediction(mean: FloatArray, z: FloatArray) -> Suspicion | None:
+    """Recognize a single prediction that recurs, though no other does, and whose errors are far too large."""
+    value, count = np.unique(mean, return_counts=True)
+    place = int(count.argmax())
+    most, next_most = int(count[place]), int(np.partition(count, -2)[-2]) if len(count) > 1 else 0
+    if most < max(10, OF_FILLED * len(mean)) or 10 * next_most > most or 2 * most > len(mean):
+        return None
+    there = mean == value[place]
+    here, rest = root_mean_square(z[there]), root_mean_square(z[~there])
+    if here < LARGER_FILLED * rest:
+        return None
+    share, named = format_number(100 * most / len(mean), 2), format_number(float(value[place]))
+    return Suspicion(
+        "filled prediction",
+        f"{share} % of the predictions are exactly {named}, with errors {format_number(here, 2)} times the stated "
+        f"size; elsewhere {rest:.2f} times.",
+        f"Are these placeholders, no predictions? Then mask them: mask=(y_pred == {named}).",
+    )
+
+
 def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
     ordered = np.sort(std)
     if ordered.std() < ALIKE * ordered.mean() or len(std) < FEWEST:
@@ -618,6 +642,15 @@ class Cure:
     """Whether no error is left that is more than chance; else there is less of it."""
     instead: str = "look for rounded values and for parts that differ (by=), then retrain or change the model"
     """What to do if no recalibration helps."""
+
+
+def crossed_groups() -> Suspicion:
+    """Suspect that groups do not hold all that belongs together."""
+    return Suspicion(
+        "crossed groups",
+        "Errors at equal places of different groups are correlated, as on the same date: groups are not independent.",
+        "Pass groups= of what they share, such as the date, or by= if it is the place itself that matters.",
+    )
 
 
 def halves_of(n: int, group: IntArray | None) -> IntArray | None:

@@ -616,7 +616,7 @@ def find_drift(
         outer = tuple(place for place in (0, PARTS - 1) if parts[place].is_off(quantity))
         pattern = Pattern(quantity, "order", p, trend.slope, outer, sure)
         if not pattern.found and blocks > 2 * PARTS:
-            differs = apart(fifths, values)
+            differs = 2 * apart(fifths, values)
             place = int(differs.argmin())
             how_much = _grade_of_part(parts[place], quantity)
             if differs[place] < level and how_much in ("slight", "off"):
@@ -647,7 +647,7 @@ def apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
         rest = (each.sum() - inside @ each) / (len(each) - own)
         t = np.abs(means - rest) / (noise * np.sqrt(1 / own + 1 / (len(each) - own)))
         found.append(2 * special.stdtr(len(each) - len(own), -t))
-    return np.asarray(np.max(found, axis=0) * 2 * PARTS / (1 - TREND))
+    return np.asarray(np.max(found, axis=0) * PARTS / (1 - TREND))
 
 
 def _odd_block(values: Sequence[FloatArray]) -> tuple[int, float]:

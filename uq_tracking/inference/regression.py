@@ -15,7 +15,16 @@ from scipy import special
 from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import words
-from uq_tracking.inference.doctor import ALIKE, Cure, Suspicion, examine, find_cure, no_noise, unit_of_label
+from uq_tracking.inference.doctor import (
+    ALIKE,
+    Cure,
+    Suspicion,
+    crossed_groups,
+    examine,
+    find_cure,
+    no_noise,
+    unit_of_label,
+)
 from uq_tracking.inference.findings import (
     ONE,
     SHAPE_LEVEL,
@@ -45,7 +54,7 @@ from uq_tracking.inference.places import (
     some_of,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, are_intervals, is_slow, without_labels
+from uq_tracking.inference.samples import Dependence, are_intervals, clipped, is_slow, without_labels
 from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
@@ -86,11 +95,15 @@ MANY = 100_000
 """Of more samples, the mean of skewed errors is taken for normal."""
 MOST_EQUAL = 0.05
 """Share of targets that equal a quantile, as counts do, from which on their F(y) depends on where they are."""
+EXACT = 1e-9
+"""Distance of a factor from 1 that only a recalibration fitted to the same samples leaves."""
 EQUAL = 1e-9
 """Coefficient of variation below which standard deviations differ by rounding."""
 FEW_GROUPS, OUTLYING, LARGER, ABOUT = 8, 5.0, math.log(1.9), 0.1
 """At most one group of so many is an exception, whose log size is so many standard deviations of the others', and by
 so much, above theirs, if these are right within so much."""
+RARE_OF_LABEL = 0.02
+"""Share of the errors of a label beyond three standard deviations from which on they are gross."""
 FAR = 3.0
 """Size of all others, in that of most, beyond which more than a few samples are wrong."""
 TAILS, TAILS_LEVEL, FEWEST_OF_TAILS = (0.05, 0.95), 0.998, 200
@@ -181,11 +194,15 @@ class RegressionTests(Tests):
             few = few_samples(self.statistics) if by_few else None
             if self._is_gaussian and calibration in ("not enough data", "consistent with calibrated"):
                 few = self._few_groups()
+            elif self._is_gaussian and calibration == "miscalibrated in places":
+                few = few or self._few_of_label(found)
             if few is not None:
                 calibration, grade = "overconfident in few samples", "off"
             sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
+        if found.scale is not None and abs(found.scale.value - 1) < EXACT:
+            self.caveats.append(words.OF_FITTED)
         if calibration == "underconfident":
             self.caveats.append(
                 "If the model was trained on these samples, score others: its errors on these are too small."
@@ -298,6 +315,25 @@ class RegressionTests(Tests):
                 errors = math.sqrt(float(square[few].sum()) / samples)
                 return Few(samples, of, errors, size, self._where(np.sort(few), count))
         return None
+
+    def _few_of_label(self, found: Findings) -> Few | None:
+        """Return the few errors of a label that are far too large, if all others are about right."""
+        first = found.in_places.found()[0]
+        if first.on != "label" or first.quantity != "scale" or first.made != "given" or self.samples is None:
+            return None
+        name = found.in_places.strata[first.named[0]].name
+        z = self.samples.z()
+        here = next(label == own.index(name) for own, label in self._sets if name in own)
+        large = here & (np.abs(z) > FAR)
+        share = float(large.sum() / here.sum())
+        if not RARE_OF_LABEL < share < 1 / 2:
+            return None
+        size, own, rest = (
+            math.sqrt(float(np.square(z[part]).mean())) for part in (large, here & ~large, ~large)
+        )
+        if own <= 0 or abs(math.log(own)) > ABOUT:
+            return None
+        return Few(float(large.sum()), len(z), size, rest, f"in {words.percent(share)} of stratum '{name}'")
 
     def _where(self, few: IntArray, count: FloatArray) -> str:
         """Say where few groups are: in the order of the samples, or by their labels."""
@@ -429,6 +465,8 @@ class RegressionTests(Tests):
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         if samples is None:
             return ()
+        if samples.is_crossed([z := samples.z(), clipped(z)]):
+            return (crossed_groups(),)
         if is_distribution(self.statistics):
             rows = {name: samples.rows[name].astype(np.float64) for name in ("target", "mean", "std")}
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(rows["std"] > 0)
@@ -523,6 +561,8 @@ class RegressionTests(Tests):
             of = str(own[0]).partition(": ")[0] if len(self._sets) > 1 else samples.recur
             columns = {**units, **self._of_parts(rows), "level": each, "tests_of_all": tests}
             strata = find_strata(error, std, label, own, **columns, of=of, made=made)
+            if made == "given" and len(own) > 1 and all(each.word == "too few" for each in strata.strata):
+                self.caveats.append(words.FEW_OF_LABELS)
             found = found.joined(strata) if made != "area" or strata.found() else found
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(error, std):

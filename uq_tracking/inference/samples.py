@@ -89,11 +89,15 @@ SWITCH = 0.0005
 """p-value below which blocks of one-dimensional data are alike by more than chance."""
 SAID = 0.01
 """p-value below which a verdict says that samples are alike."""
+CROSSED, FEWEST_CROSSED = 1e-6, 8
+"""p-value below which samples at equal places of different groups are alike, and fewest groups and places to tell."""
 PROBES = 64
 """Rows of which copies are looked for first."""
 COPIES, MOST_COPIES, CERTAIN_COPIES = 0.05, 0.9, 0.95
 """Least and largest share of the samples, and least share of those with equal truths, that copies must be; those of
 one row are fewer than the least."""
+FEWEST_COPIED = 100
+"""Different truths, each as often as any other, from which on they are those of copies."""
 NEARLY, BY_CHANCE = 0.2, 0.5
 """Largest difference of the predictions of copies in their std, and share of other neighbors that may be as near."""
 
@@ -200,10 +204,14 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
     near = np.abs(np.diff(predicted)) <= NEARLY * np.minimum(unit[1:], unit[:-1])
     found, alike = np.count_nonzero(equal & near & errs), np.count_nonzero(equal & errs)
     group = np.concatenate([[0], np.cumsum(~equal)])
-    if not COPIES * n <= found <= MOST_COPIES * n or found < CERTAIN_COPIES * alike:
-        return None
-    if np.mean(near[~equal]) > BY_CHANCE or np.bincount(group).max() > COPIES * n:
-        return None
+    held = np.bincount(group)
+    if (
+        held.min() < held.max() or len(held) < FEWEST_COPIED
+    ):  # else each occurs as often, as in repeated splits
+        if not COPIES * n <= found <= MOST_COPIES * n or found < CERTAIN_COPIES * alike:
+            return None
+        if np.mean(near[~equal]) > BY_CHANCE or held.max() > COPIES * n:
+            return None
     of_row = np.empty(n, dtype=np.int64)
     of_row[place] = group
     return Dependence("copies", of_row, float(group[-1] + 1), True)
@@ -465,7 +473,7 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         halves = [_means(values[half], place[half], int(place.max()) + 1) for half in (later, ~later)]
         if np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
             continue
-        means = _means(values, np.arange(n) % period // max(period // FEWEST_CASES, 1))
+        means = _means(values, np.arange(n) % period * FEWEST_CASES // period)
         if period < FEWEST_CASES or np.asarray(np.corrcoef(means, np.roll(means, 1)))[0, 1] >= SMOOTH:
             return period
     return 0
@@ -581,6 +589,8 @@ class InOrder:
     """Number of each sample's case, where the shape of the input is not known."""
     total: int | None = None
     """Number of all samples, if these are only some of them, evenly spread."""
+    ordered: bool = False
+    """Whether the groups given are blocks of a series, in the order of their numbers."""
     recur: str = ""
     """After how many samples errors recur, if their place in that period is what labels them; else ""."""
 
@@ -596,6 +606,21 @@ class InOrder:
         labels = int(self.by[1].max()) + 1
         are_stretches = not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels
         return None if are_stretches and labels >= FEWEST_CASES else self.by[1]
+
+    def is_crossed(self, scores: Scores) -> bool:
+        """Return whether samples at equal places of different groups are alike, as those of the same date are."""
+        if self.group is None or self.ordered or len(self.shape) != 1 or self.total:
+            return False
+        order, size = np.argsort(self.group, kind="stable"), np.bincount(self.group)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
+        is_shared = np.bincount(place) >= FEWEST_CROSSED
+        if np.mean(is_shared[place]) < SORTED or np.count_nonzero(is_shared) < FEWEST_CROSSED:
+            return False
+        within = [
+            score - (np.bincount(self.group, score) / np.maximum(size, 1))[self.group] for score in scores
+        ]
+        return worth_of(within, place)[1] < CROSSED
 
     def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
         """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
@@ -614,13 +639,10 @@ class Samples(InOrder):
         ``target``, ``mean``, ``std`` and what else the statistics are made of.
     members : int or None
         Number of members, if the standard deviation is the spread of their means alone.
-    ordered : bool
-        Whether the groups given are blocks of a series, in the order of their numbers.
     """
 
     rows: Mapping[str, Any]
     members: int | None = None
-    ordered: bool = False
 
     @classmethod
     def of(cls, data: Any, statistics: Any, kept: Mapping[str, Any] | None = None) -> Samples | None:
@@ -631,7 +653,7 @@ class Samples(InOrder):
         return cls(
             {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
             members_of(data),
-            data.ordered,
+            ordered=data.ordered,
             group=None if data.groups is None else data.select(data.label_codes("groups")[1]),
             independent=data.independent,
             shape=data.shape,
@@ -647,7 +669,7 @@ class Samples(InOrder):
             return self
         at = np.arange(self.shape[0]) if self.valid is None else np.flatnonzero(self.valid)
         with np.errstate(over="ignore"):
-            known = self._z()
+            known = self.z()
             is_known = bool(np.isfinite(known @ known))
         if not is_known:  # beyond float64
             return self
@@ -689,7 +711,7 @@ class Samples(InOrder):
             made.append((names, label if known.all() else (np.cumsum(known) - 1)[label]))
         return made
 
-    def _z(self) -> FloatArray:
+    def z(self) -> FloatArray:
         """Return the errors in standard deviations, or, where some are 0, the errors."""
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         error = target.astype(np.float64) - mean
@@ -704,7 +726,7 @@ class Samples(InOrder):
             return None
         within = self.recurring if within is None else within  # sites in turn are alike every so often
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
-        z = self._z() if within is None else without_labels(self._z(), within)
+        z = self.z() if within is None else without_labels(self.z(), within)
         found = self.alike(z, (target, mean, std, np.abs(target - mean)))
         is_alone = found.kind in ("independent", "sorted")
         return (is_alone and find_copies(std, target, mean)) or found

@@ -49,6 +49,7 @@ LOOK_FIRST = (
     "most of them worse."
 )
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
+OF_FITTED = "The fit is exact, as after a recalibration that was fitted to these samples: score others."
 MORE_FIRST = "Score more samples before you correct that."
 SPECIAL = "Find out what is special there before changing anything elsewhere."
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
@@ -57,6 +58,11 @@ NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough dat
 NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
+)
+FEW_OF_LABELS = "Labels of by= are not judged: each needs 20 samples, in 3 groups, of 8 in all."
+OF_WEIGHTS = (
+    "Samples of a class have equal weights: this holds for data in which classes are as frequent as these make "
+    "them."
 )
 OF_TRUTH = (
     "Labels of by= are not judged: they are made of the truth, as classes and intervals of the truth are, in which "
@@ -1112,7 +1118,7 @@ def of_cure(cure: Cure) -> str:
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     """Say how many independent samples these are worth; of a ``total``, if only some were looked at."""
     if found.kind == "copies":
-        return of_copies(int(found.worth), n, "nearly equal predictions")
+        return of_copies(int(found.worth), n, "similar predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
     worth = f"carry the information of about {_about(found.worth)} independent ones; the limits above allow for that"
     return f"Neighboring errors are correlated: {seen} {worth}."
