@@ -25,7 +25,7 @@ evaluation             782     880       5     6
 figures               1885    1480      13    12
 files                  627     380       4     3
 frameworks             889     360       7     4
-inference             6753    1650      17    11
+inference             6771    1650      17    11
 inputs                3595    2250      15    18
 metrics               2438    1400      13     9
 recalibration         1349     920       7     8
@@ -36,7 +36,7 @@ tables                 695     430       4     4
 tasks                  342     360       2     2
 testing                595     420       4     5
 tracking              3036    1950      17    17
-total                33731   20540     175   164
+total                33749   20540     175   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

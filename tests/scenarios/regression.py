@@ -970,6 +970,15 @@ def stations_as_groups(rng):
 
 
 @scenario(
+    "a third of the rows are of the training data: errors 20 times too small", ANY, ANY_RANKING, bias=None,
+    says=("of the errors are below a tenth of their std", "Score held-out ones"),
+)  # fmt: skip
+def rows_of_training(rng):
+    mu, s = 3 * rng.normal(size=1500), spread_stds(rng, 1500, 0.3)
+    return mu + s * np.where(rng.random(1500) < 1 / 3, 0.05, 1) * rng.normal(size=1500), mu, s
+
+
+@scenario(
     "a tenth of the predictions filled with 0", ANY, ANY_RANKING, bias=None,
     says=("of the predictions are exactly 0", "mask=(y_pred == 0)"),
 )  # fmt: skip

@@ -61,6 +61,9 @@ CODES = (0, -1, -9, -99, -999, -9999, -32768, 255, 65535)
 """Values that often stand for a missing one."""
 NOISE_ABOVE = 3.0
 """Factor from which on draws may lack the noise of the data."""
+SMALL, OF_SEEN, FITS = 0.1, 0.2, 0.05
+"""Errors below this, in stds, are hardly any; share of them from which on they are too many if coverage of the others
+is right within so much."""
 OF_FILLED, LARGER_FILLED = 0.02, 1.8
 """Share of predictions that a recurring one must be, and how many times as large as others its errors."""
 OPPOSITE = 0.25
@@ -86,7 +89,7 @@ class Suspicion:
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
         ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes``, ``logits``, ``confidences``,
-        ``filled prediction`` or ``crossed groups``.
+        ``filled prediction``, ``seen`` or ``crossed groups``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -142,7 +145,9 @@ def examine(
         if gaussian and spread_of_means is not None:
             found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian and (of_some is None or of_some.name != "unit of some"):
-            of_std = _std_from_errors(error, std) or _of_std(error, std, float(target.std()))
+            of_std = (
+                _seen(error / std) or _std_from_errors(error, std) or _of_std(error, std, float(target.std()))
+            )
             found.append(of_std or _transformed(target, mean, std))
         filled = _filled_prediction(mean, error / std)
         found += [of_some, _missing_code(target, error / std), filled, _near_constant(std)]
@@ -401,6 +406,24 @@ def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
         f"Half of the errors are {within} times their std, too narrow a range for chance: the stds seem to be "
         "computed from the errors themselves.",
         "Pass stds that were predicted without the true values.",
+    )
+
+
+def _seen(z: FloatArray) -> Suspicion | None:
+    """Recognize samples the model was trained on among others: hardly any errors, while those of all others fit."""
+    small = (np.abs(z) < SMALL) & (z != 0)
+    share, rest = float(small.mean()), np.sort(np.abs(z[~small & (z != 0)]))
+    if len(z) < FEWEST_STDS or not OF_SEEN < share < 1 - OF_SEEN:
+        return None
+    expected = 2 * special.ndtr(SMALL) - 1
+    within = np.searchsorted(rest, QUANTILES, side="right") / len(rest)
+    if np.abs(within - (np.asarray(LEVELS) - expected) / (1 - expected)).max() > FITS:
+        return None
+    return Suspicion(
+        "seen",
+        f"{format_number(100 * share, 2)} % of the errors are below a tenth of their std ({100 * expected:.0f} % "
+        "expected), though all others fit.",
+        "Was the model trained on those samples? Score held-out ones.",
     )
 
 
