@@ -379,10 +379,6 @@ class ClassSamples(InOrder):
             found.append(OffStratum(names[place], event, list(others), alike, opposite))
         return [replace(each, least=int(size.min())) for each in found or of_all]
 
-    def in_order(self, dependence: Dependence | None) -> bool:
-        """Return whether groups, given or found, are blocks of a series."""
-        return self.ordered if dependence is None else dependence.kind == "blocks"
-
     def drift(self, dependence: Dependence | None, level: float) -> ClassDrift | None:
         """Return the event that drifts along the order of the samples, or is off in a fifth of it; else None.
 

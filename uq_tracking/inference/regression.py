@@ -99,9 +99,9 @@ EXACT = 1e-9
 """Distance of a factor from 1 that only a recalibration fitted to the same samples leaves."""
 EQUAL = 1e-9
 """Coefficient of variation below which standard deviations differ by rounding."""
-FEW_GROUPS, OUTLYING, LARGER, ABOUT = 8, 5.0, math.log(1.9), 0.1
-"""At most one group of so many is an exception, whose log size is so many standard deviations of the others', and by
-so much, above theirs, if these are right within so much."""
+FEW_GROUPS, OUTLYING, LARGER, ABOUT = (4, 8), 5.0, math.log(1.9), 0.1
+"""At most one group (block of a series) of so many is an exception, whose log size is so many standard deviations of
+the others', and by so much, above theirs, if these are right within so much."""
 RARE_OF_LABEL = 0.02
 """Share of the errors of a label beyond three standard deviations from which on they are gross."""
 FAR = 3.0
@@ -192,10 +192,9 @@ class RegressionTests(Tests):
             calibration = found.kind()
             by_few = self._is_gaussian and found.scale and found.dominated and found.scale.low > 1
             few = few_samples(self.statistics) if by_few else None
-            if self._is_gaussian and calibration in ("not enough data", "consistent with calibrated"):
-                few = self._few_groups()
-            elif self._is_gaussian and calibration == "miscalibrated in places":
-                few = few or self._few_of_label(found)
+            if self._is_gaussian and few is None:
+                is_local = calibration == "miscalibrated in places"
+                few = self._few_of_label(found) if is_local else self._few_groups()
             if few is not None:
                 calibration, grade = "overconfident in few samples", "off"
             sentence = words.of_calibration(calibration, found, self.settings, few)
@@ -306,7 +305,8 @@ class RegressionTests(Tests):
         square = spread + count * middle**2
         logs = np.log(np.maximum(square / count, 1e-300)) / 2
         order = np.argsort(-logs)
-        for most in range(len(order) // FEW_GROUPS, 0, -1):
+        in_order = self.samples is not None and self.samples.in_order(self.dependence)
+        for most in range(len(order) // FEW_GROUPS[in_order], 0, -1):
             few, rest = order[:most], order[most:]
             size = math.sqrt(float(square[rest].sum() / count[rest].sum()))
             apart = logs[few].min() - logs[rest].mean() > max(OUTLYING * logs[rest].std(), LARGER)
@@ -537,7 +537,7 @@ class RegressionTests(Tests):
         if form_of(self.statistics.facts).noisy_std and rows["size"].min() <= MOST_HALVED:
             along, rest = _half_of(rows, "one_"), _half_of(rows, "other_")
         error, std = self._standardizable(rows)
-        in_order = samples.ordered if self.dependence is None else self.dependence.kind == "blocks"
+        in_order = samples.in_order(self.dependence)
         more = in_order + bool(self._sets)
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
         units = {"weight": rows.get("weight"), "group": samples.units(self.dependence)}

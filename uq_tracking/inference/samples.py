@@ -598,6 +598,10 @@ class InOrder:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
 
+    def in_order(self, dependence: Dependence | None) -> bool:
+        """Return whether groups, given or found, are blocks of a series."""
+        return self.ordered if dependence is None else dependence.kind == "blocks"
+
     @property
     def recurring(self) -> IntArray | None:
         """Labels so few, or that come back so often, that what they share is not that of neighbors; else None."""
