@@ -160,9 +160,10 @@ def _groups(content: Content, folder: Path) -> Iterator[list[Piece]]:
         yield scores
         return
     files = list(_files(content, folder))
-    yield files if content.seal else scores
     maps, tables = _maps(content, folder)
-    drawings = [*maps, *_figures(content)]  # in pairs: one is packed while the other is drawn
+    ahead = [(name, begin(draw)) for name, draw in maps[:1]]  # which needs no verdict
+    yield files if content.seal else scores
+    drawings = [*ahead, *maps[1:], *_figures(content)]  # in pairs: one is packed while the other is drawn
     yield from (drawings[first : first + 2] for first in range(0, len(drawings), 2))
     if not content.seal:
         yield files
