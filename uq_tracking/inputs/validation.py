@@ -16,6 +16,7 @@ from uq_tracking.checks import whole_number
 from uq_tracking.errors import EmptyInputError, SettingsError, ShapeError
 from uq_tracking.formatting import format_number
 from uq_tracking.inputs.convert import BoolArray, FloatArray, Source, read_floats
+from uq_tracking.parallel import inner
 
 BLOCK = 2**16
 """Samples per block: three float32 arrays of this size stay in the L2 cache."""
@@ -163,10 +164,10 @@ def root_mean_square(values: FloatArray) -> float:
 def slope_of(y: FloatArray, x: FloatArray) -> Slope | None:
     """Return the least-squares slope with White's standard error; None where x hardly varies."""
     dx, dy = x - x.mean(), y - y.mean()
-    square = float(dx @ dx)
+    square = inner(dx, dx)
     if square <= 1e-12 * len(x):
         return None
-    value = float(dx @ dy) / square
+    value = inner(dx, dy) / square
     rest = dy - value * dx
     return Slope(value, math.sqrt(float(np.sum(np.square(dx * rest)))) / square, math.sqrt(square / len(x)))
 
