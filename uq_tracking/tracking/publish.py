@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uq_tracking import plugins
+from uq_tracking.curves.spec import Curve
 from uq_tracking.drawings import MapSpec, pictured
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.formatting import axis_label
@@ -152,27 +153,31 @@ def _groups(content: Content, folder: Path) -> Iterator[list[Piece]]:
     """Yield groups of pieces to write together: their names, and the functions that make them.
 
     First the scores, which matter most; then the maps, which are largest, and the figures, while files are being
-    packed. With a seal, the report comes first and the scores last, with the seal and their tag: if the two
-    disagree in a run, its writing was interrupted.
+    packed, for which the verdict leaves no cores. With a seal, the report comes first and the scores last, with the
+    seal and their tag: if the two disagree in a run, its writing was interrupted.
     """
     scores: list[Piece] = [("the scores", partial(_scores, content))]
     if content.options.step is not None:
         yield scores
         return
-    files = list(_files(content, folder))
     maps, tables = _maps(content, folder)
-    ahead = [(name, begin(draw)) for name, draw in maps[:1]]  # which needs no verdict
-    yield files if content.seal else scores
+    ahead = [(name, begin(draw)) for name, draw in maps[:1]]  # needs no verdict, which is judged meanwhile
+    if not content.seal:
+        yield scores
+    files = list(_files(content, folder))
+    if content.seal:
+        yield files
     drawings = [*ahead, *maps[1:], *_figures(content)]  # in pairs: one is packed while the other is drawn
     yield from (drawings[first : first + 2] for first in range(0, len(drawings), 2))
     if not content.seal:
         yield files
-    yield from ([item] for item in tables)
+    yield from ([item] for item in (*tables, *_classes(content), *_worst_strata(content)))
 
 
 def _scores(content: Content) -> Write:
     """Make scores, tags and curves, to be sent in one request."""
     report, split = content.report, content.split
+    built = begin(partial(dict, report.curves)) if content.options.step is None else dict[str, Curve]
     scores = logged_scores(report, split, content.options.scores, content.shown)
     scalars = finite({**scores, **recalibrated_scores(content)})
     if content.seal:  # the run may show scores that are undefined now: a tracker that can hide numbers does
@@ -187,7 +192,7 @@ def _scores(content: Content) -> Write:
     tags |= {name: str(value) for name, value in (content.options.tags or {}).items()}
     curves = {
         curve_name(name, split, report.settings, report.task): curve
-        for name, curve in (report.curves.items() if content.options.step is None else ())
+        for name, curve in built().items()
         if content.curves is None or name in content.curves
     }
 
@@ -305,7 +310,7 @@ def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
         tables.append((MAPS_FILE, file))
     if cases:
         tables.append(("the table of cases", partial(_worst_cases, content, cases)))
-    return panels, [*tables, *_classes(content), *_worst_strata(content)]
+    return panels, tables
 
 
 def _worst_cases(content: Content, cases: Mapping[int, Case]) -> Write:
