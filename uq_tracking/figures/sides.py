@@ -49,7 +49,8 @@ def name_sides(ax: Axes) -> None:
             own_side = top - height > left + width if over else top < left
             places = np.concatenate([[usual], np.stack([left, top], axis=1)[own_side]])
             middle = places + size * [1, -1] / 2
-            clear = (np.abs(middle[:, None] - avoided) - size / 2).max(axis=2).min(axis=1)  # < 0 on a point
+            apart = (np.abs(middle[:, None, k] - avoided[:, k]) - size[k] / 2 for k in (0, 1))
+            clear = np.maximum(*apart).min(axis=1)  # < 0 on a point
             if clear.max() >= 0:
                 x, y = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
                 name_side(ax, x + room / SIDE, y - room / SIDE, word, over=over, va="top", ha="left")
