@@ -24,9 +24,8 @@ def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: A
     """Name one side of a diagonal, at axes coordinates."""
     color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
     ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
-    ax.text(
-        x, y, text, fontsize=style.TICKS, color=color, bbox=ground, transform=ax.transAxes, zorder=4, **place
-    )
+    look: dict[str, Any] = {"fontsize": style.TICKS, "zorder": 4, "in_layout": False}  # it is inside the axes
+    ax.text(x, y, text, color=color, bbox=ground, transform=ax.transAxes, **look, **place)
 
 
 def name_sides(ax: Axes) -> None:
