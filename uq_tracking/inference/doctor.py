@@ -43,8 +43,8 @@ FEWEST = 50
 """Fewest samples to compare truth and prediction."""
 FEWEST_STDS = 200
 """Fewest samples to recognize what the standard deviations are."""
-MOST = 100_000
-"""Largest number of samples looked at; of more, as many are drawn, always the same ones."""
+MOST, MOST_CURED = 1 << 15, 100_000
+"""Samples looked at for mistakes, and for cures; of more, as many are drawn, always the same ones."""
 LEVELS = (0.5, 0.6827, 0.9, 0.95)
 QUANTILES = special.ndtri((1 + np.asarray(LEVELS)) / 2)
 FACTORS = (100.0, 1000.0, 255.0, 180 / math.pi)
@@ -639,7 +639,7 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
 
 
 FEWEST_CURED = 200
-"""With fewer samples, halves tell little of a recalibration; of more than `MOST`, as many decide, evenly spread."""
+"""With fewer samples, halves tell little of a recalibration."""
 TWO_SAMPLES = 1.628
 """1 % point of the largest gap between two samples, in roots of the sum of the inverses of their sizes."""
 SHAPE_AT = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -709,7 +709,7 @@ def find_cure(
     label : array of int, shape (n,), optional
         Of ``by=``: no label may be wrong either.
     """
-    every = some_of(len(rows["std"]), MOST)
+    every = some_of(len(rows["std"]), MOST_CURED)
     needed = [name for name in ("target", "mean", "std", "weight") if name in rows]
     kept = {name: np.asarray(rows[name], np.float64)[every] for name in needed}
     unit = None if group is None else np.unique(group[every], return_inverse=True)[1]

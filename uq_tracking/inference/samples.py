@@ -34,6 +34,7 @@ from scipy import fft, special
 
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
+from uq_tracking.parallel import inner
 from uq_tracking.statistics.blocks import block_length
 from uq_tracking.statistics.groups import GroupTally, count_groups, plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
@@ -230,7 +231,7 @@ def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
         centred = score - score.mean()
         sums = np.bincount(group, centred)[known]
         between = float(np.square(sums) @ (1 / size[known]))
-        within = float(centred @ centred) - between
+        within = inner(centred, centred) - between
         if between <= 0 or within <= 0:
             continue
         ratio = between / (groups - 1) / (within / (n - groups))
@@ -289,7 +290,7 @@ def correlation_reach(maps: FloatArray, axes: Sequence[int] = (1, 2)) -> int:
             one, other = (*before, slice(lag, None)), (*before, slice(None, -lag))
             pairs = np.count_nonzero(known[one] & known[other])
             if pairs:
-                found.append(float(np.vdot(centred[one], centred[other])) / pairs / variance)
+                found.append(float(np.einsum("ijk,ijk->", centred[one], centred[other])) / pairs / variance)
         if not found or sum(found) / len(found) < ALIKE:
             return lag
     return most
@@ -430,7 +431,7 @@ def _period(scores: Scores) -> tuple[int, bool]:
         smooth = score[:MOST_IN_ORDER] - score[:MOST_IN_ORDER].mean()
         slow = _lag_one(smooth)
         series = smooth[1:] - slow * smooth[:-1]  # else slow waves look like periods
-        n, square = len(series), float(series @ series)
+        n, square = len(series), inner(series, series)
         periods = range(2, min(n // 2 // LEAST_PERIODS, MOST_PERIOD) + 1)
         if not square or not periods:
             continue
@@ -507,7 +508,7 @@ def _explained(values: FloatArray, place: IntArray) -> float:
     """Return the squares that the means of places explain, beyond those that noise does, over its variance."""
     size = np.bincount(place)
     between = float(np.square(_means(values, place)) @ size)
-    noise = (float(values @ values) - between) / (len(values) - len(size))
+    noise = (inner(values, values) - between) / (len(values) - len(size))
     return between / max(noise, 1e-300) - len(size) + 1
 
 
@@ -515,13 +516,13 @@ def _without_trend(values: FloatArray, place: IntArray | None = None) -> FloatAr
     """Return what remains of a series after a straight line: a drift alone makes all its neighbors alike."""
     at = np.arange(len(values)) if place is None else place
     at = at - at.mean()
-    return np.asarray(values - values.mean() - at * (at @ values / (at @ at)))
+    return np.asarray(values - values.mean() - at * (inner(at, values) / inner(at, at)))
 
 
 def _lag_one(values: FloatArray) -> float:
     centred = values - values.mean()
-    square = float(centred @ centred)
-    return float(centred[1:] @ centred[:-1]) / square if square else 0.0
+    square = inner(centred, centred)
+    return inner(centred[1:], centred[:-1]) / square if square else 0.0
 
 
 PER_BLOCK, MOST_NUMBERS = 512, 1 << 20
@@ -674,7 +675,7 @@ class Samples(InOrder):
         at = np.arange(self.shape[0]) if self.valid is None else np.flatnonzero(self.valid)
         with np.errstate(over="ignore"):
             known = self.z()
-            is_known = bool(np.isfinite(known @ known))
+            is_known = bool(np.isfinite(inner(known, known)))
         if not is_known:  # beyond float64
             return self
         z = np.full(self.shape, known.mean())
