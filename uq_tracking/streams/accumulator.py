@@ -30,11 +30,10 @@ from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.constructors import OF_CLASSES, OfClasses
 from uq_tracking.inputs.fingerprint import digest_of_sum
-from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
-from uq_tracking.inputs.predictions import Case, Predictions
+from uq_tracking.inputs.predictions import Case, Forecast, Predictions
 from uq_tracking.metrics.registry import select
 from uq_tracking.npz import ABOUT, VERSION, Arrays, read_about, read_arrays, write_arrays
 from uq_tracking.report import Report

@@ -16,17 +16,11 @@ import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.convert import (
-    LazyPredictions,
-    check_alignment,
-    check_units,
-    xarray_axes,
-    xarray_unit,
-)
-from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.constructors import PER_SAMPLE
+from uq_tracking.inputs.convert import check_alignment, check_units, xarray_axes, xarray_unit
 from uq_tracking.inputs.forms.distribution import wants_quantiles
 from uq_tracking.inputs.labels import label_array, label_shape
-from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Predictions, case_place
+from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Forecast, Predictions, case_place
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
@@ -44,12 +38,7 @@ BY_CHUNK = "chunk"
 
 
 def count_dask(
-    plan: Plan,
-    forecast: Forecast,
-    given: Mapping[str, Any],
-    *,
-    cases: Sequence[int] = (),
-    images: Any = None,
+    plan: Plan, forecast: Forecast, *, cases: Sequence[int] = (), images: Any = None
 ) -> Accumulator:
     """Count dask arrays into an accumulator.
 
@@ -60,10 +49,8 @@ def count_dask(
         tree.
     forecast : Forecast
         Truth and predictions, dask arrays or xarray DataArrays on some. The truth's chunks are the units of work; the
-        other arrays are rechunked to match.
-    given : mapping
-        Options of the task's predictions; ``mask``, ``weights``, ``groups`` and ``by`` as for `evaluate`, lazy or
-        not; ``groups="chunk"`` makes each chunk a group.
+        other arrays are rechunked to match. Among its options, ``mask``, ``weights``, ``groups`` and ``by`` are lazy
+        or not; ``groups="chunk"`` makes each chunk a group.
     cases, images
         Numbers of the spatial cases to keep for maps, and the input images of all cases.
 
@@ -76,17 +63,12 @@ def count_dask(
     """
     dask: Any = import_module("dask")
 
-    kind, source = forecast.kind, forecast.y_true
-    if isinstance(source, LazyPredictions):
-        _check_alone(source, {**forecast.arrays, **given})
-        named, own, axes = {"y_true": source.y_true, **source.arrays}, dict(source.options), source.axes
-    else:
-        forecast.check_whole({})
-        named, own, axes = {"y_true": source, **forecast.arrays}, dict(given), {}
-    mask, weights, groups, by = (own.pop(name, None) for name in ("mask", "weights", "groups", "by"))
-    lazy = _arrays({**named, "mask": mask, "weights": weights}, axes)
+    forecast.check_whole()
+    kind, named, own = forecast.kind, {"y_true": forecast.y_true, **forecast.arrays}, dict(forecast.options)
+    mask, weights, groups, by = (own.pop(name, None) for name in PER_SAMPLE)
+    lazy = _arrays({**named, "mask": mask, "weights": weights}, forecast.axes)
     make: Make = partial(Predictions.of, kind)
-    if isinstance(source, LazyPredictions):
+    if kind.splits:
         of_form = {name: own.pop(name) for name in own.keys() - {*BESIDE_ARGUMENTS, *kind.options}}
         if "quantile_scores" in of_form:
             wanted = wants_quantiles(lazy["y_true"].size, of_form["quantile_scores"])
@@ -116,15 +98,6 @@ def count_dask(
         image = case_image(images, place, shape)
         counted.keep(number, data.case((), image).copy())
     return counted
-
-
-def _check_alone(lazy: LazyPredictions, given: Mapping[str, Any]) -> None:
-    """Raise SettingsError for options that belong to the constructor."""
-    spare = [
-        name for name, value in given.items() if value is not None and name not in ("unit", "on_invalid")
-    ]
-    if spare or given.get("on_invalid", "raise") != "raise":
-        raise SettingsError(f"pass {', '.join(spare) or 'on_invalid'} to {lazy.kind.made_by} instead")
 
 
 def _arrays(named: Mapping[str, Any], axes: Mapping[str, int]) -> dict[str, Any]:

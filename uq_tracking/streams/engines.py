@@ -29,10 +29,9 @@ from uq_tracking.errors import (
 )
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.convert import IN_A_TABLE, Pieces, engine_of
-from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.form import Form
 from uq_tracking.inputs.labels import label_array
-from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.inputs.predictions import Forecast, Predictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.map_samples import WantedMaps
@@ -213,9 +212,7 @@ def accumulator_options(plan: Plan, given: Mapping[str, Any], **own: Any) -> dic
     }
 
 
-def count_pieces(
-    plan: Plan, forecast: Forecast, given: Mapping[str, Any], maps: WantedMaps = False
-) -> Accumulator:
+def count_pieces(plan: Plan, forecast: Forecast, maps: WantedMaps = False) -> Accumulator:
     """Count predictions that are read piece by piece, on the engine that holds them.
 
     Without knowing how many samples there are, "auto" statistics are a sketch.
@@ -228,10 +225,10 @@ def count_pieces(
         The engine's workers cannot import this package.
     """
     pieces: Pieces = forecast.y_true
-    counted = inspect.signature(Accumulator).parameters if pieces.read is arguments_of else ()
-    forecast.check_whole({name: value for name, value in given.items() if name not in counted})
+    forecast.check_whole(*inspect.signature(Accumulator).parameters if pieces.read is arguments_of else ())
     exact = "exact" if plan.options.statistics == "exact" else "sketch"
-    options = accumulator_options(plan, {**pieces.options, **given}, statistics=exact, maps=maps)
+    given = {**pieces.options, **forecast.options}
+    options = accumulator_options(plan, given, statistics=exact, maps=maps)
     Accumulator(**options)  # so that a wrong option raises here, not on a worker
     counting = Counting(pieces.kind, pieces.read, options)
     engine = engine_of(pieces.source)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from uq_tracking.checks import listing
 from uq_tracking.errors import BackendError, SettingsError, redact, warn
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.convert import Pieces, is_lazy
-from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.predictions import Predictions, case_place
+from uq_tracking.inputs.convert import Pieces
+from uq_tracking.inputs.predictions import Forecast, Predictions, case_place
 from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import is_stream, stream_of
@@ -159,8 +158,7 @@ def log(
         check_alone(source, {**arrays, "outputs": outputs})
         _check_options(source, options, about)
     else:
-        forecast = Forecast.of(source, arrays, options)
-        plan, given = planned(log, forecast, options, outputs)
+        plan, forecast = planned(log, Forecast.of(source, arrays, options), options, outputs)
     targets = targets_of(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
@@ -168,14 +166,14 @@ def log(
         report = source if isinstance(source, Report) else source.compute(**options)
         drawn = {} if isinstance(source, Report) or about.maps is False else source.cases
         contents = [_content(report, about, about.split, drawn=DrawnCases(drawn))]
-    elif is_lazy(forecast.y_true):
-        contents = [_counted(plan, forecast, given, about)]
+    elif forecast.is_lazy:
+        contents = [_counted(plan, forecast, about)]
     elif outputs is None:
-        contents = [_scored(plan, forecast.predictions(**given), about, about.split)]
+        contents = [_scored(plan, forecast.predictions(), about, about.split)]
     else:
         contents = [
             _scored(own, data, about, output_split(about.split, output))
-            for output, (own, data) in plan.split(forecast, outputs, given).items()
+            for output, (own, data) in plan.split(forecast, outputs, forecast.options).items()
         ]
     contents = weighed(contents)
     _send(contents, targets)
@@ -219,17 +217,17 @@ def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None)
     return _content(report, about, split, predictions=data, drawn=replace(chosen, cases=cases))
 
 
-def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: LogOptions) -> Content:
+def _counted(plan: Plan, forecast: Forecast, about: LogOptions) -> Content:
     """Score lazy arrays, or what is read in pieces, whose maps are the first of the batches."""
     if isinstance(forecast.y_true, Pieces):
         if about.images is not None:
             raise SettingsError("images cannot be passed here; pass them in each batch, as a dict")
-        stream = count_lazy(plan, forecast, given, maps=about.maps)
+        stream = count_lazy(plan, forecast, maps=about.maps)
         return _content(stream.report(plan), about, about.split, drawn=DrawnCases(stream.cases))
     shape = tuple(forecast.y_true.shape)
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
-    stream = count_lazy(plan, forecast, given, cases=list(chosen.cases), images=about.images)
+    stream = count_lazy(plan, forecast, cases=list(chosen.cases), images=about.images)
     return _content(stream.report(plan), about, about.split, drawn=replace(chosen, cases=stream.cases))
 
 
