@@ -17,8 +17,7 @@ from uq_tracking.inputs.predictions import Forecast
 from uq_tracking.report import Report, Reports
 from uq_tracking.settings import SCORE_OPTIONS, ScoreOptions
 from uq_tracking.streams.accumulator import Accumulator, AccumulatorOptions
-from uq_tracking.streams.dask_arrays import count_dask
-from uq_tracking.streams.engines import count_pieces, is_stream, stream_of
+from uq_tracking.streams.engines import count_dask, count_pieces, is_stream, stream_of
 from uq_tracking.tasks import Task, task_of
 
 if TYPE_CHECKING:
@@ -141,17 +140,12 @@ def evaluate(
         return source.compute(**options)
     plan, forecast = planned(evaluate, Forecast.of(source, arrays, options), options, outputs)
     if forecast.is_lazy:
-        return count_lazy(plan, forecast).report(plan)
+        count = count_pieces if isinstance(forecast.y_true, Pieces) else count_dask
+        return count(plan, forecast).report(plan)
     if outputs is None:
         return plan.report(forecast.predictions(), narrow=True)
     parts = plan.split(forecast, outputs, forecast.options)
     return Reports({name: own.report(data, narrow=True) for name, (own, data) in parts.items()})
-
-
-def count_lazy(plan: Plan, forecast: Forecast, **cases: Any) -> Accumulator:
-    """Count dask arrays, or predictions that are read in pieces."""
-    count = count_pieces if isinstance(forecast.y_true, Pieces) else count_dask
-    return count(plan, forecast, **cases)
 
 
 def check_alone(source: Any, beside: Mapping[str, Any]) -> None:

@@ -102,7 +102,7 @@ class TestLabels:
         from uq_tracking.evaluation.plan import Plan
         from uq_tracking.inputs.predictions import Forecast
         from uq_tracking.settings import ScoreOptions
-        from uq_tracking.streams.dask_arrays import count_dask
+        from uq_tracking.streams.engines import count_dask
         from uq_tracking.tasks import REGRESSION
 
         plan = Plan(REGRESSION, ScoreOptions(statistics="sketch"))

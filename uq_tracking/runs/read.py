@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from uq_tracking.checks import check_text
@@ -40,6 +39,7 @@ from uq_tracking.tracking.names import (
     file_name,
     tag_name,
 )
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.resolve import open_store
 
 T = TypeVar("T")
@@ -153,8 +153,8 @@ class LoggedRun:
     def read(self, file: str, read: Callable[[Path], T]) -> T:
         """Fetch one of our files for this split, and read it; FileNotFoundError, FileFormatError."""
         name = file_name(file, self.split)
-        with TemporaryDirectory(prefix="uq_tracking_") as folder:
-            path = self.fetch(name, Path(folder))
+        with scratch_folder() as folder:
+            path = self.fetch(name, folder)
             try:
                 return read(path)
             except FileFormatError as error:
