@@ -113,7 +113,11 @@ class LoggedRun:
         splits = self.splits() or whole.splits()
         if splits:
             return f"{lacking}; choose one with split=: {', '.join(splits)}"
-        return lacking if whole.has(REPORT_FILE) else f"{lacking}; rescore the run to make one"
+        if self.has(STATISTICS_FILE) or self.has(PREDICTIONS_FILE):
+            return f"{lacking}; rescore the run to make one"
+        return (
+            lacking if whole.has(REPORT_FILE) else f"{lacking}; uq.log writes one when called without step="
+        )
 
     def report(self) -> Report:
         """Read the stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
