@@ -12,17 +12,18 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_choice, listing, path_of
+from uq_tracking.checks import check_choice, listing, path_of, value_text
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
+    InputError,
     InputTypeError,
     InvalidValueError,
     SettingsError,
     ShapeError,
     UnknownOptionError,
 )
-from uq_tracking.inputs.constructors import Constructors, Options
+from uq_tracking.inputs.constructors import PER_SAMPLE, Constructors, Options
 from uq_tracking.inputs.convert import (
     IN_A_TABLE,
     AnyArray,
@@ -34,13 +35,22 @@ from uq_tracking.inputs.convert import (
     check_units,
     engine_of,
     is_dask,
+    read,
     read_mask,
 )
 from uq_tracking.inputs.fingerprint import digest, sum_of_hashes
 from uq_tracking.inputs.forms.form import Form, Place, Rows, picked, places
 from uq_tracking.inputs.forms.mean_std import MeanStd, Numbers
 from uq_tracking.inputs.forms.probabilities import look_like_probabilities
-from uq_tracking.inputs.labels import Series, check_weights, join_labels, read_labels, read_weights, spread
+from uq_tracking.inputs.labels import (
+    Series,
+    check_weights,
+    join_labels,
+    read_labels,
+    read_weights,
+    spread,
+    zero_where_left_out,
+)
 from uq_tracking.inputs.validation import check_shapes, cure_of_members, lazy_axes
 from uq_tracking.npz import ABOUT, VERSION, read_about, read_arrays, write_arrays
 from uq_tracking.parallel import map_threads, worker_count
@@ -731,3 +741,60 @@ def _look_like_classes(labels: Any, y_pred: Any, y_std: Any = None) -> bool:
         return spread == shape and bool(np.all((values >= 0) & (values <= 1)))
     except (TypeError, ValueError, RuntimeError):
         return False  # not arrays that numpy reads; the constructor says what is wrong
+
+
+def outputs_of(forecast: Forecast, outputs: Sequence[str], options: dict[str, Any]) -> dict[str, Predictions]:
+    """Read arrays of a form as a whole, and make predictions of each entry of the truth's last axis."""
+    check_names(outputs)
+    kind = forecast.kind
+    own = {name: options.pop(name) for name in kind.options if name in options}
+    form, sources = kind.read(forecast.y_true, **forecast.arrays, **own)
+    check_alignment([(source.name, source.axes) for source in sources])
+    truth, shape = sources[0], sources[0].values.shape
+    if shape[-1] != len(outputs):
+        raise ShapeError(
+            f"the last axis of shape {shape} has {shape[-1]} entries for {len(outputs)} outputs: {outputs}"
+        )
+    if options.get("weights") is not None:
+        options["weights"] = zero_where_left_out(read_weights(options["weights"], truth))
+    found, whole = {}, [source._replace(values=truth.values) for source in sources]
+    for k, name in enumerate(outputs):
+        beside = {key: _of_output(value, key, k, len(shape)) for key, value in options.items()}
+        try:
+            found[name] = Predictions.made([each.output(k) for each in whole], form.output(k), **beside)
+        except InputError as error:
+            raise type(error)(f"output {name!r}: {error}") from error
+    return found
+
+
+def check_names(outputs: Sequence[str]) -> None:
+    """Raise SettingsError unless these are distinct names."""
+    named = isinstance(outputs, Sequence) and not isinstance(outputs, str) and len(outputs) > 0
+    if not named or not all(isinstance(name, str) and name for name in outputs):
+        raise SettingsError(
+            f"outputs is {value_text(outputs)}; pass a list of names, one per entry of the last axis"
+        )
+    if len(set(outputs)) < len(outputs) or any("/" in name for name in outputs):
+        raise SettingsError(f"outputs={outputs!r}; names must be distinct and contain no slash")
+
+
+def entry_of(given: Any, option: str, output: str) -> Any:
+    """What an option says about one output: its entry in a mapping, or else the option itself."""
+    if not isinstance(given, Mapping):
+        return given
+    if output not in given:
+        raise SettingsError(f"{option} has no entry for output {output!r}; it has {', '.join(given)}")
+    return given[output]
+
+
+def _of_output(value: Any, name: str, k: int, ndim: int) -> Any:
+    """Return what an option says about output k: its entry along the last axis, if it has the truth's axes."""
+    if value is None or name not in PER_SAMPLE:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _of_output(labels, name, k, ndim) for key, labels in value.items()}
+    source = read(value, name)
+    if source.values.ndim < ndim:
+        return value
+    one = source.output(k)
+    return one.values if one.left_out is None else np.ma.MaskedArray(one.values, one.left_out)

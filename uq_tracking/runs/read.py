@@ -106,18 +106,15 @@ class LoggedRun:
 
     def lacking(self) -> str:
         """Text that names the report that the run lacks at this level, and those that it has."""
-        whole = self.whole
+        whole, is_whole = self.whole, self.whole.has(REPORT_FILE)
         lacking = "no report of its own" if self.split is None else f"no report of split {self.split!r}"
-        if self.split is not None and whole.has(REPORT_FILE):
+        if self.split is not None and is_whole:
             lacking += "; omit split= for the one it has without a split"
-        splits = self.splits() or whole.splits()
-        if splits:
+        if splits := self.splits() or whole.splits():
             return f"{lacking}; choose one with split=: {', '.join(splits)}"
         if self.has(STATISTICS_FILE) or self.has(PREDICTIONS_FILE):
             return f"{lacking}; rescore the run to make one"
-        return (
-            lacking if whole.has(REPORT_FILE) else f"{lacking}; uq.log writes one when called without step="
-        )
+        return lacking if is_whole else f"{lacking}; uq.log writes one when called without step="
 
     def report(self) -> Report:
         """Read the stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
