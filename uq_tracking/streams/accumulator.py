@@ -42,7 +42,7 @@ from uq_tracking.statistics.blocks import block_length
 from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, Label
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
-from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
+from uq_tracking.streams.map_samples import WantedMaps, checked_maps
 from uq_tracking.streams.state import State
 from uq_tracking.tasks import Task, task_of
 from uq_tracking.typed import Self, Unpack
@@ -149,7 +149,6 @@ class Accumulator:
             "on_device": on_device,
         }
         """All options by name: plain values, ready for JSON."""
-        MapSamples(self.settings["maps"])  # checks them
         self._axes: dict[str, int] = {}
         """Axis of the classes, as the first batch had it."""
         self._state: State | None = None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, SettingsError
-from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place, looks_spatial
+from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.streams.map_samples import (
     AUTO_CASES,
@@ -20,7 +20,7 @@ from uq_tracking.streams.map_samples import (
     case_image,
     cases_of,
     check_image_count,
-    unknown_maps,
+    has_cases,
 )
 from uq_tracking.tasks import Task
 from uq_tracking.tracking.names import MAPS_FILE, file_name
@@ -139,9 +139,9 @@ def choose(
     """
     chosen = DrawnCases()
     if maps == EXTREMES:
-        _check_spatial(shape, maps)
         if data is None:
             raise SettingsError("maps='extremes' compares all cases, so it needs predictions in memory")
+        has_cases(shape, maps)
         chosen = DrawnCases(notes=_extremes(shape, task, data))
         numbers = list(chosen.notes)
     elif isinstance(maps, str) and maps != "auto":
@@ -195,11 +195,8 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     >>> choose_cases((5000, 3), "auto")
     []
     """
-    if maps is False or (maps == "auto" and not looks_spatial(shape)):
+    if not has_cases(shape, maps):
         return []
-    _check_spatial(shape, maps)
-    if isinstance(maps, str) and maps != "auto":
-        raise SettingsError(unknown_maps(maps))
     count = case_count(shape)
     if isinstance(maps, str | int):
         wanted = AUTO_CASES if isinstance(maps, str) or maps is True else maps
@@ -211,8 +208,3 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     if wrong:
         raise SettingsError(f"maps names case {wrong[0]}, but the predictions hold cases 0 to {count - 1}")
     return chosen
-
-
-def _check_spatial(shape: tuple[int, ...], maps: Maps) -> None:
-    if len(shape) < 2:
-        raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")
