@@ -16,14 +16,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_callable, check_choice, listing
+from uq_tracking.checks import P, R, check_callable, check_choice, listing, named_options
 from uq_tracking.errors import (
     EmptyInputError,
     InputTypeError,
     InvalidValueError,
     MissingPackageError,
     SettingsError,
-    UnknownOptionError,
     warn,
 )
 from uq_tracking.inputs.convert import read as read_array
@@ -158,9 +157,6 @@ class TrainingCallback(ABC):
         self.logging |= {"strict": strict, "every_rank": True}  # the trainer knows which process logs
         about = LogOptions(**self.logging)
         options["statistics"] = statistics
-        known = {*signature(TrainingCallback.__init__).parameters, *signature(type(self).__init__).parameters}
-        if unknown := options.keys() - known:
-            raise UnknownOptionError("UncertaintyCallback", unknown, known - {"self"})
         self.task = _task_of(task, Accumulator(**options))
         """What the model predicts; None until its first outputs show it."""
         self.read, self.on_invalid, self.options = read, on_invalid, options
@@ -282,8 +278,9 @@ class TrainingCallback(ABC):
             self._log_all(accumulator, split, trainer, **changes)
 
 
-lists_options = listing(TrainingCallback.__init__)
-"""Lists the options of every callback as those of one framework's."""
+def with_all_options(function: Callable[P, R]) -> Callable[P, R]:
+    """List the options of every callback as those of one framework's, and refuse others."""
+    return named_options(listing(TrainingCallback.__init__)(function))
 
 
 def framework(name: str, *packages: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_choice, listing, path_of, value_text
+from uq_tracking.checks import check_choice, listing, named_options, path_of, value_text
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
@@ -21,7 +21,6 @@ from uq_tracking.errors import (
     InvalidValueError,
     SettingsError,
     ShapeError,
-    UnknownOptionError,
 )
 from uq_tracking.inputs.constructors import PER_SAMPLE, Constructors, Options
 from uq_tracking.inputs.convert import (
@@ -199,11 +198,9 @@ class Predictions(Constructors):
     unit: str | None
     """Unit of the target."""
 
+    @named_options
     @listing(mask=None, weights=None, on_invalid="raise", std_floor=None, groups=None, by=None, unit=None)
     def __init__(self, y_true: Any, y_pred: Any, y_std: Any = None, **options: Unpack[Options]) -> None:
-        known = {"y_true", "y_pred", "y_std", *Options.__annotations__}
-        if unknown := options.keys() - known:
-            raise UnknownOptionError("Predictions", unknown, known)
         self._fill(vars(self.of(MeanStd, y_true, {"y_pred": y_pred, "y_std": y_std}, **options)))
 
     def _fill(self, values: Mapping[str, Any]) -> Self:

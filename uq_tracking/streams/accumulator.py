@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import as_names, check_choice, listing, path_of
+from uq_tracking.checks import as_names, check_choice, listing, named_options, path_of
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
@@ -115,6 +115,7 @@ class Accumulator:
     (3, 1, 0.667)
     """
 
+    @named_options
     @listing(Settings, **OF_CLASSES, metrics=None, std_floor=None, on_invalid="raise")
     def __init__(
         self,
@@ -126,8 +127,6 @@ class Accumulator:
         **options: Unpack[AccumulatorOptions],
     ) -> None:
         known = {name: item.default for name, item in inspect.signature(type(self)).parameters.items()}
-        if unknown := options.keys() - known.keys():
-            raise UnknownOptionError("Accumulator", unknown, known)
         check_choice("statistics", statistics, ("sketch", "exact"))
         if not isinstance(bits, int) or not GROUP_BITS - 1 <= bits <= MAX_BITS:
             raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
