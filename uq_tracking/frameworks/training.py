@@ -36,7 +36,7 @@ from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
 from uq_tracking.tracking.content import LogOptions, Scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import ORIGIN_TAG, scalar_name
-from uq_tracking.tracking.resolve import Opened, Target, reopened, targets_of
+from uq_tracking.tracking.resolve import Target, targets_of
 from uq_tracking.typed import Self
 
 OnInvalid = Literal["skip", "drop", "raise"]
@@ -57,8 +57,8 @@ class GivenRuns:
     """None if none were given."""
     name: str
     tags: Mapping[str, str]
-    made: dict[str, str] = field(default_factory=dict)
-    """Addresses of the runs that were made, by the address given."""
+    made: dict[str, Target] = field(default_factory=dict)
+    """Runs to be made, and those that were, by the address given."""
     fit: str = field(default_factory=_new_fit)
     """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
 
@@ -82,16 +82,12 @@ class GivenRuns:
         return [self._once(run) if isinstance(run, str) else run for run in self.given or ()]
 
     def _once(self, run: str) -> Any:
-        (target,) = self._targets_of(run)
-        if run in self.made or not target.is_address:
-            return self.made.get(run, run)
-
-        def open_it() -> Opened:
-            opened = reopened(self.made[run]) if run in self.made else target.open()
-            self.made[run] = opened.run.uri
-            return replace(opened, is_new=False)
-
-        return replace(target, open=open_it)
+        if run not in self.made:
+            (target,) = self._targets_of(run)
+            if not target.is_address:
+                return run
+            self.made[run] = replace(target, start=lambda: replace(target.start(), is_new=False))
+        return self.made[run].uri or self.made[run]
 
     def _targets_of(self, run: Any) -> list[Target]:
         tags = {**self.tags, ORIGIN_TAG: self.fit}
