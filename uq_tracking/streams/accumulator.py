@@ -492,8 +492,7 @@ class Accumulator:
             check_choice("on_invalid", on_invalid, ("raise", "drop"))
         state = self._counted()
         options = ScoreOptions(
-            **{name: self.settings[name] for name in state.kind.settings if name != "unit"},
-            unit=state.unit,
+            **{name: self.settings[name] for name in state.kind.settings},
             metrics=self.settings["metrics"],
             calibration=calibration,
             recalibration=recalibration,
@@ -520,7 +519,7 @@ class Accumulator:
             )
         statistics, tables, settings = self.statistics, self.group_tables, plan.options.settings
         if settings.unit is None:
-            settings = replace(settings, unit=self.settings["unit"])
+            settings = replace(settings, unit=state.unit)
         if plan.options.intervals and tables is None:
             raise SettingsError("a stream has intervals only over groups; pass groups= to update")
         asked = self.settings["metrics"]
