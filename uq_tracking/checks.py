@@ -195,13 +195,14 @@ def read_json(source: str | Path, **hooks: Any) -> Any:
 
 
 def named_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a verb answer an unknown keyword with the name that was probably meant."""
-    signature = inspect.signature(function)
+    """Make a verb or a constructor answer an unknown keyword with the name that was probably meant."""
+    known = inspect.signature(function).parameters.keys() - {"self"}
+    name = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if unknown := kwargs.keys() - signature.parameters.keys():
-            raise UnknownOptionError(function.__name__, unknown, signature.parameters)
+        if unknown := kwargs.keys() - known:
+            raise UnknownOptionError(name, unknown, known)
         return function(*args, **kwargs)
 
     return call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +22,7 @@ from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.store import statistics_from_arrays
-from uq_tracking.typed import DAMAGE, plain, record
+from uq_tracking.typed import DAMAGE, plain, read, record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -301,23 +300,15 @@ class Report:
         try:
             check_values(values)
             Settings(unit=values["settings"].get("unit"))  # which refuses a text that is none
-            return cls(
-                task=_text("task", values["task"]),
-                scores={key: finite_score(key, value) for key, value in values["scores"].items()},
-                undefined=_texts(values["undefined"]),
-                curves={name: _finite_curve(name, curve) for name, curve in values["curves"].items()},
-                counts={key: int(value) for key, value in values["counts"].items()},
-                settings=dict(values["settings"]),
-                provenance=dict(values["provenance"]),
-                statistics=statistics,
-                recalibration=_recalibration(values.get("recalibration")),
-                intervals={
-                    key: (finite_score(key, a), finite_score(key, b))
-                    for key, (a, b) in values["intervals"].items()
-                },
-                verdicts=_texts(values.get("verdicts", {})),
-                **_stored(values),
-            )
+            known = {"recalibration": None, "verdicts": {}, **values}
+            found = {name: read(known[name], kind, name) for name, kind in STORED.items()}
+            for name, curve in found["curves"].items():
+                if not all(np.isfinite(column).all() for column in curve.columns.values()):
+                    raise ValueError(f"the curve {name} holds a non-finite number")
+            for name, entry in (found["recalibration"] or {}).get("methods", {}).items():
+                for part in ("scalars", "scores"):
+                    read(entry.get(part, {}), Mapping[str, float], f"{part} after {name}")
+            return cls(**found, statistics=statistics, **_stored(values))
         except DAMAGE as error:
             raise FileFormatError(f"this is not a uq_tracking report ({error!r})") from error
 
@@ -528,6 +519,21 @@ def _pandas() -> Any:
     return pandas
 
 
+STORED: dict[str, Any] = {
+    "task": str,
+    "scores": Mapping[str, float],
+    "undefined": Mapping[str, str],
+    "curves": Mapping[str, Curve],
+    "counts": Mapping[str, int],
+    "settings": Mapping[str, Any],
+    "provenance": Mapping[str, Any],
+    "recalibration": Mapping[str, Any] | None,
+    "intervals": Mapping[str, tuple[float, float]],
+    "verdicts": Mapping[str, str],
+}
+"""What every stored report holds, and its types."""
+
+
 def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """What a report computes when it is first asked for, from the values of one that was stored."""
     from uq_tracking.inference import Judgement
@@ -556,42 +562,6 @@ def _lines(values: Mapping[str, Any], level: int = 1) -> str:
 def _refuse(constant: str) -> float:
     """Reject NaN and infinity, which are not JSON but which Python's reader accepts."""
     raise ValueError(f"{constant} is not a JSON number")
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is {value!r}")
-    return value
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _text(name, value) for name, value in values.items()}
-
-
-def _recalibration(values: Any) -> dict[str, Any] | None:
-    """What was fitted, one entry per method."""
-    if values is None:
-        return None
-    for name, entry in values.get("methods", {}).items():
-        for part in ("scalars", "scores"):
-            for key, value in entry.get(part, {}).items():
-                finite_score(f"{name}: {key}", value)
-    return dict(values)
-
-
-def _finite_curve(name: str, values: Mapping[str, Any]) -> Curve:
-    curve = Curve.from_dict(values)
-    if not all(np.isfinite(column).all() for column in curve.columns.values()):
-        raise ValueError(f"the curve {name} holds a non-finite number")
-    return curve
-
-
-def finite_score(key: str, value: Any) -> float:
-    """Return a stored number; ValueError if it is not finite, as no report holds such numbers."""
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{key} is {number}")
-    return number
 
 
 def targets_of(report: Report) -> dict[str, float] | None:

@@ -51,14 +51,14 @@ def record(kind: type[T], values: Mapping[str, Any]) -> T:
     TypeError: x of Point is '1'
     """
     known = _fields_of(cast("Any", kind))
-    read = {
-        name: _read(value, known[name], f"{name} of {kind.__name__}") if name in known else value
+    found = {
+        name: read(value, known[name], f"{name} of {kind.__name__}") if name in known else value
         for name, value in values.items()
     }
-    return kind(**read)
+    return kind(**found)
 
 
-def _read(value: Any, wanted: Any, name: str) -> Any:
+def read(value: Any, wanted: Any, name: str) -> Any:
     """Return a plain value as what the annotation says; TypeError if it is something else."""
     origin, inner = get_origin(wanted), get_args(wanted)
     if origin in (Union, UnionType):
@@ -66,9 +66,9 @@ def _read(value: Any, wanted: Any, name: str) -> Any:
         return None if value is None and NoneType in inner else _first(value, matching, name)
     if origin is tuple and isinstance(value, list | tuple):
         kinds = repeat(inner[0], len(value)) if inner[-1] is Ellipsis else inner
-        return tuple(_read(item, each, name) for item, each in zip(value, kinds, strict=True))
+        return tuple(read(item, each, name) for item, each in zip(value, kinds, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
-        return {_read(k, inner[0], name): _read(item, inner[1], name) for k, item in value.items()}
+        return {read(k, inner[0], name): read(item, inner[1], name) for k, item in value.items()}
     if wanted is bytes and isinstance(value, str):
         return base64.b64decode(value, validate=True)
     if isinstance(value, Mapping) and hasattr(wanted, "from_dict"):
@@ -84,8 +84,8 @@ def _first(value: Any, kinds: Sequence[Any], name: str) -> Any:
     """Return the value as the first of these kinds that it can be."""
     for kind in kinds[:-1]:
         with suppress(TypeError, ValueError):
-            return _read(value, kind, name)
-    return _read(value, kinds[-1], name)
+            return read(value, kind, name)
+    return read(value, kinds[-1], name)
 
 
 def plain(value: Any) -> Any:

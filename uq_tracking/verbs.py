@@ -11,14 +11,13 @@ from uq_tracking.checks import listing
 from uq_tracking.errors import InputTypeError, SettingsError, UnknownOptionError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.convert import Pieces, is_lazy
-from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.convert import Pieces
 from uq_tracking.inputs.labels import groups_of
+from uq_tracking.inputs.predictions import Forecast
 from uq_tracking.report import Report, Reports
 from uq_tracking.settings import SCORE_OPTIONS, ScoreOptions
 from uq_tracking.streams.accumulator import Accumulator, AccumulatorOptions
-from uq_tracking.streams.dask_arrays import count_dask
-from uq_tracking.streams.engines import count_pieces, is_stream, stream_of
+from uq_tracking.streams.engines import count_dask, count_pieces, is_stream, stream_of
 from uq_tracking.tasks import Task, task_of
 
 if TYPE_CHECKING:
@@ -139,21 +138,14 @@ def evaluate(
         check_alone(source, {**arrays, "outputs": outputs})
         check_counted(evaluate, source, options)
         return source.compute(**options)
-    forecast = Forecast.of(source, arrays, options)
-    plan, given = planned(evaluate, forecast, options, outputs)
-    if is_lazy(forecast.y_true):
-        return count_lazy(plan, forecast, given).report(plan)
+    plan, forecast = planned(evaluate, Forecast.of(source, arrays, options), options, outputs)
+    if forecast.is_lazy:
+        count = count_pieces if isinstance(forecast.y_true, Pieces) else count_dask
+        return count(plan, forecast).report(plan)
     if outputs is None:
-        return plan.report(forecast.predictions(**given), narrow=True)
-    parts = plan.split(forecast, outputs, given)
+        return plan.report(forecast.predictions(), narrow=True)
+    parts = plan.split(forecast, outputs, forecast.options)
     return Reports({name: own.report(data, narrow=True) for name, (own, data) in parts.items()})
-
-
-def count_lazy(plan: Plan, forecast: Forecast, given: Mapping[str, Any], **cases: Any) -> Accumulator:
-    """Count dask arrays, or predictions that are read in pieces."""
-    if isinstance(forecast.y_true, Pieces):
-        return count_pieces(plan, forecast, given, **cases)
-    return count_dask(plan, forecast, given, **cases)
 
 
 def check_alone(source: Any, beside: Mapping[str, Any]) -> None:
@@ -178,8 +170,8 @@ def check_counted(verb: Callable[..., Any], source: Accumulator, options: Mappin
 
 def planned(
     verb: Callable[..., Any], forecast: Forecast, options: Mapping[str, Any], outputs: Sequence[str] | None
-) -> tuple[Plan, dict[str, Any]]:
-    """Check what a verb was given, before anything is read; return the plan, and the options of the predictions.
+) -> tuple[Plan, Forecast]:
+    """Check what a verb was given, before anything is read; return the plan, and the forecast with its options.
 
     Raises
     ------
@@ -196,8 +188,8 @@ def planned(
         given["unit"] = options["unit"]
     if "order" in given:
         given["groups"] = groups_of(given.get("groups"), given.pop("order"))
-    plan = Plan(task, ScoreOptions(**scoring))
-    if is_lazy(forecast.y_true):
+    plan, forecast = Plan(task, ScoreOptions(**scoring)), forecast.with_options(given)
+    if forecast.is_lazy:
         asked = {"outputs": outputs, "curves": plan.options.curves or None}
         asked |= {"reference": plan.options.reference, "by_target": plan.options.by_target}
         refused = [name for name, value in asked.items() if value is not None]
@@ -205,7 +197,7 @@ def planned(
             raise SettingsError(
                 f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory"
             )
-    return plan, given
+    return plan, forecast
 
 
 _CURE_OF_PARTS = (

@@ -102,8 +102,8 @@ def test_splits_are_read_apart_and_named_when_missing(store):
     logged(store, "b", split="test")
     found = uq.compare(f"dir:{store.path}", split="test")
     assert found.methods == ("b",)
-    assert reason(found, "a") == "it has no uq/test/report.json; it has one for split 'val'"
-    with pytest.raises(BackendError, match=r"none of 2 runs can be compared.*it has one for split 'val'"):
+    assert reason(found, "a") == "it has no report of split 'test'; choose one with split=: val"
+    with pytest.raises(BackendError, match=r"none of 2 runs can be compared.*choose one with split=: val"):
         uq.compare(f"dir:{store.path}", split="other")
 
 
@@ -199,7 +199,7 @@ def test_a_run_without_files_of_ours_is_listed(store):
     logged(store, "fine")
     store.create("training only").log_scalars({"loss": 1.0})
     told = reason(uq.compare(f"dir:{store.path}"), "training only")
-    assert told == "it has no uq/report.json, which uq.log writes when called without step="
+    assert told == "it has no report of its own; uq.log writes one when called without step="
 
 
 def test_a_run_that_holds_a_comparison_is_not_mentioned(store):

@@ -6,8 +6,8 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 from uq_tracking.errors import AlignmentError, EmptyInputError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.inputs.forecast import Forecast, outputs_of
 from uq_tracking.inputs.forms.mean_std import MeanStd
+from uq_tracking.inputs.predictions import Forecast, outputs_of
 
 NAMES = ["tx", "ty", "tw", "th"]
 

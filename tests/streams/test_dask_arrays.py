@@ -100,14 +100,15 @@ class TestEvaluate:
 class TestLabels:
     def count(self, **labels):
         from uq_tracking.evaluation.plan import Plan
-        from uq_tracking.inputs.forecast import Forecast
+        from uq_tracking.inputs.predictions import Forecast
         from uq_tracking.settings import ScoreOptions
-        from uq_tracking.streams.dask_arrays import count_dask
+        from uq_tracking.streams.engines import count_dask
         from uq_tracking.tasks import REGRESSION
 
         plan = Plan(REGRESSION, ScoreOptions(statistics="sketch"))
         y_true, y_pred, y_std = lazy(data())
-        return count_dask(plan, Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std}), labels)
+        forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std})
+        return count_dask(plan, forecast.with_options(labels))
 
     def test_one_per_entry_of_the_first_axis(self):
         labels = np.arange(30) // 3

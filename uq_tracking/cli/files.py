@@ -52,7 +52,7 @@ def log(
     with messages.status(f"scoring and logging to {to}"):
         report: Any = log_predictions(data, run=target, **about, **scoring)
     show_scores(report, "all" if about.get("scores") == "all" else None)
-    say(f"logged to {target.open().run.uri}")
+    say(f"logged to {target.uri}")
 
 
 def _read(

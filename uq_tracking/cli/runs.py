@@ -340,7 +340,7 @@ def pool(
     if log is not None:
         target = address_target(log, method or "uq")
         log_run(pooled, run=target, method=method, split=split, strict=True, deadline=PATIENCE)
-        say(f"logged to {target.open().run.uri}")
+        say(f"logged to {target.uri}")
 
 
 @command("where", "dry_run", "keep")

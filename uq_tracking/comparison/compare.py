@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from uq_tracking.checks import check_callable, check_text, named_options, read_json, whole_number, written
@@ -52,6 +51,7 @@ from uq_tracking.tables.formats import table_csv, table_latex, table_markdown, t
 from uq_tracking.tables.terminal import View, tables_text
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE, check_split
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.resolve import targets_of
 from uq_tracking.tracking.writer import RunWriter
 from uq_tracking.typed import DAMAGE, plain, record
@@ -252,8 +252,8 @@ class Comparison(Facts):
             raise BackendError(
                 "no tracker has an active run; pass run=, for example mlflow:EXPERIMENT, or write a file with to_html"
             )
-        with TemporaryDirectory(prefix="uq_tracking_") as folder:
-            path = Path(folder) / PAGE_FILE
+        with scratch_folder() as folder:
+            path = folder / PAGE_FILE
             self.to_html(path)
             writers = [RunWriter(target) for target in targets]
             for writer in writers:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
-from uq_tracking.curves import FloatArray
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs.predictions import Case, case_count
 from uq_tracking.runs.read import LoggedRun
@@ -102,11 +101,10 @@ class _Seen:
 
     run: ScoredRun
     target: npt.NDArray[Any]
-    prediction: npt.NDArray[Any]
-    error: FloatArray
-    uncertainty: FloatArray
-    mean_error: float
-    mean_uncertainty: float
+    arrays: Mapping[str, npt.NDArray[Any]]
+    """``prediction``, ``error`` and ``uncertainty``."""
+    means: Mapping[str, float]
+    """``mean_error`` and ``mean_uncertainty``."""
     scale: float | None
     image: bytes | None
 
@@ -140,23 +138,15 @@ def _seen(run: ScoredRun, case: Case) -> _Seen:
 
     compared = plugins.named(plugins.maps(run.report.task)[COMPARED].compared or "")
     shown = compared(*case.arrays.values(), **task_of(run.report).map_options(run.report))
-    target, error, uncertainty, scale = (shown[name] for name in ("target", "error", "uncertainty", "scale"))
-    shrink = reduced_classes if scale is None else reduced
-    known, image = np.isfinite(error), None
+    shrink = reduced_classes if shown["scale"] is None else reduced
+    known, image = np.isfinite(shown["error"]), None
+    arrays: dict[str, npt.NDArray[Any]] = {name: reduced(shown[name]) for name in ("error", "uncertainty")}
+    means = {f"mean_{name}": float(shown[name][known].mean()) if known.any() else 0.0 for name in arrays}
     if case.image is not None:
         with suppress(ShapeError):  # a file may hold anything; single maps show why
             image = image_png(case.image)
-    return _Seen(
-        run,
-        shrink(target),
-        shrink(shown["prediction"]),
-        reduced(error),
-        reduced(uncertainty),
-        mean_error=float(error[known].mean()) if known.any() else 0.0,
-        mean_uncertainty=float(uncertainty[known].mean()) if known.any() else 0.0,
-        scale=scale,
-        image=image,
-    )
+    arrays["prediction"] = shrink(shown["prediction"])
+    return _Seen(run, shrink(shown["target"]), arrays, means, shown["scale"], image)
 
 
 def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
@@ -174,36 +164,34 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     ]
     classes: list[tuple[str, str]] = []
     if first.scale is None:
-        entropies = np.concatenate([item.uncertainty.ravel() for item in same])
+        entropies = np.concatenate([item.arrays["uncertainty"].ravel() for item in same])
         limits = {"error": (0.0, 1.0), "entropy": limits_of([entropies], "error")}
         names = task_of(first.run.report).map_options(first.run.report)["classes"]
-        classes = class_legend([first.target, *(item.prediction for item in same)], names)
+        classes = class_legend([first.target, *(item.arrays["prediction"] for item in same)], names)
     else:
-        errors = np.concatenate([item.error.ravel() for item in same])
+        errors = np.concatenate([item.arrays["error"].ravel() for item in same])
         limits = {"value": limits_of([first.target], "value"), "error": limits_of([errors], "error")}
 
     def picture(values: npt.NDArray[Any], kind: str) -> bytes:
         return map_png(values, limits[kind], kind) if kind in limits else class_png(values)
 
+    def panel(item: _Seen) -> MapPanel:
+        shown: dict[str, Any] = {name: picture(item.arrays[name], kind) for name, kind in kinds.items()}
+        shown |= item.means
+        return MapPanel(item.run.method, item.run.label, scale=item.scale, **shown)
+
+    kinds = {
+        "prediction": "value",
+        "error": "error",
+        "uncertainty": "entropy" if "entropy" in limits else "error",
+    }
     height, width = first.target.shape
     return MapCase(
         name=name,
         shape=(height, width),
         image=next((item.image for item in items if item.image is not None), None),
         target=picture(first.target, "value"),
-        panels=tuple(
-            MapPanel(
-                method=item.run.method,
-                label=item.run.label,
-                prediction=picture(item.prediction, "value"),
-                error=picture(item.error, "error"),
-                uncertainty=picture(item.uncertainty, "entropy" if "entropy" in limits else "error"),
-                scale=item.scale,
-                mean_error=item.mean_error,
-                mean_uncertainty=item.mean_uncertainty,
-            )
-            for item in same
-        ),
+        panels=tuple(map(panel, same)),
         scales={kind: ColorScale(*ends, tuple(color_stops(kind))) for kind, ends in limits.items()},
         classes=tuple(classes),
     )

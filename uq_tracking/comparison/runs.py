@@ -15,7 +15,7 @@ from uq_tracking.formatting import COLORS, looks, run_text
 from uq_tracking.metrics.registry import Metric, is_infinite
 from uq_tracking.report import Report, same_targets, targets_of
 from uq_tracking.runs.read import LoggedRun, logged_runs
-from uq_tracking.tracking.names import REPORT_FILE, file_name, split_order
+from uq_tracking.tracking.names import split_order
 
 T = TypeVar("T")
 
@@ -261,16 +261,9 @@ def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
             return []
     except BackendError as error:
         return [SkippedRun(run.name, run.stored.uri, str(error))]
-    splits = run.splits()
-    if splits:
+    if splits := run.splits():
         return [item for split in splits for item in _scored(replace(run, split=split))]
-    others = run.whole.splits()
-    cure = (
-        f"; it has one for split {', '.join(map(repr, others))}"
-        if others
-        else ", which uq.log writes when called without step="
-    )
-    return [SkippedRun(run.name, run.stored.uri, f"it has no {file_name(REPORT_FILE, run.split)}{cure}")]
+    return [SkippedRun(run.name, run.stored.uri, f"it has {run.lacking()}")]
 
 
 def once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from uq_tracking.checks import check_choice
 from uq_tracking.errors import warn
-from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, lists_options
+from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, with_all_options
 from uq_tracking.metrics.registry import headline_or_all
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
@@ -69,7 +69,7 @@ class UncertaintyCallback(TrainingCallback):
         transformers is not installed.
     """
 
-    @lists_options
+    @with_all_options
     def __init__(self, *, step: StepKind = "global_step", **options: Unpack[CallbackOptions]) -> None:
         super().__init__(**options)
         check_choice("step", step, get_args(StepKind))

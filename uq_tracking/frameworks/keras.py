@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from uq_tracking.errors import ShapeError
-from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, lists_options
+from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, with_all_options
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split
 from uq_tracking.typed import Unpack
@@ -67,7 +67,7 @@ class UncertaintyCallback(TrainingCallback):
     model: Any
     """What is trained; Keras sets it."""
 
-    @lists_options
+    @with_all_options
     def __init__(self, data: Any, *, split: str = "val", **options: Unpack[CallbackOptions]) -> None:
         super().__init__(**options)
         check_split(split)

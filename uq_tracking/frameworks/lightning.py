@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from uq_tracking.checks import check_choice, value_text
 from uq_tracking.errors import InputTypeError, SettingsError, warn
-from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, lists_options
+from uq_tracking.frameworks.training import CallbackOptions, TrainingCallback, framework, with_all_options
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import arguments_of
@@ -102,7 +102,7 @@ class UncertaintyCallback(TrainingCallback):
     sampler that does not repeat samples.
     """
 
-    @lists_options
+    @with_all_options
     def __init__(
         self,
         *,

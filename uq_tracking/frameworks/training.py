@@ -16,14 +16,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_callable, check_choice, listing
+from uq_tracking.checks import P, R, check_callable, check_choice, listing, named_options
 from uq_tracking.errors import (
     EmptyInputError,
     InputTypeError,
     InvalidValueError,
     MissingPackageError,
     SettingsError,
-    UnknownOptionError,
     warn,
 )
 from uq_tracking.inputs.convert import read as read_array
@@ -37,7 +36,7 @@ from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
 from uq_tracking.tracking.content import LogOptions, Scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import ORIGIN_TAG, scalar_name
-from uq_tracking.tracking.resolve import Opened, Target, reopened, targets_of
+from uq_tracking.tracking.resolve import Target, targets_of
 from uq_tracking.typed import Self
 
 OnInvalid = Literal["skip", "drop", "raise"]
@@ -58,8 +57,8 @@ class GivenRuns:
     """None if none were given."""
     name: str
     tags: Mapping[str, str]
-    made: dict[str, str] = field(default_factory=dict)
-    """Addresses of the runs that were made, by the address given."""
+    made: dict[str, Target] = field(default_factory=dict)
+    """Runs to be made, and those that were, by the address given."""
     fit: str = field(default_factory=_new_fit)
     """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
 
@@ -83,16 +82,12 @@ class GivenRuns:
         return [self._once(run) if isinstance(run, str) else run for run in self.given or ()]
 
     def _once(self, run: str) -> Any:
-        (target,) = self._targets_of(run)
-        if run in self.made or not target.is_address:
-            return self.made.get(run, run)
-
-        def open_it() -> Opened:
-            opened = reopened(self.made[run]) if run in self.made else target.open()
-            self.made[run] = opened.run.uri
-            return replace(opened, is_new=False)
-
-        return replace(target, open=open_it)
+        if run not in self.made:
+            (target,) = self._targets_of(run)
+            if not target.is_address:
+                return run
+            self.made[run] = replace(target, start=lambda: replace(target.start(), is_new=False))
+        return self.made[run].uri or self.made[run]
 
     def _targets_of(self, run: Any) -> list[Target]:
         tags = {**self.tags, ORIGIN_TAG: self.fit}
@@ -158,9 +153,6 @@ class TrainingCallback(ABC):
         self.logging |= {"strict": strict, "every_rank": True}  # the trainer knows which process logs
         about = LogOptions(**self.logging)
         options["statistics"] = statistics
-        known = {*signature(TrainingCallback.__init__).parameters, *signature(type(self).__init__).parameters}
-        if unknown := options.keys() - known:
-            raise UnknownOptionError("UncertaintyCallback", unknown, known - {"self"})
         self.task = _task_of(task, Accumulator(**options))
         """What the model predicts; None until its first outputs show it."""
         self.read, self.on_invalid, self.options = read, on_invalid, options
@@ -282,8 +274,9 @@ class TrainingCallback(ABC):
             self._log_all(accumulator, split, trainer, **changes)
 
 
-lists_options = listing(TrainingCallback.__init__)
-"""Lists the options of every callback as those of one framework's."""
+def with_all_options(function: Callable[P, R]) -> Callable[P, R]:
+    """List the options of every callback as those of one framework's, and refuse others."""
+    return named_options(listing(TrainingCallback.__init__)(function))
 
 
 def framework(name: str, *packages: str) -> Any:

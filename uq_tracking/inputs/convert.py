@@ -299,9 +299,7 @@ def _refuse(value: Any, name: str) -> None:
             raise InputTypeError(
                 f"{name} is a whole {package}.Dataset; pick one variable, for example dataset['mean']"
             )
-    if type(value).__module__.split(".")[0] == "dask" or (
-        is_a(value, "xarray", "DataArray") and value.chunks is not None
-    ):
+    if is_dask(value):
         raise InputTypeError(
             f"{name} is a lazy dask array; load it with .compute(), "
             "or feed it block by block to uq_tracking.Accumulator"
@@ -389,34 +387,6 @@ def _holds_arrays(value: Sequence[Any]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class LazyPredictions:
-    """Lazy arrays, and the form of `Predictions` to make from each of their blocks.
-
-    Attributes
-    ----------
-    kind : type of Form
-    y_true : lazy array
-    arrays : dict
-        Arrays of the form, lazy or not; a list of arrays holds members.
-    axes : dict of int
-        The axis of members, draws or levels of those that have one.
-    options : dict
-        All other arguments of the constructor.
-    """
-
-    kind: Any
-    y_true: Any
-    arrays: Mapping[str, Any]
-    axes: Mapping[str, int]
-    options: Mapping[str, Any]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the truth."""
-        return tuple(self.y_true.shape)
-
-
-@dataclass(frozen=True, eq=False)
 class Pieces:
     """Predictions that are read piece by piece: from a table that an engine holds, or batch after batch.
 
@@ -465,11 +435,7 @@ def engine_of(table: Any) -> str | None:
     return "iterator" if isinstance(table, Iterator) else None
 
 
-def is_lazy(value: Any) -> bool:
-    """Whether a value is read in pieces: a dask array, a DataArray holding one, or predictions not yet read."""
+def is_dask(value: Any) -> bool:
+    """Whether a value is a dask array, or a DataArray holding one."""
     root = type(value).__module__.split(".")[0]
-    return (
-        isinstance(value, LazyPredictions | Pieces)
-        or root == "dask"
-        or (root == "xarray" and getattr(value, "chunks", None) is not None)
-    )
+    return root == "dask" or (root == "xarray" and getattr(value, "chunks", None) is not None)

@@ -91,10 +91,10 @@ class Summary:
         return [outcome for outcome in self.outcomes if outcome.status == status]
 
 
-def failure(uri: str, name: str, error: Exception) -> Outcome:
-    """Return the outcome of a run that raised; errors of other libraries are named by their type."""
+def failure(uri: str, name: str, error: Exception, rest: str = "") -> Outcome:
+    """Return the outcome of a run that raised; errors of others than this package are named by their type."""
     kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
-    return Outcome(uri, name, "failed", redact(f"{kind}{error}"), error=error)
+    return Outcome(uri, name, "failed", redact(f"{kind}{error}{rest}"), error=error)
 
 
 def worked(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from uq_tracking.checks import check_text
@@ -40,6 +39,7 @@ from uq_tracking.tracking.names import (
     file_name,
     tag_name,
 )
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.resolve import open_store
 
 T = TypeVar("T")
@@ -106,14 +106,15 @@ class LoggedRun:
 
     def lacking(self) -> str:
         """Text that names the report that the run lacks at this level, and those that it has."""
-        whole = self.whole
+        whole, is_whole = self.whole, self.whole.has(REPORT_FILE)
         lacking = "no report of its own" if self.split is None else f"no report of split {self.split!r}"
-        if self.split is not None and whole.has(REPORT_FILE):
+        if self.split is not None and is_whole:
             lacking += "; omit split= for the one it has without a split"
-        splits = self.splits() or whole.splits()
-        if splits:
+        if splits := self.splits() or whole.splits():
             return f"{lacking}; choose one with split=: {', '.join(splits)}"
-        return lacking if whole.has(REPORT_FILE) else f"{lacking}; rescore the run to make one"
+        if self.has(STATISTICS_FILE) or self.has(PREDICTIONS_FILE):
+            return f"{lacking}; rescore the run to make one"
+        return lacking if is_whole else f"{lacking}; uq.log writes one when called without step="
 
     def report(self) -> Report:
         """Read the stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
@@ -153,8 +154,8 @@ class LoggedRun:
     def read(self, file: str, read: Callable[[Path], T]) -> T:
         """Fetch one of our files for this split, and read it; FileNotFoundError, FileFormatError."""
         name = file_name(file, self.split)
-        with TemporaryDirectory(prefix="uq_tracking_") as folder:
-            path = self.fetch(name, Path(folder))
+        with scratch_folder() as folder:
+            path = self.fetch(name, folder)
             try:
                 return read(path)
             except FileFormatError as error:

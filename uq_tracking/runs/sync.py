@@ -20,9 +20,8 @@ from uq_tracking.errors import (
     RunNotFoundError,
     TrackerUnreachableError,
     UQTrackingError,
-    redact,
 )
-from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
+from uq_tracking.runs.outcomes import Outcome, Progress, Summary, failure, worked
 from uq_tracking.runs.read import LoggedRun, logged_runs
 from uq_tracking.tracking.backend import RunStore, StoredRun, calling
 from uq_tracking.tracking.deadline import PATIENCE
@@ -327,12 +326,11 @@ def drop_entry(which: str) -> Path:
 
 def _failed(path: Path, name: str, error: Exception) -> Outcome:
     """Return why an entry was not sent, where it is, and how to give it up if it can never be sent."""
-    kind = "" if isinstance(error, OSError | UQTrackingError) else f"{type(error).__name__}: "
     is_refused = isinstance(error, UQTrackingError) and not isinstance(error, TrackerUnreachableError)
     rest = (
         f"to give it up: uq-tracking sync --drop {quote(str(path))}" if is_refused else f"it stays in {path}"
     )
-    return Outcome(path.as_uri(), name, "failed", redact(f"{kind}{error}; {rest}"), error=error)
+    return failure(path.as_uri(), name, error, f"; {rest}")
 
 
 def _mark(entry: Entry) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import as_names, check_choice, listing, path_of
+from uq_tracking.checks import as_names, check_choice, listing, named_options, path_of
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
@@ -30,11 +30,10 @@ from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.constructors import OF_CLASSES, OfClasses
 from uq_tracking.inputs.fingerprint import digest_of_sum
-from uq_tracking.inputs.forecast import Forecast
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
-from uq_tracking.inputs.predictions import Case, Predictions
+from uq_tracking.inputs.predictions import Case, Forecast, Predictions
 from uq_tracking.metrics.registry import select
 from uq_tracking.npz import ABOUT, VERSION, Arrays, read_about, read_arrays, write_arrays
 from uq_tracking.report import Report
@@ -43,7 +42,7 @@ from uq_tracking.statistics.blocks import block_length
 from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, Label
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
-from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
+from uq_tracking.streams.map_samples import WantedMaps, checked_maps
 from uq_tracking.streams.state import State
 from uq_tracking.tasks import Task, task_of
 from uq_tracking.typed import Self, Unpack
@@ -116,6 +115,7 @@ class Accumulator:
     (3, 1, 0.667)
     """
 
+    @named_options
     @listing(Settings, **OF_CLASSES, metrics=None, std_floor=None, on_invalid="raise")
     def __init__(
         self,
@@ -127,8 +127,6 @@ class Accumulator:
         **options: Unpack[AccumulatorOptions],
     ) -> None:
         known = {name: item.default for name, item in inspect.signature(type(self)).parameters.items()}
-        if unknown := options.keys() - known.keys():
-            raise UnknownOptionError("Accumulator", unknown, known)
         check_choice("statistics", statistics, ("sketch", "exact"))
         if not isinstance(bits, int) or not GROUP_BITS - 1 <= bits <= MAX_BITS:
             raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
@@ -150,7 +148,6 @@ class Accumulator:
             "on_device": on_device,
         }
         """All options by name: plain values, ready for JSON."""
-        MapSamples(self.settings["maps"])  # checks them
         self._axes: dict[str, int] = {}
         """Axis of the classes, as the first batch had it."""
         self._state: State | None = None
@@ -495,8 +492,7 @@ class Accumulator:
             check_choice("on_invalid", on_invalid, ("raise", "drop"))
         state = self._counted()
         options = ScoreOptions(
-            **{name: self.settings[name] for name in state.kind.settings if name != "unit"},
-            unit=state.unit,
+            **{name: self.settings[name] for name in state.kind.settings},
             metrics=self.settings["metrics"],
             calibration=calibration,
             recalibration=recalibration,
@@ -523,7 +519,7 @@ class Accumulator:
             )
         statistics, tables, settings = self.statistics, self.group_tables, plan.options.settings
         if settings.unit is None:
-            settings = replace(settings, unit=self.settings["unit"])
+            settings = replace(settings, unit=state.unit)
         if plan.options.intervals and tables is None:
             raise SettingsError("a stream has intervals only over groups; pass groups= to update")
         asked = self.settings["metrics"]

@@ -1,12 +1,14 @@
 """Count predictions where they are, piece by piece, and add up: Spark, Ray, dask, databases, batches.
 
 An engine counts its pieces into accumulators, wherever they are, and merges these. `Counting` is what its workers do;
-all else is the engine's.
+all else is the engine's. Pieces are pure tasks, so an engine that loses a worker counts them again, with the same
+result.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import pickle
 import re
 import sys
@@ -15,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -24,16 +26,29 @@ from uq_tracking.errors import (
     EmptyInputError,
     InputError,
     InputTypeError,
+    InvalidValueError,
     MissingPackageError,
+    SettingsError,
+    ShapeError,
     UQTrackingError,
 )
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.convert import IN_A_TABLE, Pieces, engine_of
-from uq_tracking.inputs.forecast import Forecast
+from uq_tracking.inputs.constructors import PER_SAMPLE
+from uq_tracking.inputs.convert import (
+    IN_A_TABLE,
+    Pieces,
+    check_alignment,
+    check_units,
+    engine_of,
+    xarray_axes,
+    xarray_unit,
+)
+from uq_tracking.inputs.forms.distribution import wants_quantiles
 from uq_tracking.inputs.forms.form import Form
-from uq_tracking.inputs.labels import label_array
-from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.inputs.labels import label_array, label_shape
+from uq_tracking.inputs.predictions import BESIDE_ARGUMENTS, Case, Forecast, Predictions, case_place
 from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.map_samples import WantedMaps
 from uq_tracking.tasks import task_of
@@ -213,9 +228,7 @@ def accumulator_options(plan: Plan, given: Mapping[str, Any], **own: Any) -> dic
     }
 
 
-def count_pieces(
-    plan: Plan, forecast: Forecast, given: Mapping[str, Any], maps: WantedMaps = False
-) -> Accumulator:
+def count_pieces(plan: Plan, forecast: Forecast, maps: WantedMaps | str = False) -> Accumulator:
     """Count predictions that are read piece by piece, on the engine that holds them.
 
     Without knowing how many samples there are, "auto" statistics are a sketch.
@@ -228,10 +241,10 @@ def count_pieces(
         The engine's workers cannot import this package.
     """
     pieces: Pieces = forecast.y_true
-    counted = inspect.signature(Accumulator).parameters if pieces.read is arguments_of else ()
-    forecast.check_whole({name: value for name, value in given.items() if name not in counted})
+    forecast.check_whole(*inspect.signature(Accumulator).parameters if pieces.read is arguments_of else ())
     exact = "exact" if plan.options.statistics == "exact" else "sketch"
-    options = accumulator_options(plan, {**pieces.options, **given}, statistics=exact, maps=maps)
+    given = {**pieces.options, **forecast.options}
+    options = accumulator_options(plan, given, statistics=exact, maps=maps)
     Accumulator(**options)  # so that a wrong option raises here, not on a worker
     counting = Counting(pieces.kind, pieces.read, options)
     engine = engine_of(pieces.source)
@@ -353,6 +366,168 @@ HERE: dict[str | None, Callable[[Pieces], Iterator[Any]]] = {
     "cursor": _of_cursor,
 }
 """Tables that are read piece by piece in this process."""
+
+
+Make = Callable[..., Predictions]
+"""Makes predictions of a block's truth and arrays, with members, draws or levels along the last axis."""
+BY_CHUNK = "chunk"
+"""``groups="chunk"``: each chunk is its own group."""
+
+
+def count_dask(plan: Plan, forecast: Forecast, cases: Mapping[int, Case] | None = None) -> Accumulator:
+    """Count dask arrays into an accumulator.
+
+    Parameters
+    ----------
+    plan : Plan
+        How to score; "auto" statistics are exact up to ten million samples, which are gathered at the root of the
+        tree.
+    forecast : Forecast
+        Truth and predictions, dask arrays or xarray DataArrays on some. The truth's chunks are the units of work; the
+        other arrays are rechunked to match. Among its options, ``mask``, ``weights``, ``groups`` and ``by`` are lazy
+        or not; ``groups="chunk"`` makes each chunk a group.
+    cases : dict of Case, optional
+        Spatial cases to keep for maps, by number, with their input images.
+
+    Raises
+    ------
+    ShapeError
+        Shapes differ or are unknown.
+    InvalidValueError
+        There are bad values; the message says in which block.
+    """
+    dask: Any = import_module("dask")
+
+    forecast.check_whole()
+    kind, named, own = forecast.kind, {"y_true": forecast.y_true, **forecast.arrays}, dict(forecast.options)
+    mask, weights, groups, by = (own.pop(name, None) for name in PER_SAMPLE)
+    lazy = _arrays({**named, "mask": mask, "weights": weights}, forecast.axes)
+    make: Make = partial(Predictions.of, kind)
+    if kind.splits:
+        of_form = {name: own.pop(name) for name in own.keys() - {*BESIDE_ARGUMENTS, *kind.options}}
+        if "quantile_scores" in of_form:
+            wanted = wants_quantiles(lazy["y_true"].size, of_form["quantile_scores"])
+            of_form["quantile_scores"] = wanted
+        make = partial(make, axis=-1, **of_form)
+    else:
+        lazy, own = plan.task.lazy(lazy, own)
+    shape = lazy["y_true"].shape
+    exact = wants_exact(int(np.prod(shape)), plan.options.statistics)
+    options = accumulator_options(plan, own, statistics="exact" if exact else "sketch", maps=False)
+    if "unit" in options and options["unit"] is None:
+        check_units((name, xarray_unit(array)) for name, array in named.items())
+        options["unit"] = xarray_unit(named["y_true"])
+    Accumulator(**options)  # so that a wrong option raises here, not on a worker
+    labels = {"groups": _labels(groups, "groups", shape), "by": _labels(by, "by", shape)}
+    checks: dict[str, Any] = {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
+    counting = Counting(kind, partial(_read_block, make, checks) if kind.splits else dict, options)
+    counted = merged_by_dask(_parts(lazy, labels, counting), counting)
+    for number, case in (cases or {}).items():
+        place = case_place(number, shape)
+        (block,) = dask.compute({name: array[place] for name, array in lazy.items()})
+        try:
+            data = _read_block(make, own, block)
+        except EmptyInputError:
+            continue  # a picture without any ground truth
+        counted.keep(number, data.case((), case.image).copy())
+    return counted
+
+
+def _arrays(named: Mapping[str, Any], axes: Mapping[str, int]) -> dict[str, Any]:
+    """All as dask arrays of known shape; ``axes`` of members, draws or levels are moved to the end."""
+    da: Any = import_module("dask.array")
+
+    given = {name: array for name, array in named.items() if array is not None}
+    labelled = {name: value for name, value in given.items() if hasattr(value, "dims")}
+    beside = [name for name in labelled if labelled[name].ndim <= named["y_true"].ndim]
+    check_alignment([(name, xarray_axes(labelled[name])) for name in beside])
+    shape, lazy = tuple(named["y_true"].shape), {}
+    for name, value in given.items():
+        is_listed = isinstance(value, list | tuple) and name in axes
+        bare = da.stack(value) if is_listed else value.data if name in labelled else value
+        array = lazy[name] = bare if isinstance(bare, da.Array) else da.asarray(bare)
+        if np.isnan(np.asarray(array.shape, dtype=float)).any():
+            raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
+        if name in axes:
+            lazy[name] = da.moveaxis(array, axes[name], -1)
+        if axes and name not in ("mask", "weights") and lazy[name].shape[: len(shape)] != shape:
+            raise ShapeError(
+                f"{name} has shape {tuple(array.shape)} and y_true {shape}: each member must have the shape of "
+                "y_true; say which axis holds the members, for example axis=-1"
+            )
+    if "mask" in lazy:
+        check_shapes(("y_true", shape), ("mask", lazy["mask"].shape))
+    if "weights" in lazy:
+        own = lazy["weights"]
+        try:  # weights of the truth's first axes, or with axes of length 1, repeat
+            lazy["weights"] = da.broadcast_to(own.reshape(*own.shape, *(1,) * (len(shape) - own.ndim)), shape)
+        except ValueError as error:
+            raise ShapeError(f"weights have shape {own.shape} and the truth {shape}: {error}") from error
+    return lazy
+
+
+def _labels(value: Any, name: str, shape: tuple[int, ...]) -> Any:
+    """Labels as a lazy array whose axes are those of a truth of this shape; None, False and "chunk" as given."""
+    da: Any = import_module("dask.array")
+
+    if value is None or value is False:
+        return value
+    if isinstance(value, str):
+        if value == BY_CHUNK and name == "groups":
+            return value
+        raise SettingsError(f"{name} is {value!r}; pass labels{', or chunk' if name == 'groups' else ''}")
+    if isinstance(value, Mapping):
+        value = label_array(value, name, shape)
+    bare = value.data if hasattr(value, "dims") else value
+    labels = bare if isinstance(bare, da.Array) else da.asarray(np.asarray(bare))
+    return labels.reshape(label_shape(labels.shape, name, shape))
+
+
+def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Counting) -> list[Any]:
+    """A lazy count per chunk of the truth."""
+    dask: Any = import_module("dask")
+
+    truth = arrays["y_true"]
+    count = dask.delayed(_count_block, pure=True)
+    lazy = {**arrays, **{name: array for name, array in labels.items() if hasattr(array, "rechunk")}}
+    beside = {name: value for name, value in labels.items() if name not in lazy and value is not None}
+    blocks = {}
+    for name, array in lazy.items():
+        # Axes along which labels repeat, and the last ones, which only the predictions have, stay whole.
+        own = zip_longest(array.shape, truth.shape[: array.ndim], truth.chunks[: array.ndim])
+        chunks = tuple(sizes if size == whole else (size,) for size, whole, sizes in own)
+        # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
+        blocks[name] = array.rechunk(chunks).to_delayed(optimize_graph=False)
+    offsets = [np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist() for sizes in truth.chunks]
+    parts, before = [], 0
+    for place in np.ndindex(*truth.numblocks):
+        piece = {**beside, **{name: block[_place_in(block, place)] for name, block in blocks.items()}}
+        if beside.get("groups") == BY_CHUNK:
+            piece["groups"] = np.full(truth.chunks[0][place[0]], ".".join(map(str, place)))
+        start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
+        parts.append(count(counting, piece, (before, truth.size, start, truth.shape)))
+        before += math.prod(sizes[k] for sizes, k in zip(truth.chunks, place, strict=True))
+    return parts
+
+
+def _place_in(block: Any, place: tuple[int, ...]) -> tuple[int, ...]:
+    """The place of an array's block beside that of the truth; 0 along axes that stay whole."""
+    return tuple(min(k, size - 1) for k, size in zip((*place, *block.shape), block.shape, strict=False))
+
+
+def _count_block(counting: Counting, piece: Mapping[str, Any], place: Sequence[Any]) -> Accumulator:
+    """Count one chunk on a worker; ``place`` is samples before it and of all, its first index and the whole shape."""
+    try:
+        return counting.count([piece], place)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"in the block starting at {place[2]}: {error}") from error
+
+
+def _read_block(make: Make, options: Mapping[str, Any], block: Mapping[str, Any]) -> Predictions:
+    """Make predictions in another form."""
+    given = {name: array for name, array in block.items() if name in BESIDE_ARGUMENTS}
+    arrays = {name: array for name, array in block.items() if name not in given}
+    return make(arrays.pop("y_true"), arrays, **given, **options)
 
 
 def is_stream(value: Any) -> bool:

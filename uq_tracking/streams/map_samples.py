@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -27,31 +28,33 @@ ALIKE = 0.9
 """How far the proportions of a picture and its map may differ unremarked."""
 
 
-def unknown_maps(wanted: object) -> str:
-    """The message for a choice of maps that there is not."""
-    return (
-        f"maps is {value_text(wanted)}; choose 'auto', True, False, a whole number or a list of whole numbers"
-    )
-
-
-def checked_maps(wanted: Any) -> str | bool | int | list[int]:
-    """A choice of maps as plain values; SettingsError if it is neither text, bool, whole number nor a list of these.
+def checked_maps(wanted: Any, *, addresses: bool = False) -> str | bool | int | list[int]:
+    """A choice of maps as plain values; SettingsError for anything else, also for other text unless it may be one.
 
     >>> checked_maps("auto"), checked_maps(range(3))
     ('auto', [0, 1, 2])
     """
-    if isinstance(wanted, str):
+    if isinstance(wanted, str) and (addresses or wanted == "auto"):
         return wanted
     if isinstance(wanted, bool | np.bool_):
         return bool(wanted)
-    try:
+    with suppress(TypeError):
         return operator.index(wanted)
-    except TypeError:
-        pass
-    try:
-        return [operator.index(number) for number in wanted]
-    except TypeError:
-        raise SettingsError(unknown_maps(wanted)) from None
+    with suppress(TypeError):
+        if not isinstance(wanted, str):
+            return [operator.index(number) for number in wanted]
+    raise SettingsError(
+        f"maps is {value_text(wanted)}; choose 'auto', True, False, a whole number or a list of whole numbers"
+    )
+
+
+def has_cases(shape: tuple[int, ...], maps: Any, what: str = "predictions") -> bool:
+    """Return whether there are cases to draw; SettingsError if there should be, but a shape is not spatial."""
+    if maps is False or (maps == "auto" and not looks_spatial(shape)):
+        return False
+    if len(shape) < 2:
+        raise SettingsError(f"maps={maps!r} needs {what} of shape (..., height, width), not {shape}")
+    return True
 
 
 class MapSamples:
@@ -65,8 +68,6 @@ class MapSamples:
     """
 
     def __init__(self, wanted: WantedMaps = "auto") -> None:
-        if isinstance(wanted, str) and wanted != "auto":
-            raise SettingsError(unknown_maps(wanted))
         self.wanted = wanted
         self.numbers = None if isinstance(wanted, str | int) else wanted
         self.limit = wanted if isinstance(wanted, int) and not isinstance(wanted, bool) else AUTO_CASES
@@ -81,12 +82,8 @@ class MapSamples:
         SettingsError
             Cases are requested but the batch is not spatial.
         """
-        if self.wanted is False or (self.wanted == "auto" and not looks_spatial(shape)):
+        if not has_cases(shape, self.wanted, "batches"):
             return []
-        if len(shape) < 2:
-            raise SettingsError(
-                f"maps={self.wanted!r} needs batches of shape (..., height, width), not {shape}"
-            )
         count = case_count(shape)
         if self.numbers is not None:
             return [number - self.seen for number in self.numbers if 0 <= number - self.seen < count]

@@ -17,9 +17,8 @@ from uq_tracking.inference.classification import ClassTests
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.convert import read, read_floats
-from uq_tracking.inputs.forecast import Forecast, entry_of, outputs_of
 from uq_tracking.inputs.forms.probabilities import axes_of, class_axis_of, probabilities_of
-from uq_tracking.inputs.predictions import Case, Predictions
+from uq_tracking.inputs.predictions import Case, Forecast, Predictions, entry_of, outputs_of
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
 from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of

@@ -7,17 +7,24 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, SettingsError
-from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place, looks_spatial
+from uq_tracking.inputs.predictions import Case, Predictions, case_count, case_place
 from uq_tracking.npz import read_arrays, write_arrays
-from uq_tracking.streams.map_samples import AUTO_CASES, case_arrays, cases_of, unknown_maps
+from uq_tracking.streams.map_samples import (
+    AUTO_CASES,
+    case_arrays,
+    case_image,
+    cases_of,
+    check_image_count,
+    has_cases,
+)
 from uq_tracking.tasks import Task
 from uq_tracking.tracking.names import MAPS_FILE, file_name
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.resolve import open_store
 
 ABOUT = "about.json"
@@ -106,8 +113,8 @@ def cases_like(address: str, split: str | None) -> DrawnCases:
     name = file_name(MAPS_FILE, split)
     if name not in store.files(found[0]):
         raise SettingsError(f"maps={address!r}: that run drew no maps; log it with maps= first")
-    with TemporaryDirectory(prefix="uq_tracking_") as folder:
-        return DrawnCases.load(store.fetch(found[0], name, Path(folder)))
+    with scratch_folder() as folder:
+        return DrawnCases.load(store.fetch(found[0], name, folder))
 
 
 Maps = Literal["auto"] | str | int | Sequence[int] | bool
@@ -115,8 +122,10 @@ EXTREMES = "extremes"
 """Draw the worst, median and best cases."""
 
 
-def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, data: Any = None) -> DrawnCases:
-    """Choose the cases to draw, still without their arrays; accepts more than `choose_cases`.
+def choose(
+    shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, data: Any = None, images: Any = None
+) -> DrawnCases:
+    """Choose the cases to draw, with their input images and without their arrays; accepts more than `choose_cases`.
 
     ``"extremes"``: the worst, median and best cases by the task's ``case_score``; the address of a run: the cases
     it drew, with its colors.
@@ -125,30 +134,36 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
     ------
     SettingsError
         As for `choose_cases`; also for ``"extremes"`` of predictions not in memory, or a run that drew no maps.
+    ShapeError
+        The images do not fit.
     """
+    chosen = DrawnCases()
     if maps == EXTREMES:
-        _check_spatial(shape, maps)
         if data is None:
             raise SettingsError("maps='extremes' compares all cases, so it needs predictions in memory")
-        return _extremes(shape, task, data)
-    if isinstance(maps, str) and maps != "auto":
+        has_cases(shape, maps)
+        chosen = DrawnCases(notes=_extremes(shape, task, data))
+        numbers = list(chosen.notes)
+    elif isinstance(maps, str) and maps != "auto":
         like = cases_like(maps, split)  # whose notes describe that run
-        return DrawnCases(dict.fromkeys(choose_cases(shape, list(like.cases)), Case({})), limits=like.limits)
-    return DrawnCases(dict.fromkeys(choose_cases(shape, maps), Case({})))
+        chosen, numbers = DrawnCases(limits=like.limits), choose_cases(shape, list(like.cases))
+    else:
+        numbers = choose_cases(shape, maps)
+    check_image_count(shape, images)
+    places = {number: case_place(number, shape) for number in numbers}
+    cases = {number: Case({}, case_image(images, place, shape)) for number, place in places.items()}
+    return replace(chosen, cases=cases)
 
 
-def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> DrawnCases:
-    """The worst, median and best of the cases with ground truth."""
+def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> dict[int, str]:
+    """Why the worst, median and best of the cases with ground truth are drawn, the worst first."""
     places = [case_place(k, shape) for k in range(case_count(shape))]
     errors = np.asarray([task.case_error(data.case(place)) for place in places])
     order = np.argsort(-errors, kind="stable")[: int(np.isfinite(errors).sum())]  # NaN sorts last
-    if not len(order):
-        return DrawnCases()
     last = len(order) - 1
-    words = {last: "best", last // 2: "median", 0: "worst"}
-    notes = {int(order[rank]): f"{word} of {len(order)} by {task.case_score}" for rank, word in words.items()}
-    ranked = sorted(notes, key=lambda number: -errors[number])
-    return DrawnCases(dict.fromkeys(ranked, Case({})), notes)
+    words = {last: "best", last // 2: "median", 0: "worst"} if len(order) else {}
+    told = f"of {len(order)} by {task.case_score}"
+    return {int(order[rank]): f"{word} {told}" for rank, word in sorted(words.items())}
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
@@ -180,11 +195,8 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     >>> choose_cases((5000, 3), "auto")
     []
     """
-    if maps is False or (maps == "auto" and not looks_spatial(shape)):
+    if not has_cases(shape, maps):
         return []
-    _check_spatial(shape, maps)
-    if isinstance(maps, str) and maps != "auto":
-        raise SettingsError(unknown_maps(maps))
     count = case_count(shape)
     if isinstance(maps, str | int):
         wanted = AUTO_CASES if isinstance(maps, str) or maps is True else maps
@@ -196,8 +208,3 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     if wrong:
         raise SettingsError(f"maps names case {wrong[0]}, but the predictions hold cases 0 to {count - 1}")
     return chosen
-
-
-def _check_spatial(shape: tuple[int, ...], maps: Maps) -> None:
-    if len(shape) < 2:
-        raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")

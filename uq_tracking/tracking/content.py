@@ -131,7 +131,7 @@ class LogOptions:
             "tags": {printable(str(tag)): printable(str(text)) for tag, text in (self.tags or {}).items()},
             "step": None if self.step is None else whole_number("step", self.step),
             "figures": bool(self.figures),
-            "maps": checked_maps(self.maps),
+            "maps": checked_maps(self.maps, addresses=True),
             "dataset": None if self.dataset is None else _checked_dataset(self.dataset),
         }
         for name, value in plain.items():

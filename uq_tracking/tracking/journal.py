@@ -42,6 +42,7 @@ from uq_tracking.checks import check_plain, plain_text
 from uq_tracking.curves import Curve
 from uq_tracking.drawings import picture_of, png_of
 from uq_tracking.errors import BackendError, FileFormatError, TrackerUnreachableError, redact
+from uq_tracking.tables import formats
 from uq_tracking.tracking.backend import Cell, Run, called_at, finite, picture_file
 from uq_tracking.tracking.overview import Dataset, Description
 from uq_tracking.typed import DAMAGE, record
@@ -223,13 +224,9 @@ def replay(
 
 def csv_of(curve: Curve) -> bytes:
     """Return the columns of a curve as CSV, x first."""
-    columns = [curve.x, *(column for column in curve.columns if column != curve.x)]
-    rows = zip(
-        *(np.asarray(curve.columns[column], dtype=np.float64).tolist() for column in columns), strict=True
-    )
-    return "".join(
-        f"{line}\n" for line in (",".join(columns), *(",".join(map(repr, row)) for row in rows))
-    ).encode()
+    names = sorted(curve.columns, key=lambda name: name != curve.x)
+    columns = {name: np.asarray(curve.columns[name], dtype=np.float64).tolist() for name in names}
+    return formats.csv_of(columns).encode()
 
 
 def _read_curve(path: Path, about: Mapping[str, Any]) -> Curve:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from uq_tracking.checks import listing
 from uq_tracking.errors import BackendError, SettingsError, redact, warn
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.convert import Pieces, is_lazy
-from uq_tracking.inputs.forecast import Forecast
-from uq_tracking.inputs.predictions import Predictions, case_place
+from uq_tracking.inputs.convert import Pieces
+from uq_tracking.inputs.predictions import Forecast, Predictions
 from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
-from uq_tracking.streams.engines import is_stream, stream_of
-from uq_tracking.streams.map_samples import case_image, check_image_count
+from uq_tracking.streams.engines import count_dask, count_pieces, is_stream, stream_of
 from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose
 from uq_tracking.tracking.content import Content, LogOptions, Scores, weighed
@@ -28,7 +26,7 @@ from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.resolve import Target, is_rank_zero, log_once, targets_of
 from uq_tracking.tracking.writer import RunWriter, Safety
-from uq_tracking.verbs import EvaluateOptions, check_alone, check_counted, count_lazy, evaluate, planned
+from uq_tracking.verbs import EvaluateOptions, check_alone, check_counted, evaluate, planned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -159,8 +157,7 @@ def log(
         check_alone(source, {**arrays, "outputs": outputs})
         _check_options(source, options, about)
     else:
-        forecast = Forecast.of(source, arrays, options)
-        plan, given = planned(log, forecast, options, outputs)
+        plan, forecast = planned(log, Forecast.of(source, arrays, options), options, outputs)
     targets = targets_of(
         about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
     )
@@ -168,14 +165,14 @@ def log(
         report = source if isinstance(source, Report) else source.compute(**options)
         drawn = {} if isinstance(source, Report) or about.maps is False else source.cases
         contents = [_content(report, about, about.split, drawn=DrawnCases(drawn))]
-    elif is_lazy(forecast.y_true):
-        contents = [_counted(plan, forecast, given, about)]
+    elif forecast.is_lazy:
+        contents = [_counted(plan, forecast, about)]
     elif outputs is None:
-        contents = [_scored(plan, forecast.predictions(**given), about, about.split)]
+        contents = [_scored(plan, forecast.predictions(), about, about.split)]
     else:
         contents = [
             _scored(own, data, about, output_split(about.split, output))
-            for output, (own, data) in plan.split(forecast, outputs, given).items()
+            for output, (own, data) in plan.split(forecast, outputs, forecast.options).items()
         ]
     contents = weighed(contents)
     _send(contents, targets)
@@ -210,27 +207,22 @@ def _check_options(source: Report | Accumulator, options: Mapping[str, Any], abo
 
 def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None) -> Content:
     """Score arrays in memory; a step shows a few scores, and the others wait."""
-    chosen = choose(data.shape, about.maps, split, plan.task, data)
-    check_image_count(data.shape, about.images)
-    report, cases = plan.report(data, later=about.step is not None), {}
-    for number in chosen.cases:  # sliced one at a time without copying the rest
-        place = case_place(number, data.shape)
-        cases[number] = data.case(place, case_image(about.images, place, data.shape))
-    return _content(report, about, split, predictions=data, drawn=replace(chosen, cases=cases))
+    drawn = choose(data.shape, about.maps, split, plan.task, data, about.images)
+    report = plan.report(data, later=about.step is not None)
+    return _content(report, about, split, predictions=data, drawn=drawn.of(data))
 
 
-def _counted(plan: Plan, forecast: Forecast, given: Mapping[str, Any], about: LogOptions) -> Content:
+def _counted(plan: Plan, forecast: Forecast, about: LogOptions) -> Content:
     """Score lazy arrays, or what is read in pieces, whose maps are the first of the batches."""
     if isinstance(forecast.y_true, Pieces):
         if about.images is not None:
             raise SettingsError("images cannot be passed here; pass them in each batch, as a dict")
-        stream = count_lazy(plan, forecast, given, maps=about.maps)
+        stream = count_pieces(plan, forecast, about.maps)
         return _content(stream.report(plan), about, about.split, drawn=DrawnCases(stream.cases))
     shape = tuple(forecast.y_true.shape)
-    chosen = choose(shape, about.maps, about.split, plan.task)
-    check_image_count(shape, about.images)
-    stream = count_lazy(plan, forecast, given, cases=list(chosen.cases), images=about.images)
-    return _content(stream.report(plan), about, about.split, drawn=replace(chosen, cases=stream.cases))
+    drawn = choose(shape, about.maps, about.split, plan.task, images=about.images)
+    stream = count_dask(plan, forecast, drawn.cases)
+    return _content(stream.report(plan), about, about.split, drawn=replace(drawn, cases=stream.cases))
 
 
 def _content(report: Report, about: LogOptions, split: str | None, **parts: Any) -> Content:

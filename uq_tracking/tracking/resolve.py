@@ -6,8 +6,8 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 from uq_tracking import plugins
@@ -44,21 +44,32 @@ class Opened:
         return cls(run, lambda: store.close_run(run), is_new)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Target:
     """A run that will be written to; ``open`` is the first step that may contact the tracker."""
 
     backend: str
     label: str
     """Human-readable name; no credentials."""
-    open: Callable[[], Opened]
+    start: Callable[[], Opened]
+    """Opens the run, or makes it."""
     place: str = ""
     """Place of the tracker: runs in one place fail together; no credentials."""
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Name and tags of a run to be created."""
     is_address: bool = False
-    """True if ``open`` creates a new run each time."""
+    """True if ``start`` makes a new run each time."""
+    uri: str | None = None
+    """Address of the run itself, once it is known."""
+
+    def open(self) -> Opened:
+        """Open the run: that of an address is made once, and then reopened."""
+        if self.is_address and self.uri is not None:
+            return reopened(self.uri)
+        opened = self.start()
+        self.uri = opened.run.uri
+        return opened
 
 
 def find_backend(name: str) -> Backend:
@@ -130,9 +141,9 @@ def reopened(uri: str) -> Opened:
 
 
 def address_target(uri: str, name: str) -> Target:
-    """The target of an address that a person typed; once its run is open, ``open`` returns the same run again."""
+    """The target of an address that a person typed."""
     (target,) = targets_of(uri, None, name=printable(name), every_rank=True)
-    return replace(target, open=cache(target.open))
+    return target
 
 
 def targets_of(

@@ -29,7 +29,6 @@ from uq_tracking.tracking.resolve import (
     find_backend,
     log_once,
     no_release,
-    reopened,
 )
 from uq_tracking.tracking.spool import Group, Origin, keep
 
@@ -296,7 +295,7 @@ class RunWriter:
             self.keeping_failed = failure
             return
         key = f"{origin.key} {safety.kind}" if origin.is_run else ""
-        waiting = Waiting(self.kept, self._again, label, key)
+        waiting = Waiting(self.kept, self.target.open, label, key)
         health.wait_with(waiting, refused=label in health.denied or not is_down)
 
     def _earlier(self) -> Iterator[Group]:
@@ -331,11 +330,3 @@ class RunWriter:
             step=safety.step,
             splits=list(safety.splits),
         )
-
-    def _again(self) -> Opened:
-        """Open the run again; a run created for this call is reused."""
-        opened = self._opened
-        if opened is None:
-            self._opened = opened = self.target.open()
-            return opened
-        return reopened(opened.run.uri) if self.target.is_address else Opened(opened.run)
