@@ -16,27 +16,27 @@ ROOT = Path(uq_tracking.__file__).parent
 
 BUDGET = """
 folder          code lines     aim   files   aim
-top                   1686    1180      15    12
+top                   1661    1180      15    12
 cli                    685     450       6     5
-comparison            1841    1430      10    10
+comparison            1819    1430      10    10
 curves                 551     460       4     4
 demo                   468     430       4     6
 evaluation             782     880       5     6
 figures               1885    1480      13    12
 files                  627     380       4     3
-frameworks             889     360       7     4
-inference             6771    1650      17    11
-inputs                3595    2250      15    18
+frameworks             884     360       7     4
+inference             6772    1650      17    11
+inputs                3590    2250      14    18
 metrics               2438    1400      13     9
 recalibration         1349     920       7     8
-runs                  1420    1000       8     8
+runs                  1419    1000       8     8
 statistics            2743    2350      13    13
-streams               1351     760       7     7
+streams               1307     760       6     7
 tables                 695     430       4     4
-tasks                  342     360       2     2
+tasks                  341     360       2     2
 testing                595     420       4     5
 tracking              3036    1950      17    17
-total                33749   20540     175   164
+total                33647   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
