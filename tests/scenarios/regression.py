@@ -2093,6 +2093,18 @@ def wave_of_sizes(rng):
 
 
 @scenario(
+    "order=: hours of which a tenth are missing, a bias of .7 std by the hour", PLACES, bias=None,
+    says=("errors recur every 24 steps", "where step % 24 is", "at each position, subtract"), never=("Recalibrate",),
+)  # fmt: skip
+def hours_with_gaps(rng):
+    (mu, s, z), at = of_rows(rng, 2000), np.arange(2000)
+    kept = rng.random(2000) > 0.1
+    y = mu + s * (z + 0.7 * np.cos(2 * np.pi * at / 24))
+    order = np.datetime64("2024-01-01T00") + at * np.timedelta64(1, "h")
+    return (y[kept], mu[kept], s[kept]), {"order": order[kept]}
+
+
+@scenario(
     "order=: four years, errors .5 to 1.7 times the stated size by the season", PLACES, bias=None,
     says=("errors recur", "Recalibrate each position separately"),
 )  # fmt: skip

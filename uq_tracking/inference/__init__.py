@@ -49,7 +49,7 @@ def samples_of(data: Any, statistics: Any, kept: Mapping[str, Any] | None) -> Sa
     found = some.samples()
     if not isinstance(found, Samples):
         return found
-    return replace(found, members=members_of(data), ordered=data.ordered)
+    return replace(found, members=members_of(data), clock=data.clock)
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ class ClassSamples(InOrder):
         return cls(
             changed(data, **own),
             step,
-            ordered=data.ordered,
+            clock=kept(data.clock),
             group=group,
             independent=data.independent,
             shape=truth.shape,

@@ -590,14 +590,19 @@ class InOrder:
     """Number of each sample's case, where the shape of the input is not known."""
     total: int | None = None
     """Number of all samples, if these are only some of them, evenly spread."""
-    ordered: bool = False
-    """Whether the groups given are blocks of a series, in the order of their numbers."""
+    clock: IntArray | None = None
+    """Time of each sample, in steps, if the groups given are blocks of a series, in the order of their numbers."""
     recur: str = ""
     """After how many samples errors recur, if their place in that period is what labels them; else ""."""
 
     def units(self, dependence: Dependence | None) -> IntArray | None:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the groups given are blocks of a series."""
+        return self.clock is not None
 
     def in_order(self, dependence: Dependence | None) -> bool:
         """Return whether groups, given or found, are blocks of a series."""
@@ -658,7 +663,7 @@ class Samples(InOrder):
         return cls(
             {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
             members_of(data),
-            ordered=data.ordered,
+            clock=None if data.clock is None else data.select(data.clock),
             group=None if data.groups is None else data.select(data.label_codes("groups")[1]),
             independent=data.independent,
             shape=data.shape,
@@ -669,16 +674,20 @@ class Samples(InOrder):
 
     def _with_season(self) -> Samples:
         """Label a series in which nobody labelled anything by its places in a period after which errors recur."""
-        in_order = self.group is None or (self.ordered and bool(np.all(np.diff(self.group) >= 0)))
+        in_order = self.group is None or self.ordered
         if not in_order or self.by is not None or self.independent or len(self.shape) != 1 or self.total:
             return self
-        at = np.arange(self.shape[0]) if self.valid is None else np.flatnonzero(self.valid)
+        at, unit = np.arange(self.shape[0]) if self.valid is None else np.flatnonzero(self.valid), "rows"
+        if self.clock is not None:
+            at, unit = self.clock - self.clock.min(), "steps"
+        if len(np.unique(at)) < len(at):
+            return self
         with np.errstate(over="ignore"):
             known = self.z()
             is_known = bool(np.isfinite(inner(known, known)))
         if not is_known:  # beyond float64
             return self
-        z = np.full(self.shape, known.mean())
+        z = np.full(max(self.shape[0], int(at.max()) + 1), known.mean())
         z[at] = known
         first = z[:MOST_IN_ORDER]
         if not (period := find_season((first, clipped(first)))):
@@ -688,7 +697,7 @@ class Samples(InOrder):
         used, own = np.unique(place[at], return_inverse=True)
         names = (f"{ends[k]}" + f":{ends[k + 1]}" * (ends[k + 1] > ends[k] + 1) for k in used)
         about = "about " * (period > MOST_PLACES)
-        return replace(self, by=(tuple(names), own), recur=f"{about}every {period} rows")
+        return replace(self, by=(tuple(names), own), recur=f"{about}every {period} {unit}")
 
     def areas(self) -> list[tuple[list[str], IntArray]]:
         """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.

@@ -496,11 +496,12 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
     """Name the ends of a period: ``Errors recur every 24 rows ...: predictions are ... at position 3 (row % 24)``."""
     of, said = strata[recurring[0].named[0]].of, list[str]()
-    period = of.split()[-2]
+    period, unit = of.split()[-2:]
     for pattern in recurring:
         what, ends = _of_ends(pattern, strata, level)
         low, high = (
-            f"{end} where row % {period} is {'in ' * (':' in name)}{name}" for name, end in ends.items()
+            f"{end} where {unit[:-1]} % {period} is {'in ' * (':' in name)}{name}"
+            for name, end in ends.items()
         )
         said.append(f"{what} are {low}, and {high}")
     p = min(each.p for each in recurring)

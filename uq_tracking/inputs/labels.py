@@ -271,12 +271,14 @@ their means holds its level whatever the dependence within them (Ibragimov and M
 Economic Statistics 28, 453)."""
 ALIKE = 1e-20
 """Losses whose mean square is below this fraction of the largest are equal up to rounding."""
+OF_STEP, MOST_MISSING = 0.01, 4
+"""By how much of a step times on a clock may be off, and how many times as many steps as times there may be."""
 BLOCKS_RATE = 0.2
 """Number of blocks as a fraction of ``n^(2/3)`` for n times: a shorter series has fewer."""
 
 
-def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Position of each sample's time, in the shape of the order, and how many samples each time has."""
+def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Position of each sample's time, how many samples each time has, and how many steps apart these are."""
     source = read(order, "order")
     values = np.asarray(source.values)
     if not values.size:
@@ -288,8 +290,12 @@ def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         raise InputTypeError(f"order holds {values.dtype}; pass the time of each sample, as numbers or dates")
     if source.left_out is not None or (values.dtype.kind in "fmM" and not np.isfinite(values).all()):
         raise InvalidValueError("order has missing values; pass the time of every sample")
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return place.reshape(values.shape), count
+    known, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    gaps = np.diff(known.astype(np.int64 if values.dtype.kind in "mM" else np.float64))
+    steps = gaps / gaps.min() if len(gaps) else gaps
+    if np.abs(steps - np.round(steps)).max(initial=0) > OF_STEP or steps.sum() > MOST_MISSING * len(known):
+        steps = np.ones(len(gaps))
+    return place.reshape(values.shape), count, np.round(steps).astype(np.int64)
 
 
 class Series:
@@ -304,6 +310,8 @@ class Series:
     ----------
     times : int array
         Position of each sample's time among all, in the shape of ``order``.
+    clock : int array
+        The same with room for missing times, if all are multiples of a step.
     blocks : int array
         Number of the block of consecutive samples to which each sample belongs. There are 20 of nearly equal size for
         1000 or more times, fewer for a shorter series, but at least 8. Blocks depend on the order alone, so two
@@ -324,7 +332,8 @@ class Series:
     """
 
     def __init__(self, order: Any) -> None:
-        self.times, count = _places(order)
+        self.times, count, steps = _places(order)
+        self.clock: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(steps)])[self.times]
         number = min(max(round(BLOCKS_RATE * len(count) ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
         ends = np.cumsum(count)
         middle = ends - (count + 1) / 2  # of the samples of each time

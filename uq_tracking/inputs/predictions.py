@@ -56,7 +56,7 @@ from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.typed import DAMAGE, Self, Unpack
 
 FORMAT = "uq_tracking.predictions"
-BESIDE = ("valid", "weights", "groups", "by")
+BESIDE = ("valid", "weights", "groups", "clock", "by")
 BESIDE_ARGUMENTS = ("mask", "weights", "on_invalid", "groups", "by", "unit")
 
 DIGEST_BLOCK = 1 << 18
@@ -191,8 +191,8 @@ class Predictions(Constructors):
     """Labels of the truth's shape, one per entry of the first axis, or with axes of length 1."""
     independent: bool
     """Whether ``groups=False`` said that samples are independent."""
-    ordered: bool
-    """Whether groups are blocks of a series, in the order of their numbers."""
+    clock: AnyArray | None
+    """Time of each sample, in steps, if groups are blocks of a series, in the order of their numbers."""
     by: AnyArray | None
     """Labels like ``groups``."""
     unit: str | None
@@ -248,7 +248,7 @@ class Predictions(Constructors):
                 "weights": None if given is None else read_only(given.values),
                 "groups": read_only(_labels(groups, "groups", truth, valid, form)),
                 "independent": independent,
-                "ordered": isinstance(groups, Series),
+                "clock": None,
                 "by": read_only(_labels(by, "by", truth, valid, form)),
                 "unit": unit,
             }
@@ -258,7 +258,7 @@ class Predictions(Constructors):
             times = np.concatenate([rows["codes"] for rows in found])
             losses = zip(*(form.losses(rows) for rows in found), strict=True)
             labels = groups.labels(times, [np.concatenate(parts) for parts in losses])
-            data._fill({"groups": read_only(labels)})
+            data._fill({"groups": read_only(labels), "clock": read_only(spread(groups.clock, data.shape))})
         return data
 
     @classmethod
@@ -449,7 +449,7 @@ class Predictions(Constructors):
         if mean is None and std is None:
             new = new.with_form(replace(numbers, std=new.std, std_floor=options["std_floor"]))
         zeros = self.counts["n_zero_std"] if std is None else new.counts["n_zero_std"]
-        new._fill({"ordered": self.ordered and groups is None})
+        new._fill({"clock": self.clock if groups is None else new.clock})
         return new._fill({"counts": {**self.counts, "n_zero_std": zeros}})
 
     def sum_of_hashes(self) -> int:
@@ -512,7 +512,6 @@ class Predictions(Constructors):
             "counts": self.counts,
             "unit": self.unit,
             "independent": self.independent,
-            "ordered": self.ordered,
         }
         write_arrays(path_of(path), {**self._stored(), ABOUT: np.asarray(json.dumps(about))})
         return Path(path)
@@ -565,8 +564,8 @@ class Predictions(Constructors):
         for name in ("groups", "by"):
             if beside[name] is not None:
                 spread(beside[name], truth.shape)
-        known = {name: about.get(name, False) for name in ("independent", "ordered")}
-        return data._fill({**beside, **known, "weights": data.weights, "counts": counts})
+        independent = about.get("independent", False)
+        return data._fill({**beside, "independent": independent, "weights": data.weights, "counts": counts})
 
 
 def read_only(value: Any) -> Any:
