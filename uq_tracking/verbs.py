@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking import plugins
@@ -188,7 +189,10 @@ def planned(
         given["unit"] = options["unit"]
     if "order" in given:
         given["groups"] = groups_of(given.get("groups"), given.pop("order"))
-    plan, forecast = Plan(task, ScoreOptions(**scoring)), forecast.with_options(given)
+    plan, forecast = Plan(task, ScoreOptions(**scoring)), replace(forecast, options=given)
+    if isinstance(forecast.y_true, Forecast):  # made by a constructor, with its own options
+        forecast.check_whole()
+        forecast = forecast.y_true
     if forecast.is_lazy:
         asked = {"outputs": outputs, "curves": plan.options.curves or None}
         asked |= {"reference": plan.options.reference, "by_target": plan.options.by_target}

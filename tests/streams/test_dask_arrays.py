@@ -1,6 +1,7 @@
 """Dask arrays: scored chunk by chunk, on threads and on a cluster that loses a worker."""
 
 import json
+from dataclasses import replace
 
 import dask.array as da
 import distributed
@@ -108,7 +109,7 @@ class TestLabels:
         plan = Plan(REGRESSION, ScoreOptions(statistics="sketch"))
         y_true, y_pred, y_std = lazy(data())
         forecast = Forecast.of(y_true, {"y_pred": y_pred, "y_std": y_std})
-        return count_dask(plan, forecast.with_options(labels))
+        return count_dask(plan, replace(forecast, options=labels))
 
     def test_one_per_entry_of_the_first_axis(self):
         labels = np.arange(30) // 3

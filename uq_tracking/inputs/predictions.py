@@ -661,14 +661,6 @@ class Forecast:
         """Whether it is read in pieces."""
         return isinstance(self.y_true, Pieces) or is_dask(self.y_true)
 
-    def with_options(self, options: Mapping[str, Any]) -> Forecast:
-        """Return the forecast with options of `Predictions`, of which one made by a constructor has its own."""
-        given = replace(self, options=options)
-        if not isinstance(self.y_true, Forecast):
-            return given
-        given.check_whole()
-        return self.y_true
-
     def check_whole(self, *of_pieces: str) -> None:
         """Refuse arrays and options beside an input that has its own, and missing arrays.
 

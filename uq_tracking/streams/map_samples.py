@@ -171,8 +171,6 @@ def check_image_count(shape: tuple[int, ...], images: Any) -> None:
 
     Raises InputTypeError for anything but an array of numbers.
     """
-    if images is None:
-        return
     try:
         array = images if hasattr(images, "shape") else np.asarray(images)
     except ValueError as error:

@@ -98,7 +98,8 @@ class State:
         if self.settings["metrics"] is not None:
             data = narrowed(data, select(self.kind.name, self.settings["metrics"]))
         unit = self._unit_with(getattr(data, "unit", None))
-        check_image_count(data.shape, images)
+        if images is not None:
+            check_image_count(data.shape, images)
         chosen = self.maps.choose(data.shape)
         collector = self._open(data.facts)
         codes = codes_of(data)
@@ -138,7 +139,8 @@ class State:
             raise SettingsError("groups or by was given for earlier batches; pass it for all or for none")
         truth, mean, std = arrays
         shape = tuple(truth.shape)
-        check_image_count(shape, images)
+        if images is not None:
+            check_image_count(shape, images)
         chosen = self.maps.choose(shape)
         floor = self.settings["std_floor"]
         self._open({"std_floor": floor})

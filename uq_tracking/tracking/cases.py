@@ -125,7 +125,7 @@ EXTREMES = "extremes"
 def choose(
     shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, data: Any = None, images: Any = None
 ) -> DrawnCases:
-    """Choose the cases to draw, with their input images and without their arrays; accepts more than `choose_cases`.
+    """Choose the cases to draw, with images, and with arrays if ``data`` is given; accepts more than `choose_cases`.
 
     ``"extremes"``: the worst, median and best cases by the task's ``case_score``; the address of a run: the cases
     it drew, with its colors.
@@ -149,9 +149,13 @@ def choose(
         chosen, numbers = DrawnCases(limits=like.limits), choose_cases(shape, list(like.cases))
     else:
         numbers = choose_cases(shape, maps)
-    check_image_count(shape, images)
-    places = {number: case_place(number, shape) for number in numbers}
-    cases = {number: Case({}, case_image(images, place, shape)) for number, place in places.items()}
+    if images is not None:
+        check_image_count(shape, images)
+    cases = {}
+    for number in numbers:
+        place = case_place(number, shape)
+        image = case_image(images, place, shape)
+        cases[number] = Case({}, image) if data is None else data.case(place, image)
     return replace(chosen, cases=cases)
 
 

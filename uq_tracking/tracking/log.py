@@ -209,7 +209,7 @@ def _scored(plan: Plan, data: Predictions, about: LogOptions, split: str | None)
     """Score arrays in memory; a step shows a few scores, and the others wait."""
     drawn = choose(data.shape, about.maps, split, plan.task, data, about.images)
     report = plan.report(data, later=about.step is not None)
-    return _content(report, about, split, predictions=data, drawn=drawn.of(data))
+    return _content(report, about, split, predictions=data, drawn=drawn)
 
 
 def _counted(plan: Plan, forecast: Forecast, about: LogOptions) -> Content:

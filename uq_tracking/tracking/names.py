@@ -99,24 +99,17 @@ def output_split(split: str | None, output: str) -> str:
 
 
 def scalar_name(key: str, split: str | None = None, task: str = "regression") -> str:
-    """Name a score.
+    """Name a score, in the section of the headline or of its family.
 
     >>> scalar_name("nll"), scalar_name("nll", "test"), scalar_name("pit_ks", "test")
     ('uq/nll', 'uq/test/nll', 'uq_calibration/test/pit_ks')
     """
-    return _joined("/", section(key, task), split, key)
-
-
-def section(key: str, task: str = "regression") -> str:
-    """The section of a score: the headline, or its family's.
-
-    >>> section("crps"), section("mae")
-    ('uq', 'uq_accuracy')
-    """
     metric = plugins.metrics(task).get(key)
     if metric is None or (metric.family not in FAMILIES and not metric.headline):
-        return OTHER
-    return HEADLINE if metric.headline else f"uq_{metric.family}"
+        section = OTHER
+    else:
+        section = HEADLINE if metric.headline else f"uq_{metric.family}"
+    return _joined("/", section, split, key)
 
 
 def parameter_name(name: str, split: str | None = None) -> str:
