@@ -40,8 +40,8 @@ Raised by four functions: bars and bands of figures have one look, sums and pict
 a table are told from maps.
 Raised by twelve functions: areas of maps are looked at, as labels are, and errors that recur.
 Raised by eleven functions: places of draws, fifths of an order, samples that stand for a million, how to shift.
-Raised by five when a verdict came to look for filled predictions, rows of the training, groups that share dates, and gross
-errors of one label.
+Raised by five when a verdict came to look for filled predictions, rows of the training, groups that share dates, and
+gross errors of one label.
 """
 
 
