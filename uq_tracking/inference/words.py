@@ -221,11 +221,8 @@ def _of_places(
     if not recurring and of_labels and "bias" not in of_labels:
         of_areas = any(each.made == "area" for each in places.found())
         rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
-        if any(
-            places.strata[place].name.startswith("axis")
-            for each in places.found()
-            for place in each.named[:1]
-        ):
+        named = [each.named[0] for each in places.found() if each.on == "label"]
+        if any(places.strata[place].name.startswith("axis") for place in named):
             rest = "Recalibrate each place along that axis separately."
         if any(each.made == "cell" for each in places.found()):
             of_areas, rest = (
