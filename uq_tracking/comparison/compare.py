@@ -401,7 +401,7 @@ def compare(
         said = [f"No differences by {listed(lacking)}: not means of losses, so they need groups=."]
     apart = (sentence for part in parts for sentence in other_targets(part))
     skills = skill_sentences(baseline, found.differences)
-    return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *skills, *apart, *refused]))))
+    return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *apart, *skills, *refused]))))
 
 
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:
