@@ -2,16 +2,110 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import uq_tracking as uq
+from uq_tracking.inference.doctor import Suspicion
+
+
+def panel(rng, of_dates=0.5, classes=False):
+    """Forty stations of sixty dates, one after the other, whose dates share errors; of one method."""
+    truth = rng.normal(0, 3, (40, 60))
+    seen = truth + 0.8 * rng.normal(size=60) + 0.6 * rng.normal(size=(40, 60))
+    if classes:
+        odds = truth + 2 * rng.normal(size=60)
+        labels = rng.uniform(size=odds.shape) < 1 / (1 + np.exp(-odds))
+        return labels.ravel().astype(int), lambda: {
+            "probs": 1 / (1 + np.exp(-(truth + of_dates * rng.normal(size=60)).ravel()))
+        }
+    return seen.ravel(), lambda: {"y_pred": (truth + of_dates * rng.normal(size=60)).ravel()}
+
+
+def copies(rng):
+    """Two hundred rows, each five times."""
+    truth, place = rng.normal(0, 3, 200), rng.permutation(np.tile(np.arange(200), 5))
+    seen = truth + rng.normal(size=200)
+    return seen[place], lambda: {"y_pred": (truth + 0.5 * rng.normal(size=200))[place]}
+
+
+def leads(rng):
+    """A hundred forecasts whose errors grow alike over 24 leads, lead by lead."""
+    from scipy.signal import lfilter
+
+    truth = rng.normal(0, 3, (24, 100))
+
+    def error():
+        return lfilter([np.sqrt(0.19)], [1, -0.9], rng.normal(size=(64, 100)), axis=0)[40:]
+
+    seen = truth + error()
+    return seen.ravel(), lambda: {"y_pred": (truth + 0.6 * error()).ravel()}
+
+
+def flips(rng):
+    """A hundred and fifty images, and seven turned copies of each."""
+    truth = rng.normal(0, 3, 150)
+    seen = np.tile(truth + rng.normal(size=150), 8)
+    return seen, lambda: {
+        "y_pred": (truth + 0.6 * rng.normal(size=150) + 0.15 * rng.normal(size=(8, 150))).ravel()
+    }
 
 
 def evaluated(truth, given, scores=("crps", "nll")):
     if "y_pred" in given:
         given = {"y_std": np.ones(len(truth)), **given}
     return uq.evaluate(truth, **given, metrics=["brier", "nll"] if "probs" in given else list(scores))
+
+
+def compared(of, sets, seed=0):
+    """First sentences on two equal methods, and all that is said of the last set."""
+    rng, first = np.random.default_rng(seed), []
+    for _ in range(sets):
+        truth, method = of(rng)
+        found = uq.compare({name: evaluated(truth, method()) for name in "AB"}, maps=False)
+        first.append(found.answer[0])
+    return first, " ".join(found.answer)
+
+
+@pytest.mark.parametrize("of", [panel, copies, leads, flips, lambda rng: panel(rng, 1.5, classes=True)])
+def test_samples_alike_far_apart_make_no_difference(of):
+    first, said = compared(of, 5)
+    assert all("cannot be told apart" in sentence for sentence in first)
+    assert "pass groups=, the name of what they share" in said
+
+
+def test_a_large_difference_of_a_panel_is_found_and_its_worth_is_stored():
+    rng = np.random.default_rng(1)
+    truth, _ = panel(rng)
+    reports = {
+        name: evaluated(truth, {"y_pred": truth + np.tile(scale * rng.normal(size=60), 40)})
+        for name, scale in (("A", 0.5), ("B", 2.5))
+    }
+    assert reports["B"].verdict.distant == 60
+    found = uq.compare(reports, maps=False)
+    assert found.answer[0].startswith("A is better than B")
+    stored = {name: uq.Report.from_json(report.to_json()) for name, report in reports.items()}
+    assert uq.compare(stored, maps=False).answer == found.answer
+    dates = np.tile(np.arange(60), 40)
+    options = {"y_std": np.ones(2400), "metrics": ["crps"], "groups": dates}
+    grouped = {
+        name: uq.evaluate(truth, y_pred=truth + np.tile(scale * rng.normal(size=60), 40), **options)
+        for name, scale in (("A", 0.5), ("B", 2.5))
+    }
+    assert uq.compare(grouped, maps=False).answer[0].startswith("A is better than B")
+
+
+def test_groups_across_which_rows_are_alike_tell_nothing():
+    truth, method = panel(np.random.default_rng(0))
+    groups = np.repeat(np.arange(40), 60)
+    made = {name: uq.evaluate(truth, **method(), y_std=np.ones(2400), groups=groups) for name in "AB"}
+    crossed = (Suspicion("crossed groups", "Rows at equal places are alike.", "Pass groups=date."),)
+    judged = replace(made["A"]._judged, verdict=replace(made["A"].verdict, suspicions=crossed))
+    found = uq.compare({**made, "A": replace(made["A"], judgement=judged)}, baseline="A", maps=False)
+    assert {each.verdict for each in found.differences} == {"unknown"}
+    assert found.answer[0].startswith("No differences: rows at equal places of different groups are alike")
 
 
 def seeds(rng, truth, mean, runs, between=0.4):

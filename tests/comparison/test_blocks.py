@@ -289,11 +289,11 @@ def test_slower_differences_have_fewer_cosines():
         for size in (100, 22, 64):
             u = np.repeat(rng.normal(size=images), -(-size // images))[:size] + 0.1 * rng.normal(size=size)
             u -= u.mean()
-            found = limits_by_blocks(0.1, u, 0.95)
+            found = limits_by_blocks(0.1, u, 0.95, 100, None)
             assert_allclose((found.low, found.high), paired((0.1, u), (0.0, 0 * u)), rtol=1e-9)
             seen.add(freedom(u))
     assert seen >= {3, 6, 12}
-    low, high = limits_by_blocks(0.0, np.zeros(64), 0.95)[1:3]
+    low, high = limits_by_blocks(0.0, np.zeros(64), 0.95, 100, None)[1:3]
     assert (low, high) == (0.0, 0.0)
 
 

@@ -27,7 +27,7 @@ Association 56, 52).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, product
@@ -234,7 +234,8 @@ class Pairs:
             spread = found.error * math.sqrt(min(part.n_groups for part in left))
             how, effect = "paired groups", value / spread if spread > 0 else None
         elif same and first.moves is not None and second.moves is not None:
-            found, how = limits_by_blocks(value, first.moves - times * second.moves, level), "paired blocks"
+            n, moves = one[0].report.counts["n"], first.moves - times * second.moves
+            found, how = limits_by_blocks(value, moves, level, n, distant_of((*one, *other))), "paired blocks"
         if found is not None:
             return found.over_runs(*variance_over_runs(mine, theirs), level), how, effect
         folds = self._folds(one, other, metric, times)
@@ -267,7 +268,9 @@ class Pairs:
         return mine.isdisjoint(theirs) and min(len(mine), len(theirs)) == 1
 
     def untold(self, runs: Sequence[ScoredRun]) -> str:
-        """Say why folds do not tell how far differences vary; "" if they may."""
+        """Say why neither groups nor folds tell how far differences vary; "" if they may."""
+        if any(each.name == "crossed groups" for run in runs for each in run.report.suspicions):
+            return CROSSED
         folds = by_value(runs, lambda run: self.data.get(run.label)).values()
         known = [targets_of(of[0].report) or {} for of in folds if of[0].report.task == "regression"]
         ends = [[fold[end] for fold in known if end in fold] for end in ("low", "high")]
@@ -295,9 +298,17 @@ def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
 
 SAID, LONGEST_NAME = 3, 60
 """Groups of methods that a sentence names, and letters of a name."""
+CROSSED = (
+    "No differences: rows at equal places of different groups are alike; pass groups=, the name of what those share, "
+    "such as a date, not of what is in sequence."
+)
 OVERLAP = (
     "No differences: equal lowest and highest targets show that test sets overlap; score all their rows in one call, "
     "with groups=, the number of each row."
+)
+DISTANT = (
+    "Samples far apart are alike (one date at many stations, copies of a row) and count as {:,.0f}: pass groups=, "
+    "the name of what they share, to see smaller differences."
 )
 FEW_RUNS = (
     f"Fewer than {MANY_RUNS} runs of a method hardly show how runs vary; {MANY_RUNS} of each show more."
@@ -341,9 +352,18 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
     if alike and min(sizes) < MANY_RUNS and max(sizes) > 1:
         yield FEW_RUNS
     if "paired blocks" in used:
-        fewest = min(run.report.counts["n"] for runs in pairs.groups.values() for run in runs)
+        runs = list(chain.from_iterable(pairs.groups.values()))
+        fewest, distant = min(run.report.counts["n"] for run in runs), distant_of(runs)
         few = f" {fewest} samples are too few to allow for dependence." if fewest < MANY_SAMPLES else ""
         yield ORDER + few
+        if distant is not None:
+            yield DISTANT.format(distant)
+
+
+def distant_of(runs: Iterable[ScoredRun]) -> float | None:
+    """Return how many samples at most are independent, where some far apart are alike; None if none are."""
+    known = (run.report.verdict.distant for run in runs)
+    return min((number for number in known if number is not None), default=None)
 
 
 def _amount(gap: Difference, metric: Metric, unit: str | None) -> str:

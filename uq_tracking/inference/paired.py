@@ -114,8 +114,12 @@ def block_moves(metric: Metric, blocks: Blocks, score: float) -> FloatArray:
     return total
 
 
-def limits_by_blocks(value: float, moves: FloatArray, level: float) -> Paired:
-    """Limits of a difference of losses from the difference of the blocks' contributions."""
+def limits_by_blocks(value: float, moves: FloatArray, level: float, n: int, distant: float | None) -> Paired:
+    """Limits of a difference of losses of n samples from the difference of the blocks' contributions.
+
+    Where samples far apart are alike, which no slow movement shows, the variance is at least that of so many
+    ``distant`` ones, of the size that all movements show.
+    """
     terms = min(TERMS_OF_BLOCKS, max(FEWEST_TERMS, len(moves) // 4))
     square = _slow_squares(moves)
     while terms > FEWEST_OF_BLOCKS:
@@ -123,7 +127,11 @@ def limits_by_blocks(value: float, moves: FloatArray, level: float) -> Paired:
         if low.mean() <= special.fdtri(len(low), len(following), SLOWER) * following.mean():
             break
         terms = max(terms // 2, FEWEST_OF_BLOCKS)
-    error = math.sqrt(float(square[:terms].mean()))
+    variance = float(square[:terms].mean())
+    if distant is not None:
+        variance = max(variance, float(square.mean()) * n / distant)
+        terms = min(terms, max(int(distant) - 1, 1))
+    error = math.sqrt(variance)
     reach = float(special.stdtrit(terms, (1 + level) / 2)) * error
     return Paired(value, value - reach, value + reach, error)
 
