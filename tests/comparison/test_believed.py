@@ -108,6 +108,29 @@ def test_groups_across_which_rows_are_alike_tell_nothing():
     assert found.answer[0].startswith("No differences: rows at equal places of different groups are alike")
 
 
+def test_a_method_that_is_worse_by_another_proper_score_is_said_to_be():
+    rng = np.random.default_rng(0)
+    truth, noise = rng.normal(size=(2, 5000))
+    narrow = uq.evaluate(truth, truth + noise, np.full(5000, 1 / 3))
+    wide = uq.evaluate(truth, truth + 1.25 * rng.normal(size=5000), np.full(5000, 1.25))
+    assert "more than chance, but worse by nll" in uq.compare({"A": narrow, "B": wide}).answer[0]
+    good = uq.evaluate(truth, truth + noise, np.ones(5000))
+    assert uq.compare({"A": good, "B": wide}).answer[0].endswith("more than chance.")
+
+
+def test_classes_are_compared_by_brier_score_also_where_a_log_score_is_infinite():
+    rng = np.random.default_rng(0)
+    stated = rng.uniform(0.02, 0.98, 2000)
+    labels = (rng.uniform(size=2000) < stated).astype(int)
+    sure = np.where(np.arange(2000) < 2, 1.0 - labels, stated)
+    made = {"A": uq.evaluate(labels, probs=sure), "B": uq.evaluate(labels, probs=0.5 * stated + 0.25)}
+    first, second, *_ = uq.compare(made).answer
+    assert first.startswith("A is better than B by")
+    assert first.endswith("more than chance, but worse by nll.")
+    assert " brier (" in first
+    assert second == "nll of A is infinite."
+
+
 def seeds(rng, truth, mean, runs, between=0.4):
     """Reports of runs whose predictions are off by as much as chance has it."""
     means = (mean + between * rng.normal() + 0.2 * rng.normal(size=len(truth)) for _ in range(runs))

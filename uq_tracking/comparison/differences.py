@@ -167,6 +167,12 @@ class Pairs:
         found += [self.skill(name, baseline, metric) for name in others for metric in losses]
         return tuple(item for item in found if item is not None)
 
+    def is_worse(self, name: str, reference: str, metric: Metric, pairs: int) -> bool:
+        """Return whether a method is worse by more than chance, of so many pairs, or infinitely so."""
+        found = self.difference(name, reference, metric, pairs)
+        mine, theirs = self.known(name, metric).mean, self.known(reference, metric).mean
+        return mine == math.inf > theirs if found is None else found.verdict == "worse"
+
     def skill(self, name: str, baseline: str, metric: Metric) -> Difference | None:
         """Return by which share a method lowers a loss of the baseline; None if either has no value.
 
@@ -316,8 +322,11 @@ FEW_RUNS = (
 ORDER = "Samples are taken in the order they were logged; if they were shuffled, dependence between them is not seen."
 
 
-def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
-    """Yield which methods are better by more than chance, and by how much, which cannot be told apart, and why."""
+def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metric] = ()) -> Iterator[str]:
+    """Yield which methods are better by more than chance, and by how much, which cannot be told apart, and why.
+
+    ``others`` are proper scores that may say the opposite.
+    """
     losses = mean_losses(pairs.groups, metric)
     order = sorted(losses, key=losses.__getitem__)
     names = dict(zip(order, shortened([one_line(name) for name in order], LONGEST_NAME), strict=True))
@@ -334,6 +343,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
         worse = [name for name in judged if found[name].verdict == "worse"]
         if worse:
             gap = f"{_amount(found[worse[0]], metric, unit)}, more than chance"
+            if against := [each.key for each in others if pairs.is_worse(first, worse[0], each, of_pairs)]:
+                gap += f", but worse by {listed(against)}"
             apart.append(f"{names[first]} is better than {names[worse[0]]} by {gap}")
         if tied:
             of = f" by {metric.key}" * (not apart)
@@ -341,13 +352,14 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None) -> Iterator[str]:
         remaining = worse or (
             [] if tied else remaining[1:]
         )  # one that cannot be paired does not hide the others
-        others = (pairs.difference(name, remaining[0], metric, of_pairs) for name in remaining[1:])
-        differences = [each for each in others if each is not None]
-    infinite = [names[name] for name in order if not math.isfinite(losses[name])]
+        rest = (pairs.difference(name, remaining[0], metric, of_pairs) for name in remaining[1:])
+        differences = [each for each in rest if each is not None]
     if apart or alike:
         yield "; ".join([*apart, *alike]) + "."
-    if infinite and len(order) > 1:
-        yield f"{metric.key} of {listed(infinite)} is infinite."
+    for each in (metric, *others):
+        infinite = [names[name] for name in order if pairs.known(name, each).mean == math.inf]
+        if infinite and len(order) > 1:
+            yield f"{each.key} of {listed(infinite)} is infinite."
     sizes = [len(runs) for runs in pairs.groups.values()]
     if alike and min(sizes) < MANY_RUNS and max(sizes) > 1:
         yield FEW_RUNS
