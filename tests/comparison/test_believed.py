@@ -167,3 +167,11 @@ def test_test_sets_that_overlap_are_not_taken_for_different_ones(size, splits):
     found = uq.compare(folds(np.random.default_rng(3), size, splits), baseline="A", maps=False)
     assert found.difference("B", "crps").verdict == "unknown"
     assert found.answer[0].startswith("No differences: equal lowest and highest targets show")
+
+
+def test_reports_of_several_outputs_name_the_cure():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(30, 2))
+    reports = uq.evaluate(truth, truth + 0.1, np.ones((30, 2)), outputs=["x", "y"])
+    with pytest.raises(uq.errors.InputTypeError, match=r"'A' names reports of x, y; .* reports\['x'\]"):
+        uq.compare({"A": reports, "B": reports})
