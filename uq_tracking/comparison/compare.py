@@ -392,16 +392,22 @@ def compare(
         sources=tuple(_named(source) for source in sources),
     )
     shown = [metric for metric in found.shown() if metric.direction is not None]
-    in_unit = [metric for metric in shown if metric.family == "scoring" and metric.unit == "target"]
-    judges = dict.fromkeys(metric for metric in (*in_unit, found.sorted_by, *shown) if metric is not None)
-    answers = ([each for part in parts for each in answer(part, judge, found.unit)] for judge in judges)
-    said = sorted(next(filter(None, answers), []), key=lambda sentence: sentence.startswith(ORDER))
+    rules = [metric for metric in shown if metric.family == "scoring"]
+    first = [metric for metric in rules if metric.unit == "target" or metric.key in SKILLS]
+    proper = [each for each in metrics_of(runs, task, None) if each.family == "scoring" and each.means]
+    said: list[str] = []
+    for judge in dict.fromkeys(metric for metric in (*first, found.sorted_by, *shown) if metric is not None):
+        others = [each for each in proper if judge in proper and each is not judge]
+        said += [each for part in parts for each in answer(part, judge, found.unit, others)]
+        if any(tie.metric == judge.key and tie.verdict != "unknown" for tie in found.ties):
+            break
+    said.sort(key=lambda sentence: sentence.startswith(ORDER))
     lacking = [metric.key for metric in shown if not metric.means]
     if not said and blocks and lacking:
         said = [f"No differences by {listed(lacking)}: not means of losses, so they need groups=."]
     apart = (sentence for part in parts for sentence in other_targets(part))
     skills = skill_sentences(baseline, found.differences)
-    return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *skills, *apart, *refused]))))
+    return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *apart, *skills, *refused]))))
 
 
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
-from uq_tracking.formatting import COLORS, looks, run_text
+from uq_tracking.formatting import COLORS, looks, run_text, some_of
 from uq_tracking.metrics.registry import Metric, is_infinite
 from uq_tracking.report import Report, same_targets, targets_of
 from uq_tracking.runs.read import LoggedRun, logged_runs
@@ -216,6 +216,11 @@ def collect(
 
 def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:
     for method, value in reports.items():
+        if isinstance(value, Mapping) and value:
+            raise InputTypeError(
+                f"{method!r} names reports of {some_of(value, 3)}; compare one at a time: pass "
+                f"reports[{next(iter(value))!r}] of each method"
+            )
         for report in value if isinstance(value, Iterable) else [value]:
             if not isinstance(report, Report):
                 raise InputTypeError(

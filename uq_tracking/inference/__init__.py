@@ -92,4 +92,9 @@ def judge(
             verdict = tests.verdict()
         except Undefined as reason:
             verdict = no_verdict(str(reason))
-    return Judgement(noise, verdict)
+    distant = None if dependence is None else dependence.distant
+    if dependence is not None and dependence.kind == "copies":
+        distant = dependence.worth
+    elif isinstance(samples, ClassSamples) and samples.repeated:
+        distant = float(len(samples.data.truth))
+    return Judgement(noise, replace(verdict, distant=distant))

@@ -126,6 +126,8 @@ class Dependence:
         Distance in pixels over which errors of a map are alike.
     p : float
         p-value of blocks being alike.
+    distant : float or None
+        Number of independent samples at most, where every so many rows are alike: those of a date at many stations.
     """
 
     kind: Kind
@@ -134,6 +136,7 @@ class Dependence:
     alike: bool = False
     reach: int | None = None
     p: float = 1.0
+    distant: float | None = None
 
 
 def find_dependence(
@@ -377,11 +380,11 @@ def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
     at = np.arange(n)
     period, persists = _period(scores)
     if persists and period >= FEWEST_CASES:
-        return _of_groups("cases", scores, at % period)
+        return replace(_of_groups("cases", scores, at % period), distant=float(period))
     if period:
         found = _in_blocks(scores, at // period, -(-n // period))
         if found.worth < n:
-            return found
+            return replace(found, distant=found.worth)
     found = _in_blocks(scores, at, n)
     correlation = max(_lag_one(score) for score in scores)
     finer = min(max(n // FEWEST_OF_FINER, 2), MOST_FINER)

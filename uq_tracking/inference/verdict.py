@@ -155,6 +155,9 @@ class Verdict:
         Scale and bias in fifths of the standard deviation and of the prediction; None if not tested.
     worth : float or None
         Number of independent samples that samples which are alike are worth; None if they are not.
+    distant : float or None
+        The most that they can be worth to a comparison, where samples far apart in their order are alike: rows of one
+        date at many stations, or copies of a row; None elsewhere.
     sorts_only : bool
         Whether the uncertainty sorts errors, but intervals scaled by it are no shorter than constant ones, or hardly
         differ.
@@ -179,6 +182,7 @@ class Verdict:
     suspicions: tuple[Suspicion, ...] = ()
     places: Places | None = None
     worth: float | None = None
+    distant: float | None = None
     sorts_only: bool = False
     event: Event | None = None
     off_class: OffClass | None = None

@@ -1,0 +1,177 @@
+"""What a comparison must not say: differences that samples, seeds or folds only seem to show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.inference.doctor import Suspicion
+
+
+def panel(rng, of_dates=0.5, classes=False):
+    """Forty stations of sixty dates, one after the other, whose dates share errors; of one method."""
+    truth = rng.normal(0, 3, (40, 60))
+    seen = truth + 0.8 * rng.normal(size=60) + 0.6 * rng.normal(size=(40, 60))
+    if classes:
+        odds = truth + 2 * rng.normal(size=60)
+        labels = rng.uniform(size=odds.shape) < 1 / (1 + np.exp(-odds))
+        return labels.ravel().astype(int), lambda: {
+            "probs": 1 / (1 + np.exp(-(truth + of_dates * rng.normal(size=60)).ravel()))
+        }
+    return seen.ravel(), lambda: {"y_pred": (truth + of_dates * rng.normal(size=60)).ravel()}
+
+
+def copies(rng):
+    """Two hundred rows, each five times."""
+    truth, place = rng.normal(0, 3, 200), rng.permutation(np.tile(np.arange(200), 5))
+    seen = truth + rng.normal(size=200)
+    return seen[place], lambda: {"y_pred": (truth + 0.5 * rng.normal(size=200))[place]}
+
+
+def leads(rng):
+    """A hundred forecasts whose errors grow alike over 24 leads, lead by lead."""
+    from scipy.signal import lfilter
+
+    truth = rng.normal(0, 3, (24, 100))
+
+    def error():
+        return lfilter([np.sqrt(0.19)], [1, -0.9], rng.normal(size=(64, 100)), axis=0)[40:]
+
+    seen = truth + error()
+    return seen.ravel(), lambda: {"y_pred": (truth + 0.6 * error()).ravel()}
+
+
+def flips(rng):
+    """A hundred and fifty images, and seven turned copies of each."""
+    truth = rng.normal(0, 3, 150)
+    seen = np.tile(truth + rng.normal(size=150), 8)
+    return seen, lambda: {
+        "y_pred": (truth + 0.6 * rng.normal(size=150) + 0.15 * rng.normal(size=(8, 150))).ravel()
+    }
+
+
+def evaluated(truth, given, scores=("crps", "nll")):
+    if "y_pred" in given:
+        given = {"y_std": np.ones(len(truth)), **given}
+    return uq.evaluate(truth, **given, metrics=["brier", "nll"] if "probs" in given else list(scores))
+
+
+def compared(of, sets, seed=0):
+    """First sentences on two equal methods, and all that is said of the last set."""
+    rng, first = np.random.default_rng(seed), []
+    for _ in range(sets):
+        truth, method = of(rng)
+        found = uq.compare({name: evaluated(truth, method()) for name in "AB"}, maps=False)
+        first.append(found.answer[0])
+    return first, " ".join(found.answer)
+
+
+@pytest.mark.parametrize("of", [panel, copies, leads, flips, lambda rng: panel(rng, 1.5, classes=True)])
+def test_samples_alike_far_apart_make_no_difference(of):
+    first, said = compared(of, 5)
+    assert all("cannot be told apart" in sentence for sentence in first)
+    assert "pass groups=, the name of what they share" in said
+
+
+def test_a_large_difference_of_a_panel_is_found_and_its_worth_is_stored():
+    rng = np.random.default_rng(1)
+    truth, _ = panel(rng)
+    reports = {
+        name: evaluated(truth, {"y_pred": truth + np.tile(scale * rng.normal(size=60), 40)})
+        for name, scale in (("A", 0.5), ("B", 2.5))
+    }
+    assert reports["B"].verdict.distant == 60
+    found = uq.compare(reports, maps=False)
+    assert found.answer[0].startswith("A is better than B")
+    stored = {name: uq.Report.from_json(report.to_json()) for name, report in reports.items()}
+    assert uq.compare(stored, maps=False).answer == found.answer
+    dates = np.tile(np.arange(60), 40)
+    options = {"y_std": np.ones(2400), "metrics": ["crps"], "groups": dates}
+    grouped = {
+        name: uq.evaluate(truth, y_pred=truth + np.tile(scale * rng.normal(size=60), 40), **options)
+        for name, scale in (("A", 0.5), ("B", 2.5))
+    }
+    assert uq.compare(grouped, maps=False).answer[0].startswith("A is better than B")
+
+
+def test_groups_across_which_rows_are_alike_tell_nothing():
+    truth, method = panel(np.random.default_rng(0))
+    groups = np.repeat(np.arange(40), 60)
+    made = {name: uq.evaluate(truth, **method(), y_std=np.ones(2400), groups=groups) for name in "AB"}
+    crossed = (Suspicion("crossed groups", "Rows at equal places are alike.", "Pass groups=date."),)
+    judged = replace(made["A"]._judged, verdict=replace(made["A"].verdict, suspicions=crossed))
+    found = uq.compare({**made, "A": replace(made["A"], judgement=judged)}, baseline="A", maps=False)
+    assert {each.verdict for each in found.differences} == {"unknown"}
+    assert found.answer[0].startswith("No differences: rows at equal places of different groups are alike")
+
+
+def test_a_method_that_is_worse_by_another_proper_score_is_said_to_be():
+    rng = np.random.default_rng(0)
+    truth, noise = rng.normal(size=(2, 5000))
+    narrow = uq.evaluate(truth, truth + noise, np.full(5000, 1 / 3))
+    wide = uq.evaluate(truth, truth + 1.25 * rng.normal(size=5000), np.full(5000, 1.25))
+    assert "more than chance, but worse by nll" in uq.compare({"A": narrow, "B": wide}).answer[0]
+    good = uq.evaluate(truth, truth + noise, np.ones(5000))
+    assert uq.compare({"A": good, "B": wide}).answer[0].endswith("more than chance.")
+
+
+def test_classes_are_compared_by_brier_score_also_where_a_log_score_is_infinite():
+    rng = np.random.default_rng(0)
+    stated = rng.uniform(0.02, 0.98, 2000)
+    labels = (rng.uniform(size=2000) < stated).astype(int)
+    sure = np.where(np.arange(2000) < 2, 1.0 - labels, stated)
+    made = {"A": uq.evaluate(labels, probs=sure), "B": uq.evaluate(labels, probs=0.5 * stated + 0.25)}
+    first, second, *_ = uq.compare(made).answer
+    assert first.startswith("A is better than B by")
+    assert first.endswith("more than chance, but worse by nll.")
+    assert " brier (" in first
+    assert second == "nll of A is infinite."
+
+
+def seeds(rng, truth, mean, runs, between=0.4):
+    """Reports of runs whose predictions are off by as much as chance has it."""
+    means = (mean + between * rng.normal() + 0.2 * rng.normal(size=len(truth)) for _ in range(runs))
+    return [evaluated(truth, {"y_pred": each}) for each in means]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(2, 1), (2, 2), (3, 1)])
+def test_few_seeds_that_differ_tell_little(sizes):
+    rng, better = np.random.default_rng(2), 0
+    for _ in range(100):
+        mean, noise = rng.normal(size=(2, 400))
+        truth = mean + noise
+        made = {name: seeds(rng, truth, mean, runs) for name, runs in zip("AB", sizes, strict=True)}
+        said = uq.compare(made, maps=False).answer
+        better += "is better" in said[0]
+        assert "is better" in said[0] or said[1].endswith("3 of each show more.")
+    assert better <= 11
+
+
+def folds(rng, size, splits):
+    """Equal methods on random splits of the same 300 rows."""
+    mean = rng.normal(0, 3, 300)
+    truth, made = mean + rng.normal(size=300), {}
+    rows = [rng.permutation(300)[:size] for _ in range(splits)]
+    for name in "AB":
+        own = mean + 0.5 * rng.normal(size=300)
+        made[name] = [evaluated(truth[at], {"y_pred": own[at]}) for at in rows]
+    return made
+
+
+@pytest.mark.parametrize(("size", "splits"), [(60, 20), (225, 6)])
+def test_test_sets_that_overlap_are_not_taken_for_different_ones(size, splits):
+    found = uq.compare(folds(np.random.default_rng(3), size, splits), baseline="A", maps=False)
+    assert found.difference("B", "crps").verdict == "unknown"
+    assert found.answer[0].startswith("No differences: equal lowest and highest targets show")
+
+
+def test_reports_of_several_outputs_name_the_cure():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(30, 2))
+    reports = uq.evaluate(truth, truth + 0.1, np.ones((30, 2)), outputs=["x", "y"])
+    with pytest.raises(uq.errors.InputTypeError, match=r"'A' names reports of x, y; .* reports\['x'\]"):
+        uq.compare({"A": reports, "B": reports})
