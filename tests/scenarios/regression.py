@@ -703,7 +703,7 @@ def edge_of_maps(rng):
 
 @scenario(
     "24 maps, 1.8 times too small within 5 pixels of the border", (*PLACES, *OVER), USEFUL, bias=None,
-    says=("Recalibrate each of these areas",), never=("no miscalibration is found",), slow=True,
+    says=("recalibrate each separately",), never=("no miscalibration is found",), slow=True,
 )  # fmt: skip
 def border_of_maps(rng):
     z, s, mu = field(rng, 24, 48, 2), spread_stds(rng, (24, 48, 48), 0.4), 3 * rng.normal(size=(24, 48, 48))
@@ -2041,7 +2041,7 @@ def one_heavy_weight(rng):
 
 @scenario(
     "biased by .15 std where std and prediction are both small or both large, the other way elsewhere", PLACES,
-    bias=None, says=("in each of these 4 parts, subtract the mean",), slow=True,
+    bias=None, says=("in each of these 4 parts, subtract mean(",), slow=True,
 )  # fmt: skip
 def biased_in_cells(rng):
     s, mu = spread_stds(rng, 20_000, 0.5), 2 * rng.normal(size=20_000)
