@@ -35,8 +35,8 @@ streams               1307     760       6     7
 tables                 695     430       4     4
 tasks                  341     360       2     2
 testing                595     420       4     5
-tracking              3040    1950      17    17
-total                33718   20540     173   164
+tracking              3042    1950      17    17
+total                33720   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

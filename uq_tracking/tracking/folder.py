@@ -263,6 +263,10 @@ class KeptStore(FilesStore):
             raise BackendError(
                 f"{self.tracker} has no filters; omit {where!r}, or name a run with {self.scheme}:FOLDER/RUN"
             )
+        return self._listed()
+
+    def _listed(self) -> Iterator[StoredRun]:
+        """Readable runs; one damaged run does not hide the others."""
         begun: dict[Path, float] = {}
         for folder in self.folders():
             try:
