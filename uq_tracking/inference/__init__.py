@@ -49,7 +49,8 @@ def samples_of(data: Any, statistics: Any, kept: Mapping[str, Any] | None) -> Sa
     found = some.samples()
     if not isinstance(found, Samples):
         return found
-    return replace(found, members=members_of(data), clock=data.clock)
+    # of some samples, blocks tell the order in time
+    return replace(found, members=members_of(data), clock=None if data.clock is None else found.group)
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,6 @@ def judge(
         except Undefined as reason:
             verdict = no_verdict(str(reason))
     distant = None if dependence is None else dependence.distant
-    if dependence is not None and dependence.kind == "copies":
-        distant = dependence.worth
-    elif isinstance(samples, ClassSamples) and samples.repeated:
+    if isinstance(samples, ClassSamples) and samples.repeated:
         distant = float(len(samples.data.truth))
     return Judgement(noise, replace(verdict, distant=distant))

@@ -89,7 +89,7 @@ class Suspicion:
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
         ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes``, ``logits``, ``confidences``,
-        ``filled prediction``, ``seen`` or ``crossed groups``.
+        ``filled truth``, ``filled prediction``, ``std from errors``, ``seen`` or ``crossed groups``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -170,10 +170,10 @@ def _classes(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion
 
 def _shifted_rows(target: FloatArray, mean: FloatArray, error: FloatArray) -> Suspicion | None:
     """Recognize predictions that fit the truth of another row: a later one no model knows."""
-    target, mean, error = (values[:MOST].astype(np.float64) for values in (target, mean, error))
-    own, rows = float(np.median(np.abs(error))), range(1, MOST_SHIFTED + 1)
     if len(error) < FEWEST:
         return None
+    target, mean, error = (values[:MOST].astype(np.float64) for values in (target, mean, error))
+    own, rows = float(np.median(np.abs(error))), range(1, MOST_SHIFTED + 1)
     for name, one, other in (("early rows", target, mean), ("late rows", mean, target)):
         found = [float(np.median(np.abs(one[row:] - other[:-row]))) for row in rows]
         best, row = min(found), 1 + int(np.argmin(found))

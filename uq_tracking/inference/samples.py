@@ -127,7 +127,7 @@ class Dependence:
     p : float
         p-value of blocks being alike.
     distant : float or None
-        Number of independent samples at most, where every so many rows are alike: those of a date at many stations.
+        Number of independent samples at most, where rows far apart are alike: copies, or a date at many stations.
     """
 
     kind: Kind
@@ -209,16 +209,16 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
     found, alike = np.count_nonzero(equal & near & errs), np.count_nonzero(equal & errs)
     group = np.concatenate([[0], np.cumsum(~equal)])
     held = np.bincount(group)
-    if (
-        held.min() < held.max() or len(held) < FEWEST_COPIED
-    ):  # else each occurs as often, as in repeated splits
+    recur_alike = held.min() == held.max() and len(held) >= FEWEST_COPIED  # as in repeated splits
+    if not recur_alike:
         if not COPIES * n <= found <= MOST_COPIES * n or found < CERTAIN_COPIES * alike:
             return None
         if np.mean(near[~equal]) > BY_CHANCE or held.max() > COPIES * n:
             return None
     of_row = np.empty(n, dtype=np.int64)
     of_row[place] = group
-    return Dependence("copies", of_row, float(group[-1] + 1), True)
+    different = float(group[-1] + 1)
+    return Dependence("copies", of_row, different, True, distant=different)
 
 
 def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:

@@ -561,7 +561,7 @@ class Predictions(Constructors):
             raise ValueError(f"values and counts disagree ({error})") from error
         if data.n != counts["n"]:
             raise ValueError("values and counts disagree")
-        for name in ("groups", "by"):
+        for name in ("groups", "clock", "by"):
             if beside[name] is not None:
                 spread(beside[name], truth.shape)
         independent = about.get("independent", False)

@@ -177,7 +177,9 @@ def _groups(content: Content, folder: Path) -> Iterator[list[Piece]]:
 def _scores(content: Content) -> Write:
     """Make scores, tags and curves, to be sent in one request."""
     report, split = content.report, content.split
-    built = begin(partial(dict, report.curves)) if content.options.step is None else dict[str, Curve]
+    built: Callable[[], dict[str, Curve]] = dict
+    if content.options.step is None:  # while the verdict is judged
+        built = begin(partial(dict, report.curves))
     scores = logged_scores(report, split, content.options.scores, content.shown)
     scalars = finite({**scores, **recalibrated_scores(content)})
     if content.seal:  # the run may show scores that are undefined now: a tracker that can hide numbers does
