@@ -113,6 +113,14 @@ def test_tiny_weights_say_as_much_of_classes():
     assert other == one
 
 
+@pytest.mark.parametrize("factor", [1e-9, 0.1, 1 / 3, 7.0, 1e12])
+def test_rounding_decides_nothing_where_one_class_is_all_there_is(factor):
+    evaluate, arrays, k = classification([(0, (0.25, 0.25, 0.25), 1)] * 19 + [(0, (0.5, 0.25, 0.25), 1)])
+    one, other = (evaluate(*arrays, weights=w).verdict.text for w in (k, factor * k))
+    assert other == one
+    assert one.startswith("Underconfident: the model expects 65.8 % errors and makes 0 %")
+
+
 @pytest.mark.parametrize("task", TASKS)
 @given(data=st.data())
 @settings(max_examples=4, deadline=None)

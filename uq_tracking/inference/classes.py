@@ -124,7 +124,7 @@ class Found:
     @property
     def lead(self) -> str | None:
         """The test with the smallest p relative to its share; None if none rejects."""
-        return min(self.strength, key=self.strength.__getitem__) if self.strength else None
+        return _clearest(self.strength) if self.strength else None
 
     @property
     def is_extreme(self) -> bool | None:
@@ -132,8 +132,13 @@ class Found:
         signs = {
             "sharpness": self.sharpness, "top level": self.top.level, "top slope": self.top.slope
         }  # fmt: skip
-        known = {name: sign for name, sign in signs.items() if name in self.strength and sign}
-        return known[min(known, key=self.strength.__getitem__)] < 0 if known else None
+        known = {name: self.strength[name] for name, sign in signs.items() if name in self.strength and sign}
+        return (signs[_clearest(known)] or 0) < 0 if known else None
+
+
+def _clearest(strength: Mapping[str, float]) -> str:
+    """Return the test that rejects most clearly; the first of those that differ by rounding."""
+    return min(strength, key=lambda name: round(strength[name], 6))
 
 
 def tests_of_classes(statistics: Any, each: float) -> list[EventTests]:

@@ -393,7 +393,7 @@ def order_of_rows(statistics: Any) -> tuple[Suspicion, ...]:
         for each in np.divmod(pairs.key, statistics.facts["n_classes"])
     )
     least = min(len(true), len(predicted))
-    chance = float(true[:least] @ predicted[:least]) / n**2
+    chance = min(float(true[:least] @ predicted[:least]) / n**2, 1.0)  # sums of weights round
     by = statistics.orders["one_minus_confidence"]
     right, claimed = by.sum("correct") / n, 1 - by.sum("one_minus_confidence") / n
     reach = OF_CHANCE * math.sqrt(chance * (1 - chance) / statistics.n_effective)
