@@ -957,7 +957,7 @@ def persistence(rng):
 
 @scenario(
     "40 stations as groups=, whose errors share the date", ANY, ANY_RANKING, bias=None,
-    says=("Errors at equal places of different groups are correlated", "such as the date"),
+    says=("The first samples of all groups have similar errors", "such as the date"),
 )  # fmt: skip
 def stations_as_groups(rng):
     mu, s, shared = (

@@ -159,8 +159,9 @@ class ClassTests(Tests):
         if self.samples is None or self.statistics.n < FEWEST:
             return ()
         form, (stated, occurs) = self.samples.data.form, self.samples.event
-        if self.samples.is_crossed([occurs - stated, np.square(occurs - stated) - stated * (1 - stated)]):
-            return (crossed_groups(),)
+        errors = [occurs - stated, np.square(occurs - stated) - stated * (1 - stated)]
+        if self.samples.is_crossed(self.dependence, errors):
+            return (crossed_groups(of_table=self.samples.group is None),)
         if event is not None and event.sorts is not None and stated.min() >= 0.5:
             rate = words.percent(float(occurs.mean()))
             seen = f"No probability is below 0.5, but the event occurs in {rate} of cases."

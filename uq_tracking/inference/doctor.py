@@ -667,12 +667,14 @@ class Cure:
     """What to do if no recalibration helps."""
 
 
-def crossed_groups() -> Suspicion:
-    """Suspect that groups do not hold all that belongs together."""
+def crossed_groups(*, of_table: bool) -> Suspicion:
+    """Suspect that samples belong together across groups, or both in the rows and in the columns of a table."""
+    of_groups = "The first samples of all groups have similar errors, and so have the second ones, and so on"
+    of_lines = "Errors are alike in each row of the array, and in each column too"
     return Suspicion(
         "crossed groups",
-        "Errors at equal places of different groups are correlated, as on the same date: groups are not independent.",
-        "Pass groups= of what they share, such as the date, or by= if it is the place itself that matters.",
+        f"{of_lines if of_table else of_groups}, as if they shared a date: they are not independent.",
+        "Pass groups= with what they share, such as the date; or by=, if they share a place, such as a lead time.",
     )
 
 

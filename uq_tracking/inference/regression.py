@@ -178,7 +178,7 @@ class RegressionTests(Tests):
         found, inside = self.findings(), inside_widest(self.statistics, self.at(SCALE_LEVEL))
         shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
-        grade = found.grade()
+        grade, few = found.grade(), None
         if inside is not None:
             calibration, grade = inside.misses or inside.unproven, inside.grade
             if found.shape is not None and self._is_of_shape(inside):
@@ -228,7 +228,7 @@ class RegressionTests(Tests):
             calibration,
             sentence,
             ranked,
-            (of_bias, step, of_ranking),
+            (of_bias, step, of_ranking, words.OF_SPELLS * (few is None and self._in_spells(found))),
             suspicions=suspicions,
             cure=None if step else cure,
             grade=grade,
@@ -250,7 +250,7 @@ class RegressionTests(Tests):
         in_std = self._bias_in_std()
         tiles = groups.count(self.statistics) or 0
         is_cut = self.dependence is not None and self.dependence.kind == "tiles"
-        zero = self.statistics.counts["n_zero_std"] and self.statistics.moments["std"].low <= 0
+        zero = has_zeros(self.statistics)
         few_tiles = is_cut and tiles < FEWEST_TILES
         if few_tiles and not zero:
             self.caveats.append(
@@ -284,6 +284,12 @@ class RegressionTests(Tests):
             # they bias whatever they are part of
             return replace(found, places=None, bias=None, bias_in_std=None)
         return found
+
+    def _in_spells(self, found: Findings) -> bool:
+        """Return whether sizes of neighboring errors are alike, which nothing else that is found explains."""
+        if self.samples is None or found.in_places.found() or is_distribution(self.statistics):
+            return False
+        return (self.dependence is None or self.dependence.kind == "blocks") and self.samples.in_spells()
 
     def _of_distribution(self) -> dict[str, Any]:
         """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
@@ -364,10 +370,14 @@ class RegressionTests(Tests):
     def _multiple(self) -> float | None:
         """Return the factor on distributions of positive numbers that leaves smaller errors than a shift does."""
         form = form_of(self.statistics.facts)
-        if self.samples is None or form.noisy_std or form.is_interval:
+        if self.samples is None or form.is_interval:
             return None
         target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
-        if not (np.all(target >= 0) and np.all(mean > 0) and np.all(std > 0)):
+        if not np.all(target >= 0) or not np.all(mean >= 0) or not mean.any():
+            return None
+        if np.any(mean == 0) and not np.any((mean > 0) & (std == 0)):  # a shift would leave no day without rain
+            return float(target.sum() / mean.sum())
+        if form.noisy_std or not (np.all(mean > 0) and np.all(std > 0)):
             return None
         multiple = float(np.sum(target / std) / np.sum(mean / std))
         return multiple if np.std((target / multiple - mean) / std) < np.std((target - mean) / std) else None
@@ -465,8 +475,8 @@ class RegressionTests(Tests):
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         if samples is None:
             return ()
-        if samples.is_crossed([z := samples.z(), clipped(z)]):
-            return (crossed_groups(),)
+        if samples.is_crossed(self.dependence, [z := samples.z(), clipped(z)]):
+            return (crossed_groups(of_table=samples.group is None),)
         if is_distribution(self.statistics):
             rows = {name: samples.rows[name].astype(np.float64) for name in ("target", "mean", "std")}
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(rows["std"] > 0)
@@ -887,7 +897,7 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     """
     if math.isfinite(family.quantile(np.ones(1))[0]):
         raise Undefined(f"the largest error alone decides the scale of a {family.name} distribution")
-    if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+    if has_zeros(statistics):
         count = statistics.counts["n_zero_std"]
         raise Undefined(
             f"{count} standard deviation{' is' if count == 1 else 's are'} 0, so errors have no scale; set std_floor"
@@ -907,6 +917,12 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
         return _scale_of_family(statistics, family, level)
     _require_size(mean, influence)
     return _root(mean, influence, level)
+
+
+def has_zeros(statistics: Any) -> bool:
+    """Return whether stds of 0 leave errors without a scale; those of draws, all dry in weather, still have ranks."""
+    is_zero = statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0
+    return bool(is_zero) and not is_distribution(statistics)
 
 
 def _total(statistics: Any) -> float:

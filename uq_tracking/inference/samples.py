@@ -104,7 +104,7 @@ NEARLY, BY_CHANCE = 0.2, 0.5
 
 Scores = Sequence[FloatArray]
 """Standardized errors, and their clipped sizes."""
-Kind = Literal["independent", "sorted", "cases", "tiles", "blocks", "too few", "few maps", "copies"]
+Kind = Literal["independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +113,8 @@ class Dependence:
 
     Attributes
     ----------
-    kind : {"independent", "sorted", "cases", "tiles", "blocks", "too few", "few maps", "copies"}
-        "sorted" data have no order in time; "too few" independent areas or blocks leave nothing to test, nor do "few
+    kind : {"independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"}
+        "sorted" data have no order in time; of "crossed" ones both rows and columns are alike; "too few" independent areas or blocks leave nothing to test, nor do "few
         maps" of which a stream has kept some samples only. "copies" of rows are one sample each.
     group : array of int, shape (n,), or None
         Number of the group of each sample that counts; None for independent samples.
@@ -172,6 +172,8 @@ def find_dependence(
     lead = shape[:-2] if spatial else shape[:1]
     cases = math.prod(lead) if case is None else int(case.max()) + 1
     scores = (z, clipped(z) if sizes is None else sizes)
+    if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=spatial)) is not None:
+        return found
     if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
         size = math.prod(shape) if case is None else 0
         own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
@@ -182,8 +184,6 @@ def find_dependence(
             boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
             return found if boxes.group is None else boxes
         return found
-    if spatial and case is None and (row := _row_of_table(scores, shape, keep)) is not None:
-        return _of_cases(scores, row, math.prod(shape[:-1]))
     if spatial and case is not None:
         return Dependence("few maps", None, float(cases), True)
     if spatial:
@@ -310,15 +310,27 @@ def _of_groups(kind: Kind, scores: Scores, label: IntArray, reach: int | None = 
     return Dependence(kind, group, worth, p < SAID, reach)
 
 
-def _row_of_table(scores: Scores, shape: tuple[int, ...], keep: Any) -> IntArray | None:
-    """Return the row of each sample of a table, whose rows are alike in themselves but unlike their neighbors."""
-    rows = math.prod(shape[:-1])
-    row: IntArray = np.repeat(np.arange(rows), shape[-1])[keep]
-    if rows < FEWEST_ROWS or worth_of(scores, row)[1] >= SWITCH:
-        return None
-    size = np.bincount(row)
-    means = [np.bincount(row, score)[size > 0] / size[size > 0] for score in scores]
-    return None if max(map(_lag_one, means)) >= 2 / math.sqrt(rows) else row
+def _of_table(
+    scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: bool
+) -> Dependence | None:
+    """Put together the rows of a table, or its columns, that are alike in themselves but unlike their neighbors.
+
+    Samples of a column are far apart.
+    """
+    found = []
+    for axis, fewest in enumerate((FEWEST_ROWS if spatial else FEWEST_CASES, FEWEST_ROWS)):
+        line, lines = np.indices(shape, sparse=True)[axis], shape[axis]
+        line = np.broadcast_to(line, shape).reshape(-1)[keep]
+        if lines < fewest or worth_of(scores, line)[1] >= SWITCH:
+            continue
+        size = np.bincount(line)
+        means = [np.bincount(line, score)[size > 0] / size[size > 0] for score in scores]
+        if max(map(_lag_one, means)) < 2 / math.sqrt(lines):
+            groups = _of_cases(scores, line, lines)
+            found.append(replace(groups, distant=groups.worth) if axis else groups)
+    if len(found) == 2:
+        return replace(found[1], kind="crossed")
+    return found[0] if found else None
 
 
 def _of_maps(
@@ -340,7 +352,9 @@ def _of_maps(
     tiles = min(int(math.sqrt(MOST_TILES / max(layers, 1))), most)
     if layers * tiles * tiles < FEWEST_TILES:
         worth = min(len(z), len(z) / (1.3 * reach**2)) * layers / cases
-        return Dependence("too few", None, worth, True, reach)
+        halves = [np.nanmean(half, axis=(0, 1)) for half in np.array_split(maps, 2, axis=1)]
+        persist = cases == 1 and np.corrcoef(halves)[0, 1] > LASTS  # as dates do at all stations
+        return Dependence("too few", None, worth, True, reach, distant=worth if persist else None)
     layer, row, column = (
         np.arange(size) * parts // size for size, parts in zip(shape, (layers, tiles, tiles), strict=True)
     )
@@ -620,8 +634,10 @@ class InOrder:
         are_stretches = not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels
         return None if are_stretches and labels >= FEWEST_CASES else self.by[1]
 
-    def is_crossed(self, scores: Scores) -> bool:
+    def is_crossed(self, dependence: Dependence | None, scores: Scores) -> bool:
         """Return whether samples at equal places of different groups are alike, as those of the same date are."""
+        if dependence is not None:
+            return dependence.kind == "crossed"
         if self.group is None or self.ordered or len(self.shape) != 1 or self.total:
             return False
         order, size = np.argsort(self.group, kind="stable"), np.bincount(self.group)
@@ -733,6 +749,17 @@ class Samples(InOrder):
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         error = target.astype(np.float64) - mean
         return np.asarray(error / std if np.all(std > 0) else error)
+
+    def in_spells(self) -> bool:
+        """Return whether large errors of a series follow large ones, of whichever sign."""
+        is_series = len(self.shape) == 1 and not self.total and (self.group is None or self.ordered)
+        if not is_series or self.independent or self.recur:
+            return False
+        z = self.z() if self.by is None else without_labels(self.z(), self.by[1])
+        if self.clock is not None:
+            z = z[np.argsort(self.clock, kind="stable")]
+        by_size = _lag_one(_without_trend(clipped(z)))
+        return by_size > max(ALIKE, 3.5 / math.sqrt(len(z)), _lag_one(z))
 
     def dependence(self, *, within: IntArray | None = None) -> Dependence | None:
         """Find out which samples belong together; None where groups were given, or independence was decided.

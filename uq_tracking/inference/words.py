@@ -48,6 +48,10 @@ LOOK_FIRST = (
     "Look at the largest errors first (is their truth right?): to correct all predictions because of a few makes "
     "most of them worse."
 )
+OF_SPELLS = (
+    "Errors come in calm and wild spells, which the standard deviations do not follow: let them depend on recent errors "
+    "(as in GARCH), or pass by=, the name of what neighboring rows share."
+)
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 OF_FITTED = "The fit is exact, as after a recalibration that was fitted to these samples: score others."
 MORE_FIRST = "Score more samples before you correct that."
