@@ -24,6 +24,8 @@ MOST = ("overconfident, most in the tails",)
 UNDER = ("underconfident",)
 PLACES = ("miscalibrated in places",)
 SHAPE = ("miscalibrated in shape",)
+ANY = (*FINE, *UNKNOWN, *OVER, *UNDER, *TAILS, *MOST, *PLACES, *SHAPE)
+ANY += ("biased", "too wide for most, too narrow for a few")
 USEFUL, FLAT, WORSE = ("useful",), ("no better than constant", "not enough data"), ("worse than constant",)
 ANY_RANKING = (*USEFUL, *FLAT, *WORSE)
 
@@ -780,6 +782,35 @@ def sorted_by_error(rng):
     return y[order], mu[order], s[order]
 
 
+@scenario("an array of 40 stations and 60 dates, whose errors share the date: calibrated", (*FINE, *UNKNOWN))
+def stations_and_dates(rng):
+    mu, s = 3 * rng.normal(size=(40, 60)), spread_stds(rng, (40, 60), 0.3)
+    return mu + s * (np.sqrt(0.5) * rng.normal(size=60) + np.sqrt(0.5) * rng.normal(size=(40, 60))), mu, s
+
+
+@scenario(
+    "the same, and errors of a station are alike too", ANY, ANY_RANKING, bias=None,
+    says=("alike in each row of the array, and in each column too", "such as the date"),
+)  # fmt: skip
+def stations_alike_and_dates(rng):
+    mu, s = 3 * rng.normal(size=(40, 60)), spread_stds(rng, (40, 60), 0.3)
+    shared = np.sqrt(0.3) * (rng.normal(size=60) + rng.normal(size=(40, 1)))
+    return mu + s * (shared + np.sqrt(0.4) * rng.normal(size=(40, 60))), mu, s
+
+
+@scenario(
+    "volatile times and quiet ones follow each other (GARCH); stds are constant, of the right size",
+    (*FINE, *UNKNOWN, *SHAPE, *TAILS, *MOST), FLAT, says=("calm and wild spells, which the standard deviations do not follow",),
+)  # fmt: skip
+def volatile_times(rng):
+    error, variance = np.empty(3000), 1.0
+    for place in range(3000):
+        error[place] = np.sqrt(variance) * rng.normal()
+        variance = 0.05 + 0.15 * error[place] ** 2 + 0.8 * variance
+    mu = 0.1 * np.cumsum(rng.normal(size=3000))
+    return mu + error, mu, np.ones(3000)
+
+
 # ---- drift ----
 
 
@@ -877,10 +908,6 @@ def reversed_stds(rng):
 
 
 # ---- what was passed is not what it should be ----
-
-
-ANY = (*FINE, *UNKNOWN, *OVER, *UNDER, *TAILS, *PLACES, *SHAPE, "biased", "overconfident, most in the tails")
-ANY += ("too wide for most, too narrow for a few",)
 
 
 @scenario("variances in place of stds", ANY, USEFUL, says=("from_variance",))
@@ -1851,6 +1878,26 @@ def wide_lognormal(rng):
 def low_lognormal(rng):
     z, m, _ = centred(rng, 2000)
     return (uq.Predictions.from_distribution(1.4 * np.exp(m + 0.6 * z), stats.lognorm(0.6, scale=np.exp(m))),)
+
+
+def showers(rng, amount=1.0, spread=1.0):
+    """Thirty draws of a day's rain, of which many are 0, as are all on dry days."""
+    wet, size = rng.beta(0.6, 1.2, size=800), np.exp(0.7 * rng.normal(size=800))
+    rain = (rng.random((31, 800)) < wet) * rng.gamma(1.5, size=(31, 800)) * size
+    return uq.Predictions.from_samples(rain[0], amount * rain[1:], axis=0)
+
+
+@scenario("draws of rain, all of them 0 on some days: calibrated", FINE)
+def draws_of_rain(rng):
+    return (showers(rng),)
+
+
+@scenario(
+    "draws of half the rain", (*OVER, *MOST, *TAILS, *SHAPE), bias=None,
+    says=("ultiply each prediction, with its spread, by",), never=(": add ",),
+)  # fmt: skip
+def draws_of_half_the_rain(rng):
+    return (showers(rng, amount=0.5),)
 
 
 # ---- mistakes in some rows, and errors that are skewed ----

@@ -187,6 +187,8 @@ class Findings:
     left: float = math.nan
     multiple: float | None = None
     """What to multiply distributions of positive numbers by, where that mends more than a shift."""
+    single_values: bool = False
+    """Whether some distributions are single values, as draws of no rain are, so that no factor widens them."""
     all_shifted: bool = False
     """Whether the other quantiles are off to the same side as the median."""
     median_is_right: bool = False

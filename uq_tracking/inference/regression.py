@@ -298,6 +298,7 @@ class RegressionTests(Tests):
         return {
             "left": left,
             "multiple": self._multiple(),
+            "single_values": self.statistics.counts["n_zero_std"] > 0,
             "median_is_right": self._is_median_right(),
             **bulk,
         }
@@ -407,7 +408,9 @@ class RegressionTests(Tests):
         off = biased or found.bias_grade == "off"
         if not off and cure is None and not found.in_places.found() and not self._below:
             is_std = not is_distribution(self.statistics)
-            return words.of_step(calibration, found, is_std=is_std, is_normal=self._is_gaussian)
+            return words.of_step(
+                calibration, found, self.settings, is_std=is_std, is_normal=self._is_gaussian
+            )
         if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)

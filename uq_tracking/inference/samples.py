@@ -325,7 +325,7 @@ def _of_table(
             continue
         size = np.bincount(line)
         means = [np.bincount(line, score)[size > 0] / size[size > 0] for score in scores]
-        if max(map(_lag_one, means)) < 2 / math.sqrt(lines):
+        if max(map(_lag_one, means)) < 3 / math.sqrt(lines):
             groups = _of_cases(scores, line, lines)
             found.append(replace(groups, distant=groups.worth) if axis else groups)
     if len(found) == 2:

@@ -327,24 +327,25 @@ def of_shift(found: Findings, settings: Settings) -> str:
     return f"Subtract {share} from each prediction" if in_std.value > 0 else f"Add {share} to each prediction"
 
 
-def of_step(calibration: str, found: Findings, *, is_std: bool, is_normal: bool) -> str:
+def of_step(
+    calibration: str, found: Findings, settings: Settings, *, is_std: bool, is_normal: bool
+) -> str:
     """Say what to do where no recalibration was tried on held-out halves."""
-    scale = found.scale
-    if (
-        calibration in ("overconfident", "underconfident")
-        and scale is not None
-        and not scale.low <= 1 <= scale.high
-    ):
-        what = (
-            "Multiply standard deviations"
-            if is_std
-            else "Multiply the spread of each distribution about its mean"
-        )
-        return f"{what} by {format_factors(scale.value, scale.low, scale.high)[0]}, then score other samples."
+    scale, of_size = found.scale, ("overconfident", "underconfident", "overconfident, most in the tails")
+    if calibration in of_size and scale is not None and not scale.low <= 1 <= scale.high:
+        if found.single_values:
+            is_all = found.multiple is not None and scale.low <= found.multiple <= scale.high
+            what = of_shift(found, settings) if is_all else "State another distribution"
+            return f"{what}, then score other samples."
+        if calibration != of_size[-1]:
+            spread = "standard deviations" if is_std else "the spread of each distribution about its mean"
+            factor = format_factors(scale.value, scale.low, scale.high)[0]
+            return f"Multiply {spread} by {factor}, then score other samples."
     if found.is_skewed():
         return "Recalibrate with cdf_isotonic, or state a skewed distribution, then score other samples."
-    if calibration == "overconfident, most in the tails":
-        return "State heavier tails (family='student_t' for means and stds), then score again."
+    if calibration == of_size[-1]:
+        means = "family='student_t' for means and stds"
+        return f"State heavier tails{f' ({means})' * is_std}, then score again."
     if calibration == "miscalibrated in shape" and is_std and not is_normal:
         return "Try another family=, then score other samples."
     if calibration == "miscalibrated in shape":
