@@ -105,7 +105,9 @@ def test_groups_across_which_rows_are_alike_tell_nothing():
     judged = replace(made["A"]._judged, verdict=replace(made["A"].verdict, suspicions=crossed))
     found = uq.compare({**made, "A": replace(made["A"], judgement=judged)}, baseline="A", maps=False)
     assert {each.verdict for each in found.differences} == {"unknown"}
-    assert found.answer[0].startswith("No differences: rows far apart are alike, as on the same date; pass groups=")
+    assert found.answer[0].startswith(
+        "No differences: rows far apart are alike, as on the same date; pass groups="
+    )
 
 
 def test_a_method_that_is_worse_by_another_proper_score_is_said_to_be():

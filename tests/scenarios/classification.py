@@ -617,7 +617,7 @@ def confidences(rng):
 
 @scenario(
     "a fifth class, stated at 3 %, never occurs", CLASSES, bias=None,
-    says=("never occurs", "to 0 and let the others sum to 1"),
+    says=("never occurs", "to 0, if it cannot occur"),
 )  # fmt: skip
 def class_never_occurs(rng):
     probs = special.softmax(1.5 * rng.normal(size=(2000, 4)), axis=1)
@@ -626,7 +626,7 @@ def class_never_occurs(rng):
 
 @scenario(
     "rows in the order of time: class 0 of five becomes more frequent, its probability does not", PLACES,
-    bias=None, says=("Drift along the order of the samples", "the model forecasts class 0"), never=("Recalibrate",),
+    bias=None, says=("Drift along the order of the samples", "the model expects class 0"), never=("Recalibrate",),
 )  # fmt: skip
 def class_drifts(rng):
     logits = 1.5 * rng.normal(size=(3000, 5))

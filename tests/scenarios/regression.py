@@ -800,7 +800,8 @@ def stations_alike_and_dates(rng):
 
 @scenario(
     "volatile times and quiet ones follow each other (GARCH); stds are constant, of the right size",
-    (*FINE, *UNKNOWN, *SHAPE, *TAILS, *MOST), FLAT, says=("calm and wild spells, which the standard deviations do not follow",),
+    (*FINE, *UNKNOWN, *SHAPE, *TAILS, *MOST), FLAT,
+    says=("calm and wild spells, which the standard deviations do not follow",),
 )  # fmt: skip
 def volatile_times(rng):
     error, variance = np.empty(3000), 1.0
@@ -2153,7 +2154,7 @@ def hours_with_gaps(rng):
 
 @scenario(
     "order=: four years, errors .5 to 1.7 times the stated size by the season", PLACES, bias=None,
-    says=("errors recur", "Recalibrate each position separately"),
+    says=("errors recur", "Recalibrate each part of the period, such as a month,"),
 )  # fmt: skip
 def four_years(rng):
     (mu, s, z), at = of_rows(rng, 1461), np.arange(1461)

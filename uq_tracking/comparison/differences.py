@@ -305,8 +305,8 @@ def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
 SAID, LONGEST_NAME = 3, 60
 """Groups of methods that a sentence names, and letters of a name."""
 CROSSED = (
-    "No differences: rows far apart are alike, as on the same date; pass groups=, the name of what they share, not of "
-    "what is in sequence."
+    "No differences: rows far apart are alike, as on the same date; pass groups=, the name of what they share, not "
+    "of what is in sequence."
 )
 OVERLAP = (
     "No differences: equal lowest and highest targets show that test sets overlap; score all their rows in one call, "

@@ -193,7 +193,8 @@ class ClassTests(Tests):
         cure = self._cure(calibration, score) if sorts else None
         is_left = cure is not None and not (cure.method and cure.removes)
         if is_left and off is not None and not off.event.observed:
-            cure = Cure(instead=f"set the probability of class {off.name} to 0 and let the others sum to 1")
+            rest = "if it cannot occur, and divide the others by their sum"
+            cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
         return self._concluded(
             calibration,
             said,

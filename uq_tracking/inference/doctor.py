@@ -386,7 +386,8 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "tiny std",
         f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, with "
         f"errors {format_number(here, 2, compact=True)} times the stated size; elsewhere {rest:.2f} times.",
-        "Are these placeholders, no predictions? Then mask them; else set std_floor= to the smallest plausible std.",
+        "Are these placeholders rather than predictions? Then mask them; else set std_floor= to the smallest "
+        "plausible std.",
     )
 
 
@@ -403,7 +404,7 @@ def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
     within = " to ".join(dict.fromkeys(format_number(each, 3) for each in (low, high)))
     return Suspicion(
         "std from errors",
-        f"Half of the errors are {within} times their std, too narrow a range for chance: the stds seem to be "
+        f"Half of the errors are {within} times their std, a narrower range than chance allows: the stds seem to be "
         "computed from the errors themselves.",
         "Pass stds that were predicted without the true values.",
     )
@@ -568,7 +569,7 @@ def _filled_prediction(mean: FloatArray, z: FloatArray) -> Suspicion | None:
         "filled prediction",
         f"{share} % of the predictions are exactly {named}, with errors {format_number(here, 2)} times the stated "
         f"size; elsewhere {rest:.2f} times.",
-        f"Are these placeholders, no predictions? Then mask them: mask=(y_pred == {named}).",
+        f"Are these placeholders rather than predictions? Then mask them: mask=(y_pred == {named}).",
     )
 
 
@@ -663,7 +664,9 @@ class Cure:
     score: str = "ence"
     removes: bool = True
     """Whether no error is left that is more than chance; else there is less of it."""
-    instead: str = "look for rounded values and for parts that differ (by=), then retrain or change the model"
+    instead: str = (
+        "look for rounded values (pass exact ones) and parts that differ (pass by=); else change the model"
+    )
     """What to do if no recalibration helps."""
 
 

@@ -228,7 +228,13 @@ class RegressionTests(Tests):
             calibration,
             sentence,
             ranked,
-            (of_bias, step, of_ranking, words.OF_SPELLS * (few is None and self._in_spells(found))),
+            (
+                of_bias,
+                step,
+                of_ranking,
+                words.OF_SPELLS * (few is None and self._in_spells(found)),
+                *self.notes,
+            ),
             suspicions=suspicions,
             cure=None if step else cure,
             grade=grade,
@@ -320,7 +326,8 @@ class RegressionTests(Tests):
             if apart and abs(math.log(max(size, 1e-300))) < ABOUT:
                 samples, of = float(count[few].sum()), float(count.sum())
                 errors = math.sqrt(float(square[few].sum()) / samples)
-                return Few(samples, of, errors, size, self._where(np.sort(few), count))
+                where, bias = self._where(np.sort(few), count), float(count[few] @ middle[few]) / samples
+                return Few(samples, of, errors, size, where, bias)
         return None
 
     def _few_of_label(self, found: Findings) -> Few | None:
@@ -376,7 +383,9 @@ class RegressionTests(Tests):
         target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
         if not np.all(target >= 0) or not np.all(mean >= 0) or not mean.any():
             return None
-        if np.any(mean == 0) and not np.any((mean > 0) & (std == 0)):  # a shift would leave no day without rain
+        if np.any(mean == 0) and not np.any(
+            (mean > 0) & (std == 0)
+        ):  # a shift would leave no day without rain
             return float(target.sum() / mean.sum())
         if form.noisy_std or not (np.all(mean > 0) and np.all(std > 0)):
             return None
@@ -575,7 +584,7 @@ class RegressionTests(Tests):
             columns = {**units, **self._of_parts(rows), "level": each, "tests_of_all": tests}
             strata = find_strata(error, std, label, own, **columns, of=of, made=made)
             if made == "given" and len(own) > 1 and all(each.word == "too few" for each in strata.strata):
-                self.caveats.append(words.FEW_OF_LABELS)
+                self.notes.append(words.FEW_OF_LABELS)
             found = found.joined(strata) if made != "area" or strata.found() else found
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(error, std):
@@ -841,7 +850,7 @@ class RegressionTests(Tests):
         correlation = self._score(spearman)
         value = "" if math.isnan(correlation) else f" (Spearman {correlation:.2f})"
         of_few = ". Of the largest errors, though, a few decide the RMSE-based curve."
-        return f"Standard deviations rank errors{value}{but or of_few}", bool(but)
+        return f"Larger standard deviations go with larger errors{value}{but or of_few}", bool(but)
 
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on what is not tested."""
@@ -961,6 +970,8 @@ class Few:
     """Scale of all others."""
     where: str = ""
     """Which groups they are."""
+    bias: float = 0.0
+    """Mean of truth minus prediction of these groups, in standard deviations."""
 
 
 def few_samples(statistics: Any) -> Few | None:

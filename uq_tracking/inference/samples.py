@@ -104,7 +104,9 @@ NEARLY, BY_CHANCE = 0.2, 0.5
 
 Scores = Sequence[FloatArray]
 """Standardized errors, and their clipped sizes."""
-Kind = Literal["independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"]
+Kind = Literal[
+    "independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +116,9 @@ class Dependence:
     Attributes
     ----------
     kind : {"independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"}
-        "sorted" data have no order in time; of "crossed" ones both rows and columns are alike; "too few" independent areas or blocks leave nothing to test, nor do "few
-        maps" of which a stream has kept some samples only. "copies" of rows are one sample each.
+        "sorted" data have no order in time; of "crossed" ones, rows and columns are alike; "too few" independent
+        areas or blocks leave nothing to test, nor do "few maps" of which a stream has kept some samples only.
+        "copies" of rows are one sample each.
     group : array of int, shape (n,), or None
         Number of the group of each sample that counts; None for independent samples.
     worth : float
@@ -310,9 +313,7 @@ def _of_groups(kind: Kind, scores: Scores, label: IntArray, reach: int | None = 
     return Dependence(kind, group, worth, p < SAID, reach)
 
 
-def _of_table(
-    scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: bool
-) -> Dependence | None:
+def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: bool) -> Dependence | None:
     """Put together the rows of a table, or its columns, that are alike in themselves but unlike their neighbors.
 
     Samples of a column are far apart.

@@ -237,6 +237,8 @@ class Tests(ABC):
     dependence: Dependence | None = None
     """Which samples belong together, where nobody said so."""
     caveats: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Sentences that end the text."""
     among: int = 1
     """Number of reports that are judged together: each test has its share of the level."""
     names: Sequence[str] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,15 +43,17 @@ LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
 BEYOND_THREE = 0.0027
 """Share of normal errors beyond three standard deviations."""
+ONE_SIDED = 0.8
+"""Mean of errors, over their size, from which on nearly all are on one side."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
 LOOK_FIRST = (
-    "Look at the largest errors first (is their truth right?): to correct all predictions because of a few makes "
-    "most of them worse."
+    "Look at the largest errors first (is their truth right?): correcting all predictions for the sake of those "
+    "makes most of them worse."
 )
 OF_SPELLS = (
-    "Errors come in calm and wild spells, which the standard deviations do not follow: let them depend on recent errors "
-    "(as in GARCH), or pass by=, the name of what neighboring rows share."
+    "Errors come in calm and wild spells, which the standard deviations do not follow: let them depend on recent "
+    "errors (as in GARCH), or pass by=, the name of what neighboring rows share."
 )
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 OF_FITTED = "The fit is exact, as after a recalibration that was fitted to these samples: score others."
@@ -162,10 +165,12 @@ def of_parts(verdicts: Mapping[str, Verdict]) -> str:
 def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
     """Say how calibrated the standard deviations are."""
     if few is not None and few.where:
+        of_one_side = abs(few.bias) > ONE_SIDED * few.carried
+        side = f" (predictions are too {'low' if few.bias > 0 else 'high'})" * of_one_side
         return (
-            f"Overconfident in few samples: {few.where}, errors are {few.carried:.2f} times the stated size; all "
-            f"other errors are {few.rest:.2f} times. Check the truth and inputs of those samples before changing any "
-            "standard deviation."
+            f"Overconfident in few samples: {few.where}, errors are {few.carried:.2f} times the stated size{side}; "
+            f"all other errors are {few.rest:.2f} times. Check the truth and inputs of those samples before changing "
+            "any standard deviation."
         )
     if few is not None:
         count, total = (f"{round(number):,}" for number in (few.samples, few.of))
@@ -240,9 +245,7 @@ def _of_places(
 def of_widths(said: str) -> str:
     """Name what intervals and quantiles state."""
     said = said.replace("Standard deviations", "Widths")
-    return said.replace("standard deviations are", "widths are").replace(
-        "standard deviations vary", "widths vary"
-    )
+    return re.sub(r"standard deviations (?=are|vary|go)", "widths ", said)
 
 
 def _of_shape(found: Findings, shape: Shape) -> str:
@@ -327,9 +330,7 @@ def of_shift(found: Findings, settings: Settings) -> str:
     return f"Subtract {share} from each prediction" if in_std.value > 0 else f"Add {share} to each prediction"
 
 
-def of_step(
-    calibration: str, found: Findings, settings: Settings, *, is_std: bool, is_normal: bool
-) -> str:
+def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bool, is_normal: bool) -> str:
     """Say what to do where no recalibration was tried on held-out halves."""
     scale, of_size = found.scale, ("overconfident", "underconfident", "overconfident, most in the tails")
     if calibration in of_size and scale is not None and not scale.low <= 1 <= scale.high:
@@ -351,7 +352,8 @@ def of_step(
     if calibration == "miscalibrated in shape":
         first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
         heavy = is_normal and found.shape is not None and _of_heavy(found, found.shape)
-        return f"{first} {'that Student t' if heavy else 'another distribution'}, then score other samples."
+        other = "another distribution (its PIT histogram shows which)"
+        return f"{first} {'that Student t' if heavy else other}, then score other samples."
     return ""
 
 
@@ -377,7 +379,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             rest = f"all others are {tail.rest:.2f}"
             look = (
                 "Look at those samples: is the truth in another unit, or from another row? Do not correct "
-                "predictions or standard deviations by them."
+                "predictions or standard deviations because of them."
             )
         return (
             f"Overconfident in the tails: {percent(tail.share)} of the errors exceed 3 standard deviations "
@@ -470,12 +472,13 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     rest = [strata[place] for place in tested if place not in pattern.named]
     all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
     both = pattern.quantity == "bias" and len({strata[place].bias > 0 for place in pattern.named}) > 1
-    also = f"; {others} other {'areas' if is_area else 'strata'} too{', in either direction' * both}"
+    noun = "places" if part.name.startswith("axis") else "areas"
+    also = f"; {others} other {noun if is_area else 'strata'} too{', in either direction' * both}"
     also += " (verdict.places.strata lists them)"
     if others <= MOST_NAMED:
         named = ", ".join(_also(strata[place], pattern, level) for place in pattern.named[1:])
         also = f"; also {named}" if named else ""
-    return text + also + _of_others(len(rest), all_wrong=all_wrong, noun=" areas" * is_area) + "."
+    return text + also + _of_others(len(rest), all_wrong=all_wrong, noun=f" {noun}" * is_area) + "."
 
 
 def _also(part: Stratum, pattern: Pattern, level: float | None) -> str:
@@ -508,8 +511,10 @@ def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level:
         said.append(f"{what} are {low}, and {high}")
     p = min(each.p for each in recurring)
     is_size = all(each.quantity == "scale" for each in recurring)
-    step = " Recalibrate each position separately." * is_size
-    return f"Errors recur {of}, as with an hour or a season (p {_p(p)}): {'; '.join(said)}.{step}"
+    are_long = any(":" in part.name for part in strata if part.of == of)
+    place = "part of the period, such as a month," if are_long else "position"
+    step = f" Recalibrate each {place} separately." * is_size
+    return f"Errors recur {of}, as those of an hour or a season do (p {_p(p)}): {'; '.join(said)}.{step}"
 
 
 def _of_ends(
@@ -648,12 +653,15 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
     part, share = parts[place], f"{round(100 * parts[place].share, 9):.0f} %"
     low, high = format_number(part.low, 2), format_number(part.high, 2)
     smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
-    if place == 0:
+    if low == high:
+        which = f"{'those of ' * (pattern.quantity == 'bias' or pattern.on == 'std')}{low}{unit} ({share}"
+        which += "; a limit?)" if place in (0, len(parts) - 1) else ")"
+    elif place == 0:
         which = f"the {smallest} {share} (up to {high}{unit})"
     elif place == len(parts) - 1:
         which = f"the {largest} {share} (from {low}{unit})"
     else:
-        which = f"the {share} {f'at {low}' if low == high else f'from {low} to {high}'}{unit}"
+        which = f"the {share} from {low} to {high}{unit}"
     if pattern.quantity == "bias":
         among = "" if pattern.on == "mean" else "where standard deviations are "
         return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part)}"
@@ -715,7 +723,7 @@ def of_interval(
         differ = any(each.quantity == "scale" and each.on in COVARIATES for each in found.in_places.found())
         fewer = f"fewer than {percent(inside.stated)}"
         cure = (
-            f"Widen intervals where they contain {fewer}, and narrow them where they contain more." * differ
+            f"Widen intervals where they contain {fewer}, until they do not, and narrow the others." * differ
         )
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     mend = not found.all_shifted
@@ -960,7 +968,7 @@ def of_class_drift(found: ClassDrift, *, of_errors: bool) -> str:
             said.append(f"where probabilities rise by 0.1, the rate of {what} rises by {rise}")
             continue
         stated, seen = map(percent, rates)
-        forecast = f"the model forecasts {name} in {stated} of cases, and it occurs in {seen}"
+        forecast = f"the model expects {name} in {stated} of cases, and it occurs in {seen}"
         said.append(f"the model expects {stated} errors and makes {seen}" if of_errors else forecast)
     if found.fifth is not None:
         where = between(20 * found.fifth, 20 * found.fifth + 20)
