@@ -159,8 +159,7 @@ class ClassTests(Tests):
         if self.samples is None or self.statistics.n < FEWEST:
             return ()
         form, (stated, occurs) = self.samples.data.form, self.samples.event
-        errors = [occurs - stated, np.square(occurs - stated) - stated * (1 - stated)]
-        if self.samples.is_crossed(self.dependence, errors):
+        if self.samples.is_crossed(self.dependence, occurs - stated):
             return (crossed_groups(of_table=self.samples.group is None),)
         if event is not None and event.sorts is not None and stated.min() >= 0.5:
             rate = words.percent(float(occurs.mean()))

@@ -54,7 +54,7 @@ from uq_tracking.inference.places import (
     some_of,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, are_intervals, clipped, is_slow, without_labels
+from uq_tracking.inference.samples import Dependence, are_intervals, is_slow, without_labels
 from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
@@ -87,6 +87,8 @@ ENOUGH_DRAWS = 50
 CURABLE_SHAPES = ("miscalibrated in shape", "overconfident, most in the tails")
 CURABLE = ("overconfident", "underconfident", "miscalibrated in places", *CURABLE_SHAPES)
 """Words for which a recalibration is looked for."""
+LARGEST_ERROR = 6.0
+"""Size of an error, in medians, from which on it may be a mistake."""
 CROSSED, OFTEN, EXCHANGED = 0.001, 0.03, 0.9
 """Shares of rows whose quantiles cross, beyond which a caveat says it, the sentence does, and it is no noise."""
 SECANTS, CLOSE, FLATTEST = 12, 1e-4, 0.05
@@ -359,6 +361,8 @@ class RegressionTests(Tests):
                 return words.between(100 * low, 100 * high)
             kind = "blocks"
         share = f"({words.percent(float(count[few].sum() / count.sum()))} of the samples)"
+        if kind == "cases" and len(self.samples.shape) == 1 and len(few) <= words.MOST_NAMED:
+            return f"where row % {of} is {' or '.join(map(str, few.tolist()))} {share}"
         if kind == "groups" and len(few) == 1:
             return f"in group '{self.statistics.groups.labels[few[0]]}' {share}"
         return f"in {len(few)} of {of} {kind} {share}"
@@ -423,9 +427,10 @@ class RegressionTests(Tests):
         if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
-        return (
-            words.LOOK_FIRST if how is None else f"First correct the {what}{how}. Then score other samples."
-        )
+        if how is not None:
+            return f"First correct the {what}{how}. Then score other samples."
+        size = np.abs(self.samples.z())
+        return words.LOOK_FIRST if size.max() > LARGEST_ERROR * np.median(size) else words.NO_CURVE
 
     def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
         """Say how to correct predictions; None if errors grow, as where a few large ones are all that is wrong."""
@@ -445,7 +450,7 @@ class RegressionTests(Tests):
             bias = found.bias_in_std if found.shift_in_std else found.bias
             shift = 0.0 if bias is None else bias.value
             left = loss(error + shift * std if found.shift_in_std else error + shift)
-        elif "mean" in on:
+        elif "mean" in on and not any(each.made == "period" for each in biased):
             powers = np.vander((mean - mean.mean()) / max(float(mean.std()), 1e-300), CURVED + 1)
             fitted, side = np.empty_like(error), np.random.default_rng(0).random(len(error)) < 0.5
             for half in (side, ~side):
@@ -487,7 +492,7 @@ class RegressionTests(Tests):
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         if samples is None:
             return ()
-        if samples.is_crossed(self.dependence, [z := samples.z(), clipped(z)]):
+        if samples.is_crossed(self.dependence, samples.z()):
             return (crossed_groups(of_table=samples.group is None),)
         if is_distribution(self.statistics):
             rows = {name: samples.rows[name].astype(np.float64) for name in ("target", "mean", "std")}
@@ -592,12 +597,11 @@ class RegressionTests(Tests):
             error, std, mean = error[some], std[some], rows["mean"][some]
             units["group"] = None if group is None else np.unique(group[some], return_inverse=True)[1]
             large, high = (values > np.median(values) for values in (std, mean))
-            is_used = np.bincount(cell := large + 2 * high, minlength=len(CELLS)) > 0
-            cell = (np.cumsum(is_used) - 1)[cell]
-            names = [name for name, used in zip(CELLS, is_used, strict=True) if used]
-            columns = {**units, "level": LEVEL_OF_CELLS / self.among, "made": "cell"}
-            strata = find_strata(error, std, cell, names, **columns)
-            found = found.joined(strata) if strata.found() else found
+            cell = large + 2 * high
+            if np.bincount(cell, minlength=len(CELLS)).all():
+                columns = {**units, "level": LEVEL_OF_CELLS / self.among, "made": "cell"}
+                strata = find_strata(error, std, cell, CELLS, **columns)
+                found = found.joined(strata) if strata.found() else found
         return found
 
     @cached_property

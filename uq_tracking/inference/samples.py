@@ -25,13 +25,14 @@ Groups are worth :math:`n / F` independent samples, with F the mean square betwe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy import fft, special
 
+from uq_tracking.inference.places import some_of
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.parallel import inner
@@ -70,11 +71,13 @@ SLOW = 0.5
 """Autocorrelation from which on a series changes slowly, so that its places in turn are no stations."""
 MULTIPLES = 0.7
 """A period's multiples are about as much alike: the first that is so by this share of the largest is the period."""
-MOST_IN_ORDER, MOST_PERIOD = 16_384, 1000
-"""Consecutive samples of which periods are looked for, and the longest one."""
+MOST_IN_ORDER, MOST_PERIOD, MOST_LOOKED = 16_384, 1000, 1 << 18
+"""Consecutive times of which periods are looked for, the longest one, and samples looked at."""
 OF_NOISE, WIDE, NEAR = 20.0, 24, (2, 6)
 """How many times as strong as others a frequency must be for errors to recur with it: as the median of so many on
 both sides, and as the mean of those at these distances."""
+USUAL, SURELY = (7, 12, 24), 1e-6
+"""Periods of days, months and hours, that are also looked for by the means of their places; p-value of these."""
 MOST_PLACES, PER_PLACE = 48, 30
 """Places of a period that are told apart, and fewest samples at each."""
 LASTS, SMOOTH, AS_MUCH, ALL = 0.5, 0.6, 0.8, 0.95
@@ -473,12 +476,13 @@ def _period(scores: Scores) -> tuple[int, bool]:
 def find_season(scores: Sequence[FloatArray]) -> int:
     """Return after how many places errors recur for good, as those of an hour or a month do; 0 if after none.
 
-    A single frequency must stand out from those around it. Twelve places or more, of which each is unlike the next,
-    are as many stations in turn.
+    A single frequency must stand out from those around it, or the places of a usual period must differ. Twelve places
+    or more, of which each is unlike the next, are as many stations in turn.
     """
     for score in scores:
         values, n = score - score.mean(), len(score)
-        if n < 4 * WIDE or not _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:]):
+        is_usual = any(n >= LEAST_PERIODS * each and _p_of_places(values, each) < SURELY for each in USUAL)
+        if not is_usual and (n < 4 * WIDE or not _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:])):
             continue
         periods = range(2, min(n // LEAST_PERIODS, MOST_PERIOD) + 1)
         explained = np.asarray([_explained(values, places_of(n, period)) for period in periods])
@@ -528,6 +532,13 @@ def _explained(values: FloatArray, place: IntArray) -> float:
     between = float(np.square(_means(values, place)) @ size)
     noise = (inner(values, values) - between) / (len(values) - len(size))
     return between / max(noise, 1e-300) - len(size) + 1
+
+
+def _p_of_places(values: FloatArray, period: int) -> float:
+    """Return how surely the places of a period differ, of independent values: an F test."""
+    places, n = min(period, len(values)), len(values)
+    ratio = (_explained(values, np.arange(n) % period) + places - 1) / (places - 1)
+    return float(special.fdtrc(places - 1, n - places, ratio))
 
 
 def _without_trend(values: FloatArray, place: IntArray | None = None) -> FloatArray:
@@ -635,8 +646,11 @@ class InOrder:
         are_stretches = not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels
         return None if are_stretches and labels >= FEWEST_CASES else self.by[1]
 
-    def is_crossed(self, dependence: Dependence | None, scores: Scores) -> bool:
-        """Return whether samples at equal places of different groups are alike, as those of the same date are."""
+    def is_crossed(self, dependence: Dependence | None, errors: FloatArray) -> bool:
+        """Return whether samples at equal places of different groups are alike, as those of the same date are.
+
+        What labels share is their own.
+        """
         if dependence is not None:
             return dependence.kind == "crossed"
         if self.group is None or self.ordered or len(self.shape) != 1 or self.total:
@@ -647,10 +661,9 @@ class InOrder:
         is_shared = np.bincount(place) >= FEWEST_CROSSED
         if np.mean(is_shared[place]) < SORTED or np.count_nonzero(is_shared) < FEWEST_CROSSED:
             return False
-        within = [
-            score - (np.bincount(self.group, score) / np.maximum(size, 1))[self.group] for score in scores
-        ]
-        return worth_of(within, place)[1] < CROSSED
+        errors = errors if self.by is None else without_labels(errors, self.by[1])
+        within = errors - (np.bincount(self.group, errors) / np.maximum(size, 1))[self.group]
+        return worth_of([within], place)[1] < CROSSED
 
     def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
         """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
@@ -693,31 +706,36 @@ class Samples(InOrder):
         )._with_season()
 
     def _with_season(self) -> Samples:
-        """Label a series in which nobody labelled anything by its places in a period after which errors recur."""
+        """Label samples in which nobody labelled anything by their places in a period after which errors recur."""
         in_order = self.group is None or self.ordered
-        if not in_order or self.by is not None or self.independent or len(self.shape) != 1 or self.total:
-            return self
-        at, unit = np.arange(self.shape[0]) if self.valid is None else np.flatnonzero(self.valid), "rows"
-        if self.clock is not None:
-            at, unit = self.clock - self.clock.min(), "steps"
-        if len(np.unique(at)) < len(at):
+        if not in_order or self.by is not None or self.independent or self.case is not None or self.total:
             return self
         with np.errstate(over="ignore"):
-            known = self.z()
-            is_known = bool(np.isfinite(inner(known, known)))
-        if not is_known:  # beyond float64
-            return self
-        z = np.full(max(self.shape[0], int(at.max()) + 1), known.mean())
-        z[at] = known
-        first = z[:MOST_IN_ORDER]
-        if not (period := find_season((first, clipped(first)))):
-            return self
-        place = places_of(len(z), period)
-        ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
-        used, own = np.unique(place[at], return_inverse=True)
-        names = (f"{ends[k]}" + f":{ends[k + 1]}" * (ends[k + 1] > ends[k] + 1) for k in used)
-        about = "about " * (period > MOST_PLACES)
-        return replace(self, by=(tuple(names), own), recur=f"{about}every {period} {unit}")
+            z = self.z()
+            is_known = bool(np.isfinite(inner(z, z)))
+        for unit, at in self._times() if is_known else ():  # else beyond float64
+            first = np.flatnonzero(at < MOST_IN_ORDER)
+            first = first[some_of(len(first), MOST_LOOKED)]
+            held, scores = np.bincount(at[first]), (z[first], clipped(z[first]))
+            means = [np.where(held > 0, _means(each, at[first]), each.mean()) for each in scores]
+            if period := find_season(means):
+                place = places_of(int(at.max()) + 1, period)
+                ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
+                used, own = np.unique(place[at], return_inverse=True)
+                names = (f"{ends[k]}" + f":{ends[k + 1]}" * (ends[k + 1] > ends[k] + 1) for k in used)
+                about = "about " * (period > MOST_PLACES)
+                return replace(self, by=(tuple(names), own), recur=f"{about}every {period} {unit}")
+        return self
+
+    def _times(self) -> Iterator[tuple[str, IntArray]]:
+        """Yield what may be the times of the samples: the clock, else the first axis, or the second of two."""
+        if self.clock is not None:
+            yield "steps", self.clock - self.clock.min()
+            return
+        keep = slice(None) if self.valid is None else self.valid.reshape(-1)
+        units = ("rows", "columns")[: len(self.shape)] if len(self.shape) < 3 else ("cases",)
+        for unit, place in zip(units, np.indices(self.shape, sparse=True), strict=False):
+            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[keep]
 
     def areas(self) -> list[tuple[list[str], IntArray]]:
         """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.
@@ -760,7 +778,7 @@ class Samples(InOrder):
         if self.clock is not None:
             z = z[np.argsort(self.clock, kind="stable")]
         by_size = _lag_one(_without_trend(clipped(z)))
-        return by_size > max(ALIKE, 3.5 / math.sqrt(len(z)), _lag_one(z))
+        return by_size > max(ALIKE, 3.5 / math.sqrt(len(z)), abs(_lag_one(z)))
 
     def dependence(self, *, within: IntArray | None = None) -> Dependence | None:
         """Find out which samples belong together; None where groups were given, or independence was decided.

@@ -55,6 +55,7 @@ OF_SPELLS = (
     "Errors come in calm and wild spells, which the standard deviations do not follow: let them depend on recent "
     "errors (as in GARCH), or pass by=, the name of what neighboring rows share."
 )
+NO_CURVE = "Find out what else errors depend on: no curve of predictions that was tried makes them smaller."
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 OF_FITTED = "The fit is exact, as after a recalibration that was fitted to these samples: score others."
 MORE_FIRST = "Score more samples before you correct that."
@@ -102,7 +103,7 @@ def of_weights(statistics: Any) -> str:
     n, effective = statistics.counts["n"], statistics.n_effective
     if effective == n:
         return ""
-    return f" With these weights, the {n:,} samples count like {effective:,.0f} equally weighted ones."
+    return f" With these weights, the {n:,} samples count like {int(effective):,} equally weighted ones."
 
 
 def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) -> str:
@@ -238,7 +239,8 @@ def _of_places(
                 True,
                 "Multiply each standard deviation by a factor that depends on the prediction too.",
             )
-        parts.append(rest if of_areas else of_each(places.enough))
+        sets = {places.strata[place].of for place in named}
+        parts.append(rest if of_areas else of_each(places.enough, joint=len(sets) > 1))
     return parts if level is None else list(map(of_widths, parts))
 
 
@@ -564,10 +566,11 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     return f": {where}, {move}"
 
 
-def of_each(enough: float = 0.0) -> str:
-    """Say which strata need a recalibration of their own."""
+def of_each(enough: float = 0.0, *, joint: bool = False) -> str:
+    """Say which strata need a recalibration of their own: joint ones, if several sets of labels are wrong."""
     others = ", and the others together" if enough else ""
-    each = f"recalibrate each stratum{with_enough(enough)} separately{others}"
+    which = "combination of these labels" if joint else "stratum"
+    each = f"recalibrate each {which}{with_enough(enough)} separately{others}"
     return f"If the stratum is known at prediction time, {each}."
 
 
