@@ -106,7 +106,7 @@ def test_groups_across_which_rows_are_alike_tell_nothing():
     found = uq.compare({**made, "A": replace(made["A"], judgement=judged)}, baseline="A", maps=False)
     assert {each.verdict for each in found.differences} == {"unknown"}
     assert found.answer[0].startswith(
-        "No differences: rows far apart are alike, as on the same date; pass groups="
+        "No differences: groups, or rows far apart, are alike, as on the same date; pass groups="
     )
 
 

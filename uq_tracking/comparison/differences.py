@@ -275,7 +275,8 @@ class Pairs:
 
     def untold(self, runs: Sequence[ScoredRun]) -> str:
         """Say why neither groups nor folds tell how far differences vary; "" if they may."""
-        if any(each.name == "crossed groups" for run in runs for each in run.report.suspicions):
+        names = {each.name for run in runs for each in run.report.suspicions}
+        if names & {"crossed groups", "groups in sequence"}:
             return CROSSED
         folds = by_value(runs, lambda run: self.data.get(run.label)).values()
         known = [targets_of(of[0].report) or {} for of in folds if of[0].report.task == "regression"]
@@ -305,8 +306,8 @@ def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
 SAID, LONGEST_NAME = 3, 60
 """Groups of methods that a sentence names, and letters of a name."""
 CROSSED = (
-    "No differences: rows far apart are alike, as on the same date; pass groups=, the name of what they share, not "
-    "of what is in sequence."
+    "No differences: groups, or rows far apart, are alike, as on the same date; pass groups=, the name of what they "
+    "share, or order=, their times."
 )
 OVERLAP = (
     "No differences: equal lowest and highest targets show that test sets overlap; score all their rows in one call, "

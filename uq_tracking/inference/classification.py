@@ -13,7 +13,15 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, counted
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, crossed_groups, surely_fall
+from uq_tracking.inference.doctor import (
+    FEWEST,
+    GAIN,
+    Cure,
+    Suspicion,
+    crossed_groups,
+    groups_in_sequence,
+    surely_fall,
+)
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
     Estimated,
@@ -161,6 +169,8 @@ class ClassTests(Tests):
         form, (stated, occurs) = self.samples.data.form, self.samples.event
         if self.samples.is_crossed(self.dependence, occurs - stated):
             return (crossed_groups(of_table=self.samples.group is None),)
+        if self.samples.in_sequence(occurs - stated, [occurs, stated]):
+            return (groups_in_sequence(),)
         if event is not None and event.sorts is not None and stated.min() >= 0.5:
             rate = words.percent(float(occurs.mean()))
             seen = f"No probability is below 0.5, but the event occurs in {rate} of cases."

@@ -89,7 +89,8 @@ class Suspicion:
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
         ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes``, ``logits``, ``confidences``,
-        ``filled truth``, ``filled prediction``, ``std from errors``, ``seen`` or ``crossed groups``.
+        ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``, ``crossed groups`` or
+        ``groups in sequence``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -678,6 +679,15 @@ def crossed_groups(*, of_table: bool) -> Suspicion:
         "crossed groups",
         f"{of_lines if of_table else of_groups}, as if they shared a date: they are not independent.",
         "Pass groups= with what they share, such as the date; or by=, if they share a place, such as a lead time.",
+    )
+
+
+def groups_in_sequence() -> Suspicion:
+    """Suspect that groups are times, each of which is like the one before."""
+    return Suspicion(
+        "groups in sequence",
+        "Each group has errors like those of the group before, as dates have: they are not independent.",
+        "Pass order= with the time of each sample in place of groups=, or groups= with what neighboring ones share.",
     )
 
 

@@ -22,6 +22,7 @@ from uq_tracking.inference.doctor import (
     crossed_groups,
     examine,
     find_cure,
+    groups_in_sequence,
     no_noise,
     unit_of_label,
 )
@@ -494,6 +495,8 @@ class RegressionTests(Tests):
             return ()
         if samples.is_crossed(self.dependence, samples.z()):
             return (crossed_groups(of_table=samples.group is None),)
+        if samples.in_sequence(samples.z(), [samples.rows[name] for name in ("target", "mean", "std")]):
+            return (groups_in_sequence(),)
         if is_distribution(self.statistics):
             rows = {name: samples.rows[name].astype(np.float64) for name in ("target", "mean", "std")}
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(rows["std"] > 0)

@@ -95,6 +95,9 @@ SAID = 0.01
 """p-value below which a verdict says that samples are alike."""
 CROSSED, FEWEST_CROSSED = 1e-6, 8
 """p-value below which samples at equal places of different groups are alike, and fewest groups and places to tell."""
+FOLLOWING, FEWEST_FOLLOWING = 4.5, 24
+"""Correlation of the means of consecutive groups, in its standard error, from which on they follow each other, and
+fewest groups to tell."""
 PROBES = 64
 """Rows of which copies are looked for first."""
 COPIES, MOST_COPIES, CERTAIN_COPIES = 0.05, 0.9, 0.95
@@ -317,24 +320,37 @@ def _of_groups(kind: Kind, scores: Scores, label: IntArray, reach: int | None = 
 
 
 def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: bool) -> Dependence | None:
-    """Put together the rows of a table, or its columns, that are alike in themselves but unlike their neighbors.
+    """Put together the rows of a table, or its columns, that are alike in themselves.
 
-    Samples of a column are far apart.
+    If each is like the next, as dates are, long blocks of them; but in a map, neighbors are alike anyway. Samples of
+    a column are far apart.
     """
-    found = []
+    places = [np.broadcast_to(each, shape).reshape(-1)[keep] for each in np.indices(shape, sparse=True)]
+    found: list[Dependence | None] = [None, None]
     for axis, fewest in enumerate((FEWEST_ROWS if spatial else FEWEST_CASES, FEWEST_ROWS)):
-        line, lines = np.indices(shape, sparse=True)[axis], shape[axis]
-        line = np.broadcast_to(line, shape).reshape(-1)[keep]
-        if lines < fewest or worth_of(scores, line)[1] >= SWITCH:
-            continue
-        size = np.bincount(line)
-        means = [np.bincount(line, score)[size > 0] / size[size > 0] for score in scores]
-        if max(map(_lag_one, means)) < 3 / math.sqrt(lines):
-            groups = _of_cases(scores, line, lines)
-            found.append(replace(groups, distant=groups.worth) if axis else groups)
-    if len(found) == 2:
-        return replace(found[1], kind="crossed")
-    return found[0] if found else None
+        if shape[axis] >= fewest and worth_of(scores, places[axis])[1] < SWITCH:
+            of_lines = _of_lines(scores, places[axis], shape[axis])
+            found[axis] = None if spatial and of_lines.kind != "cases" else of_lines
+    rows, columns = found
+    if rows is not None and columns is not None:
+        times = [each is not None and each.kind != "cases" for each in found]
+        if sum(times) == 1 and not _lasts(scores, places[times.index(False)], places[times.index(True)]):
+            return found[times.index(True)]
+        return replace(columns, kind="crossed")
+    return rows if columns is None else replace(columns, distant=columns.worth)
+
+
+def _of_lines(scores: Scores, line: IntArray, lines: int) -> Dependence:
+    """Put lines together, or long blocks of them, where each is like the next."""
+    follow = max(_lag_one(_means(score, line, lines)) for score in scores) >= 3 / math.sqrt(lines)
+    return _in_blocks(scores, line, lines) if follow else _of_cases(scores, line, lines)
+
+
+def _lasts(scores: Scores, line: IntArray, time: IntArray) -> bool:
+    """Return whether what lines have in common early is also there late."""
+    late, lines = time > time.max() // 2, int(line.max()) + 1
+    halves = ([_means(each[half], line[half], lines) for half in (late, ~late)] for each in scores)
+    return any(np.asarray(np.corrcoef(*both))[0, 1] > LASTS for both in halves)
 
 
 def _of_maps(
@@ -388,17 +404,15 @@ def _are_positive(products: FloatArray) -> bool:
 
 def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
     n = len(scores[0])
-    for values in also:
-        steps = np.diff(values)
-        rising, falling = np.count_nonzero(steps > 0), np.count_nonzero(steps < 0)
-        if rising + falling > n / 2 and max(rising, falling) > SORTED * (rising + falling):
-            return Dependence("sorted", None, float(n))
+    if any(map(are_sorted, also)):
+        return Dependence("sorted", None, float(n))
     if n < 2 * FEWEST_BLOCKS:
         return Dependence("independent", None, float(n))
     at = np.arange(n)
     period, persists = _period(scores)
     if persists and period >= FEWEST_CASES:
-        return replace(_of_groups("cases", scores, at % period), distant=float(period))
+        found = _of_lines(scores, at % period, period)
+        return replace(found, distant=min(found.worth, period))
     if period:
         found = _in_blocks(scores, at // period, -(-n // period))
         if found.worth < n:
@@ -410,6 +424,13 @@ def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
     if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and p >= SWITCH:
         return Dependence("independent", None, float(n))
     return found
+
+
+def are_sorted(values: FloatArray) -> bool:
+    """Return whether most steps go one way, so that the order is none in time."""
+    steps = np.diff(values)
+    rising, falling = np.count_nonzero(steps > 0), np.count_nonzero(steps < 0)
+    return rising + falling > len(values) / 2 and max(rising, falling) > SORTED * (rising + falling)
 
 
 def _in_blocks(scores: Scores, at: IntArray, places: int) -> Dependence:
@@ -664,6 +685,18 @@ class InOrder:
         errors = errors if self.by is None else without_labels(errors, self.by[1])
         within = errors - (np.bincount(self.group, errors) / np.maximum(size, 1))[self.group]
         return worth_of([within], place)[1] < CROSSED
+
+    def in_sequence(self, errors: FloatArray, also: Sequence[FloatArray]) -> bool:
+        """Return whether each group has errors like the one before, as dates have, unless a column sorts them."""
+        if self.group is None or self.ordered or self.total:
+            return False
+        first = np.unique(self.group, return_index=True)[1]
+        if len(first) < FEWEST_FOLLOWING:
+            return False
+        errors = errors if self.by is None else without_labels(errors, self.by[1])
+        means = [_means(each, self.group)[np.argsort(first)] for each in (errors, *also)]
+        is_sorted = any(are_sorted(each) for each in means[1:])
+        return not is_sorted and _lag_one(_without_trend(means[0])) > FOLLOWING / math.sqrt(len(first))
 
     def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
         """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
