@@ -597,7 +597,7 @@ def folds_in_rows(rng):
 
 @scenario(
     "order=: the event becomes rarer and then more frequent again, log odds by 2.2", PLACES, bias=None,
-    says=("of the way through the samples, the model forecasts", "Find out what is special"),
+    says=("of the way through the samples, the model expects", "Find out what is special"),
 )  # fmt: skip
 def rate_in_waves(rng):
     p = stated(rng, 4000, 1.5)

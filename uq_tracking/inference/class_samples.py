@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference.doctor import halves_of
@@ -33,9 +34,10 @@ from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOr
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
+from uq_tracking.metrics.events import fitted_odds
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.recalibration.base import ClassificationRecalibration
-from uq_tracking.recalibration.classification import BiasTemperature, lacks_samples
+from uq_tracking.recalibration.classification import CERTAIN, BiasTemperature, lacks_samples
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.layout import Layout, Rows
@@ -400,23 +402,28 @@ class ClassSamples(InOrder):
             product = values if weight is None else weight * values
             return np.asarray(np.bincount(place, product) / np.bincount(place, weight))
 
+        def values_of(score: FloatArray) -> FloatArray:
+            return means(score if label is None else score - means(score, label)[label], block)
+
         for of, share, (stated, occurs) in self.events(level):
-            lean = stated - np.average(stated, weights=weight)
+            lean, fixed = stated - np.average(stated, weights=weight), _refitted(stated, occurs, weight)
             for slope in (False, True)[: 2 - bool(of)]:
-                score = (occurs - stated) * (lean if slope else 1)
                 spread = float(np.average(np.square(lean), weights=weight)) if slope else 1.0
-                values = means(score if label is None else score - means(score, label)[label], block)
+                score, rest = ((occurs - each) * (lean if slope else 1) for each in (stated, fixed))
                 each, least = share / (1 if of else 2), SLIGHT_GAP * spread
                 ends = [1 + means(score, fifth[block]) / spread] if slope else []
                 rates = np.stack(ends or [means(column, fifth[block]) for column in (stated, occurs)], axis=1)
-                trend = trend_of(at, values)
-                if trend.p < TREND * each and abs(trend.slope) >= least:
-                    found.append(ClassDrift(trend.p / each, of, rates[[0, -1]].tolist()))
+                both = [values_of(score), values_of(rest)]  # what one recalibration mends is no drift
+                trends = [trend_of(at, values) for values in both]
+                p = max(trend.p for trend in trends)
+                if p < TREND * each and min(abs(trend.slope) for trend in trends) >= least:
+                    found.append(ClassDrift(p / each, of, rates[[0, -1]].tolist()))
                 elif len(mass) > 2 * PARTS:
-                    p = apart(fifths, [values])
-                    place = int(p.argmin())
-                    if p[place] < each and abs(values[fifths[place]].mean()) >= least:
-                        found.append(ClassDrift(float(p[place]) / each, of, [rates[place].tolist()], place))
+                    of_fifths = apart(fifths, both)
+                    place = int(of_fifths.argmin())
+                    if of_fifths[place] < each and abs(both[0][fifths[place]].mean()) >= least:
+                        p = float(of_fifths[place])
+                        found.append(ClassDrift(p / each, of, [rates[place].tolist()], place))
         return min(found, key=lambda each: each.p, default=None)
 
     def dependence(self) -> Dependence | None:
@@ -450,6 +457,14 @@ class ClassSamples(InOrder):
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
         return counted(statistics.layout, changed(self.data, groups=group))
+
+
+def _refitted(stated: FloatArray, occurs: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Return probabilities after the offset and slope of their log odds that fit best, where there are any."""
+    mass = np.full(len(stated), 1 / len(stated)) if weight is None else weight / weight.sum()
+    odds = special.logit(stated).clip(-CERTAIN, CERTAIN)
+    found = fitted_odds(mass * occurs, mass, odds, slope=True)
+    return stated if found is None else special.expit(found[0] + found[1] * odds)
 
 
 def _ranks_within(values: FloatArray, label: IntArray) -> FloatArray:
