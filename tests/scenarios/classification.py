@@ -596,6 +596,24 @@ def folds_in_rows(rng):
 
 
 @scenario(
+    "order=: log odds 2 times too small at all times; the event becomes more frequent, as the model knows",
+    UNDER, bias=None, says=("Recalibrate with logistic",), never=("Drift",),
+)  # fmt: skip
+def timid_at_all_times(rng):
+    log_odds = np.linspace(-2, 2, 1500) + 1.2 * rng.normal(size=1500)
+    return events(rng, special.expit(log_odds / 2), special.expit(log_odds), order=np.arange(1500))
+
+
+@scenario(
+    "order=: an event more frequent at weekends, log odds 1.2 too low there, .5 too high else", PLACES, bias=None,
+    says=("rrors recur every 7 steps", "step % 7", "Recalibrate each position"),
+)  # fmt: skip
+def event_at_weekends(rng):
+    p, day = stated(rng, 1400, 1.0), np.arange(1400)
+    return events(rng, p, odds(p, np.exp(np.where(day % 7 >= 5, 1.2, -0.5))), order=day)
+
+
+@scenario(
     "order=: the event becomes rarer and then more frequent again, log odds by 2.2", PLACES, bias=None,
     says=("of the way through the samples, the model expects", "Find out what is special"),
 )  # fmt: skip

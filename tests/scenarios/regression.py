@@ -812,6 +812,47 @@ def volatile_times(rng):
     return mu + error, mu, np.ones(3000)
 
 
+@scenario(
+    "an array of 30 stations and 365 dates, whose weather lasts for days: calibrated", (*FINE, *UNKNOWN)
+)
+def stations_and_days(rng):
+    mu, shared = 3 * rng.normal(size=(30, 365)), series(rng, 365, 0.7)
+    return mu + np.sqrt(0.4) * shared + np.sqrt(0.6) * rng.normal(size=(30, 365)), mu, np.ones((30, 365))
+
+
+@scenario("the same in one column, station by station", (*FINE, *UNKNOWN))
+def stations_and_days_in_rows(rng):
+    return tuple(np.ravel(column) for column in stations_and_days(rng))
+
+
+@scenario(
+    "groups= are dates, each like the one before", ANY, ANY_RANKING, bias=None,
+    says=("Each group has errors like those of the group before", "Pass order="),
+)  # fmt: skip
+def dates_as_groups(rng):
+    mu, shared = 3 * rng.normal(size=(100, 20)), series(rng, 100, 0.8)[:, None]
+    y = mu + np.sqrt(0.5) * shared + np.sqrt(0.5) * rng.normal(size=(100, 20))
+    return (y.ravel(), mu.ravel(), np.ones(2000)), {"groups": np.repeat(np.arange(100), 20)}
+
+
+@scenario(
+    "groups= are patients, by= their visits: stds too large at first, too small later", PLACES, bias=None,
+    says=("n stratum", "recalibrate each stratum"), never=("First check",),
+)  # fmt: skip
+def visits_of_patients(rng):
+    visit, mu = np.tile(np.arange(8), 150), 3 * rng.normal(size=1200)
+    y = mu + (0.5 + visit / 7) * rng.normal(size=1200)
+    return (y, mu, np.ones(1200)), {"groups": np.repeat(np.arange(150), 8), "by": visit}
+
+
+@scenario(
+    "each error is like the one before with the other sign: calibrated", (*FINE, *UNKNOWN), FLAT, never=("spells",)
+)  # fmt: skip
+def alternating_errors(rng):
+    mu = 3 * rng.normal(size=800)
+    return (mu + series(rng, 800, -0.5), mu, np.ones(800)), {"order": np.arange(800)}
+
+
 # ---- drift ----
 
 
@@ -2022,6 +2063,35 @@ def labels_that_are_groups(rng):
     patient, s, mu = np.repeat(np.arange(40), 25), spread_stds(rng, 1000, 0.3), 2 * rng.normal(size=1000)
     y = mu + s * np.where(patient % 2, 1.4, 0.6) * rng.normal(size=1000)
     return (y, mu, s), {"groups": patient, "by": patient}
+
+
+@scenario(
+    "an array of 120 months and 20 stations, biased by the month (.5 std)", PLACES, bias=None,
+    says=("recur every 12 rows", "subtract mean(y_pred - y_true)"),
+)  # fmt: skip
+def stations_by_the_month(rng):
+    month, mu = np.arange(120)[:, None], 4 * rng.normal(size=(120, 20))
+    y = mu + 0.5 * np.cos(2 * np.pi * month / 12) + rng.normal(size=(120, 20))
+    return y, mu, np.ones((120, 20))
+
+
+@scenario(
+    "sixty maps, one a month, biased by the month (.5 std)", PLACES, bias=None,
+    says=("recur every 12 cases", "subtract mean(y_pred - y_true)"),
+)  # fmt: skip
+def maps_by_the_month(rng):
+    month, mu = np.arange(60)[:, None, None], 3 * rng.normal(size=(60, 16, 16))
+    return mu + 0.5 * np.sin(2 * np.pi * month / 12) + rng.normal(size=mu.shape), mu, np.ones(mu.shape)
+
+
+@scenario(
+    "a year of days, predictions 1.5 std too high on Mondays", (*PLACES, *OVER), bias=None,
+    says=("recur every 7 steps", "step % 7 is 0"),
+)  # fmt: skip
+def biased_on_mondays(rng):
+    day, mu = np.arange(365), 4 * rng.normal(size=365)
+    y = mu + np.where(day % 7 == 0, -1.5, 0.25) + rng.normal(size=365)
+    return (y, mu, np.ones(365)), {"order": np.datetime64("2024-01-01") + day}
 
 
 @scenario(

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ MOST_CURED = 1 << 18
 """Probabilities that a recalibration is looked for with."""
 MOST_CLASSES = 50
 """Of more classes, it is not looked for labels or times at which a single one is stated too often."""
+MOST_RECURRING = 11
+"""Events whose errors may recur after a period: that the label is wrong, and the first classes."""
 OF_CLASSES = 0.5
 """Share of a level that is left to single classes."""
 CONTRASTS = 3
@@ -183,7 +186,7 @@ class ClassSamples(InOrder):
             "groups": group,
             "by": None,
         }
-        return cls(
+        made = cls(
             changed(data, **own),
             step,
             clock=kept(data.clock),
@@ -196,6 +199,10 @@ class ClassSamples(InOrder):
             case=case,
             total=data.n if truth.size < math.prod(shape) else None,
         )
+        if made.in_runs:  # of labels, which recur themselves
+            return made
+        events = islice(made.events(1.0), MOST_RECURRING)
+        return made.with_season(*(occurs - stated for *_, (stated, occurs) in events))
 
     @property
     def in_runs(self) -> bool:
@@ -311,6 +318,8 @@ class ClassSamples(InOrder):
         group = self.units(dependence)
         if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
             return None
+        if self.recur and self.in_order(dependence):  # blocks hold all places of a period
+            group = self.units(replace(self, group=None).dependence())
         tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in self.sets)
         if tested < 2:
             return None

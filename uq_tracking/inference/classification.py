@@ -135,7 +135,9 @@ class ClassTests(Tests):
             mends_all = cure is not None and cure.method is not None and cure.removes
             if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 all_wrong = calibration not in words.NO_CLAIM
-                clauses.append(words.of_off_stratum(off, of_errors=of_errors, all_wrong=all_wrong))
+                clauses.append(
+                    words.of_off_stratum(off, self.samples.recur, of_errors=of_errors, all_wrong=all_wrong)
+                )
             clauses += [] if drift is None else [words.of_class_drift(drift, of_errors=of_errors)]
         suspicions = (*suspicions, *self._mistakes(found.get("event")))
         cure = None if suspicions else cure

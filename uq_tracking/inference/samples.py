@@ -41,6 +41,7 @@ from uq_tracking.statistics.groups import GroupTally, count_groups, plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import Self
 
 OFTEN = 20
 """Changes of the label for each label, from which labels are not stretches of the samples."""
@@ -76,6 +77,8 @@ MOST_IN_ORDER, MOST_PERIOD, MOST_LOOKED = 16_384, 1000, 1 << 18
 OF_NOISE, WIDE, NEAR = 20.0, 24, (2, 6)
 """How many times as strong as others a frequency must be for errors to recur with it: as the median of so many on
 both sides, and as the mean of those at these distances."""
+EQUAL = 1e-9
+"""Range of errors, in the largest, from which on they are not all the same."""
 USUAL, SURELY = (7, 12, 24), 1e-6
 """Periods of days, months and hours, that are also looked for by the means of their places; p-value of these."""
 MOST_PLACES, PER_PLACE = 48, 30
@@ -244,7 +247,10 @@ def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
         sums = np.bincount(group, centred)[known]
         between = float(np.square(sums) @ (1 / size[known]))
         within = inner(centred, centred) - between
-        if between <= 0 or within <= 0:
+        if between <= 0:
+            continue
+        if within <= 0:  # all of a group are equal
+            worth, p = min(worth, float(groups)), 0.0
             continue
         ratio = between / (groups - 1) / (within / (n - groups))
         worth = min(worth, n / ratio)
@@ -330,6 +336,7 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
     for axis, fewest in enumerate((FEWEST_ROWS if spatial else FEWEST_CASES, FEWEST_ROWS)):
         if shape[axis] >= fewest and worth_of(scores, places[axis])[1] < SWITCH:
             of_lines = _of_lines(scores, places[axis], shape[axis])
+            of_lines = of_lines if axis else replace(of_lines, distant=None)
             found[axis] = None if spatial and of_lines.kind != "cases" else of_lines
     rows, columns = found
     if rows is not None and columns is not None:
@@ -337,13 +344,14 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
         if sum(times) == 1 and not _lasts(scores, places[times.index(False)], places[times.index(True)]):
             return found[times.index(True)]
         return replace(columns, kind="crossed")
-    return rows if columns is None else replace(columns, distant=columns.worth)
+    return rows or columns
 
 
 def _of_lines(scores: Scores, line: IntArray, lines: int) -> Dependence:
-    """Put lines together, or long blocks of them, where each is like the next."""
+    """Put lines of samples that are far apart together, or long blocks of them, where each is like the next."""
     follow = max(_lag_one(_means(score, line, lines)) for score in scores) >= 3 / math.sqrt(lines)
-    return _in_blocks(scores, line, lines) if follow else _of_cases(scores, line, lines)
+    found = _in_blocks(scores, line, lines) if follow else _of_cases(scores, line, lines)
+    return replace(found, distant=found.worth if follow else max(found.worth, float(lines)))
 
 
 def _lasts(scores: Scores, line: IntArray, time: IntArray) -> bool:
@@ -411,8 +419,7 @@ def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
     at = np.arange(n)
     period, persists = _period(scores)
     if persists and period >= FEWEST_CASES:
-        found = _of_lines(scores, at % period, period)
-        return replace(found, distant=min(found.worth, period))
+        return _of_lines(scores, at % period, period)
     if period:
         found = _in_blocks(scores, at // period, -(-n // period))
         if found.worth < n:
@@ -502,8 +509,10 @@ def find_season(scores: Sequence[FloatArray]) -> int:
     """
     for score in scores:
         values, n = score - score.mean(), len(score)
-        is_usual = any(n >= LEAST_PERIODS * each and _p_of_places(values, each) < SURELY for each in USUAL)
-        if not is_usual and (n < 4 * WIDE or not _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:])):
+        if np.ptp(score) <= EQUAL * np.abs(score).max():
+            continue
+        usual = [each for each in USUAL if n >= LEAST_PERIODS * each and _p_of_places(values, each) < SURELY]
+        if not usual and (n < 4 * WIDE or not _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:])):
             continue
         periods = range(2, min(n // LEAST_PERIODS, MOST_PERIOD) + 1)
         explained = np.asarray([_explained(values, places_of(n, period)) for period in periods])
@@ -511,7 +520,9 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         share = explained / explained[best]
         divisors = (round(periods[best] / parts) for parts in range(periods[best] // 2, 0, -1))
         period = next(
-            each for each in divisors if share[each - 2] >= (AS_MUCH if each >= FEWEST_CASES else ALL)
+            each
+            for each in divisors
+            if share[each - 2] >= (AS_MUCH if each >= FEWEST_CASES or each in usual else ALL)
         )
         place, later = places_of(n, period), np.arange(n) >= n // 2
         halves = [_means(values[half], place[half], int(place.max()) + 1) for half in (later, ~later)]
@@ -698,6 +709,39 @@ class InOrder:
         is_sorted = any(are_sorted(each) for each in means[1:])
         return not is_sorted and _lag_one(_without_trend(means[0])) > FOLLOWING / math.sqrt(len(first))
 
+    def with_season(self, *errors: FloatArray) -> Self:
+        """Label samples in which nobody labelled anything by their places in a period after which errors recur."""
+        in_order = self.group is None or self.ordered
+        if not in_order or self.by is not None or self.independent or self.case is not None or self.total:
+            return self
+        with np.errstate(over="ignore"):
+            is_known = all(np.isfinite(inner(each, each)) for each in errors)
+        for unit, at in self._times() if is_known else ():  # else beyond float64
+            first = np.flatnonzero(at < MOST_IN_ORDER)
+            first = first[some_of(len(first), MOST_LOOKED)]
+            held = np.bincount(at[first])
+            means = [
+                np.where(held > 0, _means(each[first], at[first]), each[first].mean()) for each in errors
+            ]
+            if period := find_season(means):
+                place = places_of(int(at.max()) + 1, period)
+                ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
+                used, own = np.unique(place[at], return_inverse=True)
+                names = (f"{ends[k]}" + f":{ends[k + 1]}" * (ends[k + 1] > ends[k] + 1) for k in used)
+                about = "about " * (period > MOST_PLACES)
+                return replace(self, by=(tuple(names), own), recur=f"{about}every {period} {unit}")
+        return self
+
+    def _times(self) -> Iterator[tuple[str, IntArray]]:
+        """Yield what may be the times of the samples: the clock, else the first axis, or the second of two."""
+        if self.clock is not None:
+            yield "steps", self.clock - self.clock.min()
+            return
+        keep = slice(None) if self.valid is None else self.valid.reshape(-1)
+        units = ("rows", "columns")[: len(self.shape)] if len(self.shape) < 3 else ("cases",)
+        for unit, place in zip(units, np.indices(self.shape, sparse=True), strict=False):
+            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[keep]
+
     def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
         """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
         return find_dependence(
@@ -726,7 +770,7 @@ class Samples(InOrder):
         rows = data.rows() if kept is None else kept
         if statistics.task != "regression" or "mean" not in rows:
             return None
-        return cls(
+        made = cls(
             {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
             members_of(data),
             clock=None if data.clock is None else data.select(data.clock),
@@ -736,39 +780,10 @@ class Samples(InOrder):
             valid=data.valid,
             spatial=looks_spatial(data.shape),
             by=labels_of(data, data.select),
-        )._with_season()
-
-    def _with_season(self) -> Samples:
-        """Label samples in which nobody labelled anything by their places in a period after which errors recur."""
-        in_order = self.group is None or self.ordered
-        if not in_order or self.by is not None or self.independent or self.case is not None or self.total:
-            return self
+        )
         with np.errstate(over="ignore"):
-            z = self.z()
-            is_known = bool(np.isfinite(inner(z, z)))
-        for unit, at in self._times() if is_known else ():  # else beyond float64
-            first = np.flatnonzero(at < MOST_IN_ORDER)
-            first = first[some_of(len(first), MOST_LOOKED)]
-            held, scores = np.bincount(at[first]), (z[first], clipped(z[first]))
-            means = [np.where(held > 0, _means(each, at[first]), each.mean()) for each in scores]
-            if period := find_season(means):
-                place = places_of(int(at.max()) + 1, period)
-                ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
-                used, own = np.unique(place[at], return_inverse=True)
-                names = (f"{ends[k]}" + f":{ends[k + 1]}" * (ends[k + 1] > ends[k] + 1) for k in used)
-                about = "about " * (period > MOST_PLACES)
-                return replace(self, by=(tuple(names), own), recur=f"{about}every {period} {unit}")
-        return self
-
-    def _times(self) -> Iterator[tuple[str, IntArray]]:
-        """Yield what may be the times of the samples: the clock, else the first axis, or the second of two."""
-        if self.clock is not None:
-            yield "steps", self.clock - self.clock.min()
-            return
-        keep = slice(None) if self.valid is None else self.valid.reshape(-1)
-        units = ("rows", "columns")[: len(self.shape)] if len(self.shape) < 3 else ("cases",)
-        for unit, place in zip(units, np.indices(self.shape, sparse=True), strict=False):
-            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[keep]
+            z = made.z()
+        return made.with_season(z, clipped(z))
 
     def areas(self) -> list[tuple[list[str], IntArray]]:
         """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.

@@ -902,12 +902,15 @@ def short_event(calibration: str, event: Event) -> str:
     return said.get(calibration, calibration)
 
 
-def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
-    """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``."""
+def of_off_stratum(off: OffStratum, recur: str, *, of_errors: bool, all_wrong: bool) -> str:
+    """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``.
+
+    Labels are places in a period if errors ``recur``.
+    """
     event, of_errors = off.event, of_errors and not off.of
     name = f"class {off.of}" if off.of else "the event"
     if off.last is not None:
-        return _of_all_labels(off, off.last, name, of_errors=of_errors)
+        return _of_all_labels(off, off.last, name, recur, of_errors=of_errors)
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
     if slopes and event.sorts == "reversed":
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
@@ -926,32 +929,49 @@ def of_off_stratum(off: OffStratum, *, of_errors: bool, all_wrong: bool) -> str:
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
     cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else ""
-    cure = cure or _of_each_label(off, of_errors=of_errors)
+    if recur:
+        where, step = _at_place(off.name, recur), _of_each_label(off, recur, of_errors=of_errors)
+        return f"Errors recur {recur}, as those of an hour or a season do: in {where} {said}. {step}"
+    cure = cure or _of_each_label(off, recur, of_errors=of_errors)
     return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
 
 
-def _of_all_labels(first: OffStratum, last: OffStratum, name: str, *, of_errors: bool) -> str:
+def _at_place(name: str, recur: str) -> str:
+    """Name a label, or a place in a period: ``steps with step % 7 = 5``."""
+    if not recur:
+        return f"'{name}'"
+    period, unit = recur.split()[-2:]
+    return f"{unit} with {unit[:-1]} % {period} {'in' if ':' in name else '='} {name}"
+
+
+def _of_all_labels(first: OffStratum, last: OffStratum, name: str, recur: str, *, of_errors: bool) -> str:
     """Name the labels that are furthest off to each side, where all differ, but none stands out."""
     said = []
     for each in (first, last):
-        event = each.event
+        event, where = each.event, _at_place(each.name, recur)
         if event.slope is not None:
-            said.append(f"by {format_number(0.1 * event.slope, 2)} in '{each.name}'")
+            said.append(f"by {format_number(0.1 * event.slope, 2)} in {where}")
         elif of_errors:
-            said.append(f"in '{each.name}' {_of_errors(event.stated, event.observed)}")
+            said.append(f"in {where} {_of_errors(event.stated, event.observed)}")
         else:
             rates = f"stated in {percent(event.stated)} and occurs in {percent(event.observed)} of cases"
-            said.append(f"in '{each.name}' {name} is {rates}")
+            said.append(f"in {where} {name} is {rates}")
     found = "; ".join(said)
     if first.event.slope is not None:
         rate = "errors" if of_errors else "the event"
         found = f"for each 0.1 more in probability, the rate of {rate} rises {' and '.join(said)}"
-    step = _of_each_label(first, of_errors=of_errors)
-    return f"Strata differ by more than chance (p {_p(first.p)}): {found}. {step}"
+    what = (
+        f"Errors recur {recur}, as those of an hour or a season do"
+        if recur
+        else "Strata differ by more than chance"
+    )
+    return f"{what} (p {_p(first.p)}): {found}. {_of_each_label(first, recur, of_errors=of_errors)}"
 
 
-def _of_each_label(off: OffStratum, *, of_errors: bool) -> str:
+def _of_each_label(off: OffStratum, recur: str, *, of_errors: bool) -> str:
     """Say which strata need a recalibration of their own: of few samples, a fit is worse than none."""
+    if recur:
+        return "Recalibrate each position separately, or tell the model the time."
     if off.least >= ENOUGH or of_errors:
         return of_each(ENOUGH * (off.least < ENOUGH))
     return (
