@@ -934,6 +934,28 @@ def burst_of_bias(rng):
     return (y, mu, s), {"order": np.arange(1500)}
 
 
+@scenario(
+    "order=: the last 30 % of 300 rows 1.5 std too low", (*PLACES, *UNKNOWN), bias=None, says=("n the last",)
+)
+def breaks_late(rng):
+    mu, late = rng.normal(size=300), np.arange(300) >= 210
+    return (mu + 1.5 * late + rng.normal(size=300), mu, np.ones(300)), {"order": np.arange(300)}
+
+
+@scenario(
+    "order=: errors of the last 30 % of 500 rows twice the stated size", (*OVER, *PLACES), says=("n the last",)
+)  # fmt: skip
+def breaks_in_size(rng):
+    mu, late = rng.normal(size=500), np.arange(500) >= 350
+    return (mu + (1 + late) * rng.normal(size=500), mu, np.ones(500)), {"order": np.arange(500)}
+
+
+@scenario("sixty maps in time, the last third .5 std too low", PLACES, bias=None, says=("n the last",))
+def maps_break_late(rng):
+    mu, late = 3 * rng.normal(size=(60, 16, 16)), np.arange(60)[:, None, None] >= 40
+    return mu + 0.5 * late + rng.normal(size=mu.shape), mu, np.ones(mu.shape)
+
+
 # ---- ranking ----
 
 

@@ -68,7 +68,7 @@ LEAST_STD = 1e-6
 """Standard deviations that are smaller, in the largest one, weigh no more than this one when lines are fitted."""
 SAME = 0.75
 """Two parts that share more than this are said once."""
-TREND = 0.75
+TREND = 0.5
 """Share of a drift's level that its trend takes; the rest is for parts of the order."""
 TOGETHER = 0.25
 """Share of the level of labels that is left to what all of them show together."""
@@ -587,12 +587,13 @@ def find_drift(
         ("bias", of_bias, of_bias, (bias,)),
         ("scale", of_size, of_spread, (size, spread)),
     )
-    odd = {quantity: _odd_block(values) for quantity, *_, values in tests}
-    odd = {quantity: (block, p) for quantity, (block, p) in odd.items() if p < level}
-    if "bias" in odd and np.square(bias[odd["bias"][0]]) < square[odd["bias"][0]] / 4:
+    odd = {quantity: _odd_part(values, level) for quantity, *_, values in tests}
+    odd = {quantity: found for quantity, found in odd.items() if found is not None}
+    part = odd["bias"][0] if "bias" in odd else np.zeros(blocks)
+    if part.sum() == 1 and np.square(bias @ part) < square @ part / 4:
         del odd["bias"]  # errors of any sign are large there
     fifths = np.minimum(PARTS * at, PARTS - 1).astype(np.int64) == np.arange(PARTS)[:, None]
-    inside = np.concatenate([fifths, *(np.arange(blocks)[None] == block for block, _ in odd.values())])
+    inside = np.stack([*fifths, *(part for part, *_ in odd.values())])
     share = (inside * mass).sum(axis=1) / mass.sum()
     end = np.max(inside * np.cumsum(mass), axis=1) / mass.sum()
     in_part = inside * mass / (inside * mass).sum(axis=1, keepdims=True)
@@ -602,7 +603,13 @@ def find_drift(
         noise = [
             min(each, _noise_within(fifths, values)) for each, values in zip(noise, (size, bias), strict=True)
         ]
-    half_size, half_bias = (reach * each / np.sqrt(inside.sum(axis=1)) for each in noise)
+    held = np.sqrt(inside.sum(axis=1))
+
+    def half(quantity: Quantity, usual: float) -> FloatArray:
+        own = [odd[each][2] if each == quantity else usual for each in odd]
+        return np.asarray(reach * np.asarray([usual] * PARTS + own) / held)
+
+    half_size, half_bias = half("scale", noise[0]), half("bias", noise[1])
     factor, own = np.sqrt(in_part @ square), in_part @ bias
     factors = (factor, factor * np.exp(-half_size), factor * np.exp(half_size))
     columns = (share, 100 * (end - share), 100 * end, *factors, own, own - half_bias, own + half_bias)
@@ -616,7 +623,7 @@ def find_drift(
         outer = tuple(place for place in (0, PARTS - 1) if parts[place].is_off(quantity))
         pattern = Pattern(quantity, "order", p, trend.slope, outer, sure)
         if not pattern.found and blocks > 2 * PARTS:
-            differs = 2 * apart(fifths, values)
+            differs = 4 * apart(fifths, values)
             place = int(differs.argmin())
             how_much = _grade_of_part(parts[place], quantity)
             if differs[place] < level and how_much in ("slight", "off"):
@@ -626,8 +633,10 @@ def find_drift(
             how_much = _grade_of_part(parts[place], quantity)
             pattern = Pattern(quantity, "order", odd[quantity][1], 0.0, (place,), how_much)
         patterns.append(pattern)
-    half = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2)) * of_spread.noise / math.sqrt(blocks)
-    logs = np.average(spread, weights=mass) + half * np.asarray([0, -1, 1])
+    half_width = (
+        float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2)) * of_spread.noise / math.sqrt(blocks)
+    )
+    logs = np.average(spread, weights=mass) + half_width * np.asarray([0, -1, 1])
     return Places(
         {"order": parts}, tuple(patterns), tuple(np.exp(logs).tolist()) if patterns[0].found else None
     )
@@ -650,16 +659,31 @@ def apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
     return np.asarray(np.max(found, axis=0) * PARTS / (1 - TREND))
 
 
-def _odd_block(values: Sequence[FloatArray]) -> tuple[int, float]:
-    """Return the block that differs most from the others, and how surely: the larger p, for all blocks."""
-    number, found = len(values[0]), []
+def _odd_part(values: Sequence[FloatArray], level: float) -> tuple[FloatArray, float, float] | None:
+    """Return the block, or first or last blocks, that differ most surely from the others, how surely, and the noise.
+
+    The larger p of the values counts, for all such parts. None if none do.
+    """
+    number = len(values[0])
+    first = np.arange(number) < np.arange(2, number - 1)[:, None]
+    tried = np.concatenate([np.eye(number), first]).astype(np.float64)
+    own, found, noises = tried.sum(axis=1), [], []
     for each in values:
-        rest = (each.sum() - each) / (number - 1)
-        square = (np.square(each).sum() - np.square(each) - (number - 1) * np.square(rest)) / (number - 2)
-        t = np.abs(each - rest) / np.sqrt(np.maximum(square, SMALLEST) * number / (number - 1))
+        mean = tried @ each / own
+        rest = (each.sum() - own * mean) / (number - own)
+        square = np.square(each).sum() - own * np.square(mean) - (number - own) * np.square(rest)
+        noises.append(np.sqrt(np.maximum(square / (number - 2), SMALLEST)))
+        t = np.abs(mean - rest) / (noises[-1] * np.sqrt(1 / own + 1 / (number - own)))
         found.append(2 * special.stdtr(number - 2, -t))
-    p = np.max(found, axis=0) * 2 * number / (1 - TREND)
-    return int(p.argmin()), float(p.min())
+    p = np.max(found, axis=0) * 2 * len(tried) / (1 - TREND)
+    place = int(p.argmin())
+    if p[place] >= level:
+        return None
+    mean, part = tried[place] @ values[0] / own[place], tried[place]
+    is_first = own[place] > 1 and abs(mean) < abs(
+        (values[0].sum() - own[place] * mean) / (number - own[place])
+    )
+    return (1 - part if is_first else part), float(p[place]), float(noises[0][place])
 
 
 def _grade_of_part(part: Part, quantity: Quantity) -> Grade:

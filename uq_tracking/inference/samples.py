@@ -34,6 +34,7 @@ from scipy import fft, special
 
 from uq_tracking.inference.places import some_of
 from uq_tracking.inputs.forms.mean_std import MeanStd
+from uq_tracking.inputs.labels import without_change, without_trend
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.parallel import inner
 from uq_tracking.statistics.blocks import block_length
@@ -453,8 +454,8 @@ def _in_blocks(scores: Scores, at: IntArray, places: int) -> Dependence:
         block_of = np.flatnonzero(size) * blocks // places
     own = worth_of(scores, block_of)[0]
     if own < few:
-        rest = _without_trend(scores[0])
-        if worth_of((rest, _without_trend(clipped(rest))), block_of)[0] < of_rest:
+        rest = without_change(scores[0])
+        if worth_of((rest, without_change(clipped(rest))), block_of)[0] < of_rest:
             return Dependence("too few", None, max(min(worth, own), 1.0), True, p=p)
     return Dependence("blocks", block, worth, p < SAID, p=p)
 
@@ -462,7 +463,7 @@ def _in_blocks(scores: Scores, at: IntArray, places: int) -> Dependence:
 def _cases_follow(scores: Scores, case: IntArray, cases: int, keep: Any, size: int) -> bool:
     """Return whether each case is like the one before: by its mean, or, of a whole array, sample by sample."""
     for score in scores:
-        rest = _without_trend(score, case)
+        rest = without_trend(score, case)
         parts: list[FloatArray] = [np.asarray(np.bincount(case, rest, cases)[:, None])]
         if size:
             whole = np.zeros(size)
@@ -571,13 +572,6 @@ def _p_of_places(values: FloatArray, period: int) -> float:
     places, n = min(period, len(values)), len(values)
     ratio = (_explained(values, np.arange(n) % period) + places - 1) / (places - 1)
     return float(special.fdtrc(places - 1, n - places, ratio))
-
-
-def _without_trend(values: FloatArray, place: IntArray | None = None) -> FloatArray:
-    """Return what remains of a series after a straight line: a drift alone makes all its neighbors alike."""
-    at = np.arange(len(values)) if place is None else place
-    at = at - at.mean()
-    return np.asarray(values - values.mean() - at * (inner(at, values) / inner(at, at)))
 
 
 def _lag_one(values: FloatArray) -> float:
@@ -707,7 +701,7 @@ class InOrder:
         errors = errors if self.by is None else without_labels(errors, self.by[1])
         means = [_means(each, self.group)[np.argsort(first)] for each in (errors, *also)]
         is_sorted = any(are_sorted(each) for each in means[1:])
-        return not is_sorted and _lag_one(_without_trend(means[0])) > FOLLOWING / math.sqrt(len(first))
+        return not is_sorted and _lag_one(without_trend(means[0])) > FOLLOWING / math.sqrt(len(first))
 
     def with_season(self, *errors: FloatArray) -> Self:
         """Label samples in which nobody labelled anything by their places in a period after which errors recur."""
@@ -825,7 +819,7 @@ class Samples(InOrder):
         z = self.z() if self.by is None else without_labels(self.z(), self.by[1])
         if self.clock is not None:
             z = z[np.argsort(self.clock, kind="stable")]
-        by_size = _lag_one(_without_trend(clipped(z)))
+        by_size = _lag_one(without_trend(clipped(z)))
         return by_size > max(ALIKE, 3.5 / math.sqrt(len(z)), abs(_lag_one(z)))
 
     def dependence(self, *, within: IntArray | None = None) -> Dependence | None:

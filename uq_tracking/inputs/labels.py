@@ -22,6 +22,7 @@ from uq_tracking.inputs.convert import (
     read,
     read_floats,
 )
+from uq_tracking.parallel import inner
 
 LONGEST = 1000
 """Characters of a label."""
@@ -351,7 +352,10 @@ class Series:
         return np.full(self.blocks.shape, f"{SERIES} {worth:.1f} independent samples")
 
     def _worth(self, times: AnyArray, loss: AnyArray) -> float:
-        """Effective number of independent times behind the block means: times over the ratio F of mean squares."""
+        """Effective number of independent times behind the block means: times over the ratio F of mean squares.
+
+        A single change, or a drift, is no dependence, if little of it is left without.
+        """
         count = np.bincount(times)
         known = np.flatnonzero(count)
         means = np.bincount(times, loss)[known] / count[known]
@@ -359,10 +363,32 @@ class Series:
         of_time = np.zeros(self.times.max() + 1, dtype=np.int64)
         of_time[self.times.reshape(-1)] = self.blocks.reshape(-1)
         _, block, size = np.unique(of_time[known], return_inverse=True, return_counts=True)
-        centre = np.bincount(block, means) / size
-        between = float(size @ np.square(centre - means.mean())) / max(len(size) - 1, 1)
-        within = float(np.square(means - centre[block]).sum()) / max(len(known) - len(size), 1)
-        return math.inf if between <= ALIKE or len(known) == len(size) else len(known) * within / between
+
+        def worth(values: AnyArray) -> float:
+            centre = np.bincount(block, values) / size
+            between = float(size @ np.square(centre - values.mean())) / max(len(size) - 1, 1)
+            within = float(np.square(values - centre[block]).sum()) / max(len(known) - len(size), 1)
+            return math.inf if between <= ALIKE or len(known) == len(size) else len(known) * within / between
+
+        found = worth(means)
+        rest = worth(without_change(means)) if found < len(size) else found
+        return rest if 2 * rest >= len(known) else found
+
+
+def without_change(values: Any) -> npt.NDArray[np.float64]:
+    """Return what remains of a series after a straight line, or after one step, whichever leaves less."""
+    centred, n = values - values.mean(), len(values)
+    before = np.arange(1, n)
+    place = 1 + int((np.square(np.cumsum(centred)[:-1]) / (before * (n - before))).argmax()) if n > 1 else 0
+    stepped = np.concatenate([each - each.mean() for each in (centred[:place], centred[place:]) if len(each)])
+    return min(without_trend(values), stepped, key=lambda each: inner(each, each))
+
+
+def without_trend(values: Any, place: Any = None) -> npt.NDArray[np.float64]:
+    """Return what remains of a series after a straight line: a drift alone makes all its neighbors alike."""
+    at = np.arange(len(values)) if place is None else place
+    at = at - at.mean()
+    return np.asarray(values - values.mean() - at * (inner(at, values) / max(inner(at, at), 1e-300)))
 
 
 def groups_of(groups: Any, order: Any) -> Any:
