@@ -935,11 +935,11 @@ def burst_of_bias(rng):
 
 
 @scenario(
-    "order=: the last 30 % of 300 rows 1.5 std too low", (*PLACES, *UNKNOWN), bias=None, says=("n the last",)
+    "order=: the last 30 % of 400 rows 1.5 std too low", (*PLACES, *OVER), bias=None, says=("n the last",)
 )
 def breaks_late(rng):
-    mu, late = rng.normal(size=300), np.arange(300) >= 210
-    return (mu + 1.5 * late + rng.normal(size=300), mu, np.ones(300)), {"order": np.arange(300)}
+    mu, late = rng.normal(size=400), np.arange(400) >= 280
+    return (mu + 1.5 * late + rng.normal(size=400), mu, np.ones(400)), {"order": np.arange(400)}
 
 
 @scenario(
@@ -950,9 +950,9 @@ def breaks_in_size(rng):
     return (mu + (1 + late) * rng.normal(size=500), mu, np.ones(500)), {"order": np.arange(500)}
 
 
-@scenario("sixty maps in time, the last third .5 std too low", PLACES, bias=None, says=("n the last",))
+@scenario("sixty maps in time, the last quarter .5 std too low", PLACES, bias=None, says=("n the last",))
 def maps_break_late(rng):
-    mu, late = 3 * rng.normal(size=(60, 16, 16)), np.arange(60)[:, None, None] >= 40
+    mu, late = 3 * rng.normal(size=(60, 16, 16)), np.arange(60)[:, None, None] >= 45
     return mu + 0.5 * late + rng.normal(size=mu.shape), mu, np.ones(mu.shape)
 
 
@@ -2114,6 +2114,33 @@ def biased_on_mondays(rng):
     day, mu = np.arange(365), 4 * rng.normal(size=365)
     y = mu + np.where(day % 7 == 0, -1.5, 0.25) + rng.normal(size=365)
     return (y, mu, np.ones(365)), {"order": np.datetime64("2024-01-01") + day}
+
+
+@scenario(
+    "by=sensor, order=: one of eight drifts by 2 std", (*PLACES, *OVER), bias=None,
+    says=("Drift along the order of the samples of stratum '3'",), never=("Recalibrate with", "subtract", "Add "),
+)  # fmt: skip
+def one_sensor_drifts(rng):
+    sensor, mu = np.arange(1600) % 8, 3 * rng.normal(size=1600)
+    y = mu + np.where(sensor == 3, np.linspace(0, 2, 1600), 0) + rng.normal(size=1600)
+    return (y, mu, np.ones(1600)), {"by": sensor, "order": np.arange(1600) // 8}
+
+
+@scenario(
+    "by=sensor: one of eight is stuck in the last fifth, errors 4 times the stated size there",
+    (*PLACES, *OVER, *TAILS), bias=None, says=("stratum '5'",),
+)  # fmt: skip
+def one_sensor_is_stuck(rng):
+    sensor, mu = np.arange(1600) % 8, 2 * rng.normal(size=1600)
+    stuck = (sensor == 5) & (np.arange(1600) >= 1280)
+    return (np.where(stuck, 0.7, mu + 0.5 * rng.normal(size=1600)), mu, np.full(1600, 0.5)), {"by": sensor}
+
+
+@scenario("two raters of 300 cases, rater by rater: calibrated", (*FINE, *UNKNOWN), FLAT)
+def two_raters(rng):
+    mu = 3 * rng.normal(size=300)
+    case = mu + np.sqrt(0.7) * rng.normal(size=300)
+    return (case + np.sqrt(0.3) * rng.normal(size=(2, 300))).ravel(), np.tile(mu, 2), np.ones(600)
 
 
 @scenario(

@@ -21,8 +21,9 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.inference.limits import Contrasts, Influence, Ordered, contrast_parts, contrast_trend
+from uq_tracking.inputs.labels import MOST_BLOCKS, Series, without_change
 from uq_tracking.metrics.groups import size_freedom
-from uq_tracking.parallel import SIDE_BY_SIDE, map_threads
+from uq_tracking.parallel import SIDE_BY_SIDE, inner, map_threads
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 
@@ -40,6 +41,9 @@ DIGITS = 9
 """Digits of the logs of standard deviations: those that differ by less are equal."""
 SMALLEST, LARGEST = 1e-300, 1e300
 """Factors and limits beyond these are 0, or unknown; infinite ones have no place in a file."""
+FEWEST_IN_ORDER, FOLLOWING, OF_LABEL = 100, 2.5, 0.06
+"""Fewest samples of a label whose drift is looked for, correlation of neighbors, in its standard error, from which on
+few and long blocks are compared, and least share of these that is named."""
 PER_PART = 20
 """Fewest independent samples in a part; with fewer than two parts, nothing is tested."""
 FEWEST_GROUPS = 8
@@ -49,7 +53,7 @@ MOST = 1 << 18
 """Samples looked at along std and prediction; more would narrow limits that are far below what matters."""
 
 Grade = Literal["fine", "unclear", "slight", "off"]
-Covariate = Literal["std", "mean", "order", "label"]
+Covariate = Literal["std", "mean", "order", "label", "within"]
 Quantity = Literal["scale", "bias"]
 Made = Literal["given", "period", "area", "cell"]
 NEGLIGIBLE: Mapping[Quantity, float] = {"scale": math.log(1.05), "bias": 0.05}
@@ -152,7 +156,8 @@ class Pattern:
     Attributes
     ----------
     quantity : {"scale", "bias"}
-    on : {"std", "mean", "order", "label"}
+    on : {"std", "mean", "order", "label", "within"}
+        "within" is the order of the samples of one label.
     p : float
         Smallest p-value, adjusted for all tests; 1 if a difference of scale may be due to bias alone.
     slope : float
@@ -176,6 +181,8 @@ class Pattern:
     grade: Grade
     spread: float = 0.0
     enough: float = 0.0
+    within: str = ""
+    """Name of that label."""
     made: Made = "given"
     """What labels are: given with ``by=``, places in a period, areas of maps, or halves of std and prediction."""
 
@@ -640,6 +647,31 @@ def find_drift(
     return Places(
         {"order": parts}, tuple(patterns), tuple(np.exp(logs).tolist()) if patterns[0].found else None
     )
+
+
+def find_drifting_label(
+    error: FloatArray, std: FloatArray, label: IntArray, names: Sequence[str], *, level: float
+) -> Places:
+    """Find the label whose own samples drift most surely, in the order given, unless most labels drift."""
+    held = np.bincount(label)
+    known = np.flatnonzero(held >= FEWEST_IN_ORDER).tolist()
+    drifting: list[Places] = []
+    for place in known:
+        here, at = label == place, np.arange(held[place])
+        rest = without_change(error[here] / std[here])
+        follow = abs(inner(rest[1:], rest[:-1])) > FOLLOWING * inner(rest, rest) / math.sqrt(len(rest))
+        blocks = Series(at).blocks if follow else at * MOST_BLOCKS // len(at)
+        own = find_drift(error[here], std[here], group=blocks, level=level / len(known))
+        parts = own.parts.get("order", ())
+        found = tuple(
+            replace(each, on="within", within=names[place])
+            for each in own.found()
+            if each.slope or parts[each.named[0]].share > OF_LABEL  # a single error fills a short block
+        )
+        drifting += [Places({"within": parts}, found)] if found else []
+    if not 0 < len(drifting) <= len(known) / 2:
+        return Places()
+    return min(drifting, key=lambda each: min(pattern.p for pattern in each.patterns))
 
 
 def _noise_within(inside: Any, values: FloatArray) -> float:

@@ -49,6 +49,7 @@ from uq_tracking.inference.places import (
     Pattern,
     Places,
     find_drift,
+    find_drifting_label,
     find_places,
     find_strata,
     grade_of_factor,
@@ -425,7 +426,7 @@ class RegressionTests(Tests):
             return words.of_step(
                 calibration, found, self.settings, is_std=is_std, is_normal=self._is_gaussian
             )
-        if not off or any(each.on == "order" for each in biased) or calibration not in CURABLE:
+        if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
@@ -568,7 +569,8 @@ class RegressionTests(Tests):
             along, rest = _half_of(rows, "one_"), _half_of(rows, "other_")
         error, std = self._standardizable(rows)
         in_order = samples.in_order(self.dependence)
-        more = in_order + bool(self._sets)
+        in_series = samples.by is not None and not samples.recur and samples.is_series
+        more = in_order + bool(self._sets) + in_series
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
         units = {"weight": rows.get("weight"), "group": samples.units(self.dependence)}
         found = Places()
@@ -594,6 +596,13 @@ class RegressionTests(Tests):
             if made == "given" and len(own) > 1 and all(each.word == "too few" for each in strata.strata):
                 self.notes.append(words.FEW_OF_LABELS)
             found = found.joined(strata) if made != "area" or strata.found() else found
+            if in_series and "weight" not in rows:
+                order = slice(None) if samples.clock is None else np.argsort(samples.clock, kind="stable")
+                found = found.joined(
+                    find_drifting_label(
+                        error[order], std[order], label[order], own, level=each / len(self._sets)
+                    )
+                )
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(error, std):
             some, group = some_of(len(error), MOST), units["group"]

@@ -234,6 +234,16 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
     return Dependence("copies", of_row, different, True, distant=different)
 
 
+def _of_repeats(scores: Scores, mean: FloatArray) -> Dependence | None:
+    """Put rows with equal predictions together, if all occur equally often, as with two raters of each case."""
+    probes = np.linspace(0, len(mean) - 1, min(len(mean), PROBES)).astype(np.int64)
+    if not all(np.count_nonzero(mean == mean[probe]) > 1 for probe in probes):
+        return None
+    _, place, held = np.unique(mean, return_inverse=True, return_counts=True)
+    alike = held.min() == held.max() and len(held) >= FEWEST_COPIED
+    return _of_groups("cases", scores, place) if alike else None
+
+
 def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
     """Return how many independent samples groups are worth, and the p-value of their being alike."""
     n = len(group)
@@ -664,6 +674,11 @@ class InOrder:
         return self.ordered if dependence is None else dependence.kind == "blocks"
 
     @property
+    def is_series(self) -> bool:
+        """Whether samples may be in an order in time."""
+        return len(self.shape) == 1 and not self.total and (self.group is None or self.ordered)
+
+    @property
     def recurring(self) -> IntArray | None:
         """Labels so few, or that come back so often, that what they share is not that of neighbors; else None."""
         if self.by is None:
@@ -813,8 +828,7 @@ class Samples(InOrder):
 
     def in_spells(self) -> bool:
         """Return whether large errors of a series follow large ones, of whichever sign."""
-        is_series = len(self.shape) == 1 and not self.total and (self.group is None or self.ordered)
-        if not is_series or self.independent or self.recur:
+        if not self.is_series or self.independent or self.recur:
             return False
         z = self.z() if self.by is None else without_labels(self.z(), self.by[1])
         if self.clock is not None:
@@ -833,8 +847,9 @@ class Samples(InOrder):
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         z = self.z() if within is None else without_labels(self.z(), within)
         found = self.alike(z, (target, mean, std, np.abs(target - mean)))
-        is_alone = found.kind in ("independent", "sorted")
-        return (is_alone and find_copies(std, target, mean)) or found
+        if found.kind not in ("independent", "sorted"):
+            return found
+        return find_copies(std, target, mean) or _of_repeats((z, clipped(z)), mean) or found
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics with these groups; those of the samples alone, where they are not all."""

@@ -219,13 +219,13 @@ def _of_places(
             parts.append(_of_period(recurring, places.strata, level))
         elif each.on == "label":
             parts.append(_of_strata(each, places.strata, level, leads=leads))
-        elif each.on == "order":
+        elif each.on in ("order", "within"):
             parts.append(_of_drift(each, places.parts[each.on], is_known=level is None))
         else:
             parts.append(_of_pattern(each, places.parts[each.on], unit, calibration, level, leads=first))
         if first:
             parts[0] = of_places(parts[0], slight=found.grade() == "slight")
-    if any(each.on == "order" and each.slope for each in places.found()):
+    if any(each.on in ("order", "within") and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
     of_labels = [each.quantity for each in places.found() if each.on == "label"]
     if not recurring and of_labels and "bias" not in of_labels:
@@ -583,17 +583,20 @@ def _of_others(alike: int, *, all_wrong: bool = False, noun: str = "") -> str:
 
 def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> str:
     """Compare the first samples of an order with the last."""
+    of_label = f" of stratum '{pattern.within}'" if pattern.within else ""
     if not pattern.slope:
         part = parts[pattern.named[0]]
         size = f"errors are {_times_stated(*part.factors)}"
         bias = f"predictions are {_bias_of(part, is_known=is_known)}"
         what = bias if pattern.quantity == "bias" else size
-        where = between(part.low, part.high)
+        where = between(part.low, part.high) + of_label
         where = f"{where[0].upper()}{where[1:]}"
         return f"{where}, {what}. {SPECIAL}"
     first, last = parts[0], parts[PARTS - 1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
-    what = f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples"
+    what = (
+        f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples{of_label}"
+    )
     if pattern.quantity == "bias":
         biases = [_bias_of(part, is_known=is_known) for part in (first, last)]
         ends = [
