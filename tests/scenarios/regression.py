@@ -618,8 +618,8 @@ def daily_size(rng):
 
 
 @scenario(
-    "a series whose last tenth is 3 times too small, with its order", ("overconfident in few samples",),
-    says=("in the last 10 % of the samples", "Check the truth and inputs"), never=("no miscalibration",),
+    "a series whose last tenth is 3 times too small, with its order", (*TAILS, *PLACES),
+    says=("n the last 10 % of the samples",), never=("no miscalibration",),
 )  # fmt: skip
 def last_tenth_too_small(rng):
     time, mu, s = np.arange(4000), 5 * rng.normal(size=4000), spread_stds(rng, 4000, 0.3)
