@@ -349,6 +349,7 @@ OVERLAP = (
     "No differences: equal targets or losses show that test sets overlap; score all their rows in one call, "
     "with groups=, the number of each row."
 )
+ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
     "with groups=, the number of each row."
@@ -374,11 +375,13 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
     apart: list[str] = []
     alike: list[str] = []
     used: set[How] = set()
+    elsewhere = False
     differences = pairs.ties(metric)
     remaining, of_pairs = order, math.comb(sum(map(math.isfinite, losses.values())), 2)
     while differences and len(apart) + len(alike) < SAID:
         first, found = differences[0].reference, {each.method: each for each in differences}
         used |= {each.how for each in differences}
+        elsewhere |= any(pairs.apart(pairs.groups[first], pairs.groups[name]) for name in found)
         judged = [name for name in order if name in found]
         tied = [name for name in judged if found[name].verdict == "indistinguishable"]
         worse = [name for name in judged if found[name].verdict == "worse"]
@@ -386,7 +389,9 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
             gap = f"{_amount(found[worse[0]], metric, unit)}, more than chance"
             if against := [each.key for each in others if pairs.is_worse(first, worse[0], each, of_pairs)]:
                 gap += f", but worse by {listed(against)}"
-            apart.append(f"{names[first]} is better than {names[worse[0]]} by {gap}")
+            better = "is better than {}", "scores better on its test set than {} on another,"
+            of_other = pairs.apart(pairs.groups[first], pairs.groups[worse[0]])
+            apart.append(f"{names[first]} {better[of_other].format(names[worse[0]])} by {gap}")
         if tied:
             of = f" by {metric.key}" * (not apart)
             alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}")
@@ -397,6 +402,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         differences = [each for each in rest if each is not None]
     if apart or alike:
         yield "; ".join([*apart, *alike]) + "."
+    if elsewhere:
+        yield ELSEWHERE
     for each in (metric, *others):
         infinite = [names[name] for name in order if pairs.known(name, each).mean == math.inf]
         if infinite and len(order) > 1:
