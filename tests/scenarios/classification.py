@@ -1012,6 +1012,26 @@ def events_oversampled(rng):
     return (happened[place],), {"probs": p[place]}
 
 
+SIDES = ("Rows repeat others, with equal truth and equal probabilities, or both reversed: the 7",)
+
+
+@scenario("calibrated, each game as both teams see it", (*FINE, *UNKNOWN), USEFUL, bias=None, says=SIDES)
+def event_of_both_sides(rng):
+    p = stated(rng, 750, 1.2)
+    (won,), _ = events(rng, p, p)
+    return (np.append(won, 1 - won),), {"probs": np.append(p, 1 - p)}
+
+
+@scenario(
+    "log odds 1.5 times too large, each game as both teams see it, 32 bits", OVER, bias=None, says=SIDES
+)  # fmt: skip
+def event_of_both_sides_extreme(rng):
+    p = stated(rng, 750, 1.8)
+    (won,), _ = events(rng, p, odds(p, 1, 1 / 1.5))
+    place, p = rng.permutation(1500), p.astype(np.float32)
+    return (np.append(won, 1 - won)[place],), {"probs": np.append(p, 1 - p)[place]}
+
+
 @scenario("calibrated, 60 probabilities", (*FINE, *UNKNOWN), bias=None, never=("Rows repeat others",))
 def event_of_sixty_values(rng):
     p = rng.choice(stated(rng, 60), 1500)
