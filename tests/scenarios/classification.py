@@ -1032,6 +1032,31 @@ def event_of_both_sides_extreme(rng):
     return (np.append(won, 1 - won)[place],), {"probs": np.append(p, 1 - p)[place]}
 
 
+def matched(rng: np.random.Generator, labels: np.ndarray, factor: float = 1.0) -> Made:
+    """Return independent rows of these labels, 0 or 1 in equal shares, with ``factor`` times the log odds."""
+    seen = 0.4 * (2 * labels - 1) + rng.normal(size=len(labels))
+    return (labels,), {"probs": special.expit(0.8 * factor * seen)}
+
+
+@scenario("calibrated, independent, labels 0, 1, 0, 1", FINE, bias=None, never=("correlated", "Rows repeat"))
+def event_alternating(rng):
+    return matched(rng, np.tile([0, 1], 400))
+
+
+@scenario(
+    "log odds twice too large, independent pairs of one label each", OVER, bias=None,
+    says=("Recalibrate with",), never=("correlated",),
+)  # fmt: skip
+def event_of_pairs(rng):
+    return matched(rng, rng.permuted(np.tile([0, 1], (400, 1)), axis=1).ravel(), 2.0)
+
+
+@scenario("calibrated, independent, classes in turn", FINE, bias=None, never=("correlated", "Rows repeat"))
+def three_classes_in_turn(rng):
+    labels = np.tile([0, 1, 2], 300)
+    return (labels,), {"probs": special.softmax(np.eye(3)[labels] + rng.normal(size=(900, 3)), axis=1)}
+
+
 @scenario("calibrated, 60 probabilities", (*FINE, *UNKNOWN), bias=None, never=("Rows repeat others",))
 def event_of_sixty_values(rng):
     p = rng.choice(stated(rng, 60), 1500)

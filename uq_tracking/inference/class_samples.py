@@ -59,6 +59,8 @@ PER_CLASS = 5
 """Samples of each class, on average, from which on labels that hold whole classes are made of them."""
 RUNS = 5
 """How many times as long as by chance runs of a label are where rows may be sorted by it."""
+DEALT, MOST_DEALT = 20, 100
+"""Stretches of equal length that must all have the same labels, and most rows of each."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
@@ -439,7 +441,7 @@ class ClassSamples(InOrder):
             return None
         truth = np.unique(self.data.truth, return_inverse=True)[1]
         stated, occurs = self.event
-        by_class = len(self.shape) == 1 and np.count_nonzero(np.diff(truth)) == truth.max()
+        by_class = len(self.shape) == 1 and is_dealt(truth)
         variance = [stated * (1 - stated)]
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
@@ -492,6 +494,15 @@ def is_off(event: Event) -> bool:
     if event.slope_low is None or event.slope_high is None:
         return event.limits_agree and not event.is_level_slight
     return not event.slope_low <= 1 <= event.slope_high and not event.is_slope_slight
+
+
+def is_dealt(label: IntArray) -> bool:
+    """Return whether rows are sorted by these labels, or each so many have the same ones, as matched pairs do."""
+    if np.count_nonzero(np.diff(label)) == label.max():
+        return True
+    sizes = range(2, min(len(label) // DEALT, MOST_DEALT) + 1)
+    sums = (label[: len(label) // size * size].reshape(-1, size).sum(axis=1) for size in sizes)
+    return any(np.ptp(each) == 0 for each in sums)
 
 
 def is_drawn(label: IntArray, outcome: IntArray) -> bool:
