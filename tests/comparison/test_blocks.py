@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
 import uq_tracking as uq
@@ -127,6 +127,7 @@ def same(one, other):
     assert one.length == other.length
     assert one.names == other.names
     assert one.has_targets_of(other)
+    assert_array_equal(one.lowest, other.lowest)
     assert_allclose(one.sums, other.sums, rtol=1e-10, atol=1e-10)
 
 
@@ -174,6 +175,7 @@ def test_processes_follow_each_other():
     assert blocks.sums[-1].max() <= 64
     assert_allclose(blocks.sums.sum(axis=1), whole.sums.sum(axis=1), rtol=1e-10)
     assert not blocks.has_targets_of(whole)
+    assert_array_equal(blocks.lowest, whole.lowest)
     again = uq.Accumulator()
     for rank in ranks:
         again.merge(rank)

@@ -112,6 +112,19 @@ def test_other_data_under_the_same_labels_cannot_be_paired(made):
     assert found.difference("worse", "rmse").how == "paired groups"
 
 
+@pytest.mark.parametrize("names", [np.arange(20), np.arange(20, 40)])
+def test_a_score_on_an_easier_test_set_is_no_better_method(names):
+    """Calibrated forecasts of different events, those of the second method easier."""
+    rng, made = np.random.default_rng(0), {}
+    for name, spread, own in (("one", 1.0, np.arange(20)), ("other", 2.2, names)):
+        stated = 1 / (1 + np.exp(-spread * rng.normal(size=600)))
+        labels = (rng.uniform(size=600) < stated).astype(int)
+        made[name] = uq.evaluate(labels, probs=stated, groups=np.repeat(own, 30))
+    first, second, *_ = uq.compare(made).answer
+    assert first.startswith("other scores better on its test set than one on another, by")
+    assert second.startswith("Test sets differ, and one may be harder: score all methods on the same rows")
+
+
 def test_a_run_without_groups_has_no_interval(made):
     found = uq.compare({**made, "plain": evaluated(1.2, groups=False)}, baseline="one")
     assert found.difference("plain", "rmse").how == "none"

@@ -1030,6 +1030,51 @@ def events_oversampled(rng):
     return (happened[place],), {"probs": p[place]}
 
 
+SIDES = ("Rows repeat others, with equal truth and equal probabilities, or both reversed: the 7",)
+
+
+@scenario("calibrated, each game as both teams see it", (*FINE, *UNKNOWN), USEFUL, bias=None, says=SIDES)
+def event_of_both_sides(rng):
+    p = stated(rng, 750, 1.2)
+    (won,), _ = events(rng, p, p)
+    return (np.append(won, 1 - won),), {"probs": np.append(p, 1 - p)}
+
+
+@scenario(
+    "log odds 1.5 times too large, each game as both teams see it, 32 bits", OVER, bias=None, says=SIDES
+)  # fmt: skip
+def event_of_both_sides_extreme(rng):
+    p = stated(rng, 750, 1.8)
+    (won,), _ = events(rng, p, odds(p, 1, 1 / 1.5))
+    place, p = rng.permutation(1500), p.astype(np.float32)
+    return (np.append(won, 1 - won)[place],), {"probs": np.append(p, 1 - p)[place]}
+
+
+def matched(rng: np.random.Generator, labels: np.ndarray, factor: float = 1.0) -> Made:
+    """Return independent rows of these labels, 0 or 1 in equal shares, with ``factor`` times the log odds."""
+    seen = 0.4 * (2 * labels - 1) + rng.normal(size=len(labels))
+    return (labels,), {"probs": special.expit(0.8 * factor * seen)}
+
+
+@scenario("calibrated, independent, labels 0, 1, 0, 1", FINE, bias=None, never=("correlated", "Rows repeat"))
+def event_alternating(rng):
+    return matched(rng, np.tile([0, 1], 400))
+
+
+@scenario(
+    "log odds twice too large, independent pairs of one label each", OVER, bias=None,
+    says=("Recalibrate with",), never=("correlated",),
+)  # fmt: skip
+def event_of_pairs(rng):
+    return matched(rng, rng.permuted(np.tile([0, 1], (400, 1)), axis=1).ravel(), 2.0)
+
+
+@scenario("calibrated, independent, classes in turn", FINE, bias=None, never=("correlated", "Rows repeat"))
+def three_classes_in_turn(rng):
+    labels = np.tile([0, 1, 2], 300)
+    return (labels,), {"probs": special.softmax(np.eye(3)[labels] + rng.normal(size=(900, 3)), axis=1)}
+
+
 @scenario("calibrated, 60 probabilities", (*FINE, *UNKNOWN), bias=None, never=("Rows repeat others",))
 def event_of_sixty_values(rng):
     p = rng.choice(stated(rng, 60), 1500)

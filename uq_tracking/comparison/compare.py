@@ -403,9 +403,9 @@ def compare(
             break
     said.sort(key=lambda sentence: sentence.startswith(ORDER))
     lacking = [metric.key for metric in shown if not metric.means]
-    if not said and blocks and lacking:
+    apart = [sentence for part in parts for sentence in other_targets(part)]
+    if not said and not apart and blocks and lacking:
         said = [f"No differences by {listed(lacking)}: not means of losses, so they need groups=."]
-    apart = (sentence for part in parts for sentence in other_targets(part))
     skills = skill_sentences(baseline, found.differences)
     return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *apart, *skills, *refused]))))
 

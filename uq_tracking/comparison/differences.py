@@ -35,6 +35,7 @@ from statistics import fmean, stdev, variance
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.comparison.runs import ScoredRun, by_value, is_alike, losses_of, mean_losses
@@ -51,7 +52,7 @@ from uq_tracking.inference.paired import (
     relative_change,
 )
 from uq_tracking.metrics.registry import Metric, Undefined
-from uq_tracking.report import same_targets, targets_of
+from uq_tracking.report import same_targets
 from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.tables import unit_text
@@ -70,6 +71,8 @@ DRAWS = 50_000
 """Number of simulated differences."""
 SKILLS = {"crps": "crps_skill", "brier": "brier_skill"}
 """Share by which a method lowers the baseline's loss, by the key of the loss."""
+OFTEN = 3
+"""Times that hashes of two test sets are as often equal as those of one, from which on the sets overlap."""
 MOSTLY = 0.8
 """A difference is found mostly if it is in this share of cases."""
 
@@ -278,10 +281,31 @@ class Pairs:
         names = {each.name for run in runs for each in run.report.suspicions}
         if names & {"crossed groups", "groups in sequence"}:
             return CROSSED
-        folds = by_value(runs, lambda run: self.data.get(run.label)).values()
-        known = [targets_of(of[0].report) or {} for of in folds if of[0].report.task == "regression"]
-        ends = [[fold[end] for fold in known if end in fold] for end in ("low", "high")]
-        return OVERLAP if all(len(set(each)) < len(each) for each in ends) else ""
+        methods = by_value(runs, lambda run: run.method).values()
+        return OVERLAP if any(self.overlap(each) for each in methods) else ""
+
+    def overlap(self, runs: Sequence[ScoredRun]) -> bool | None:
+        """Return whether test sets share targets, or targets and losses, far more often than each repeats its own.
+
+        None where targets repeat, as labels and counts do, so that what is shared may not show.
+        """
+
+        def of_set(run: ScoredRun) -> object:  # sets of equal shares of classes differ by their order
+            blocks = run.report.blocks if run.report.task == "classification" else None
+            return self.data.get(run.label), None if blocks is None else blocks.targets.tobytes()
+
+        sets = [of[0] for of in by_value(runs, of_set).values()]
+        known = [blocks.lowest for run in sets if (blocks := run.report.blocks) is not None]
+        within = 0
+        for place in (1, 0) if len(known) > 1 else ():
+            within, pairs_within = pairs_of([own[place] for own in known])
+            of_all, pairs_of_all = pairs_of([np.concatenate([own[place] for own in known])])
+            between, pairs = of_all - within, pairs_of_all - pairs_within
+            if place and distant_of(sets):  # copies, as of samples that are drawn with replacement
+                within = 0
+            if between * pairs_within > OFTEN * (within + 1) * pairs:
+                return True
+        return None if within or len(known) < len(sets) > 1 else False
 
     def _over_runs(
         self, runs: Sequence[ScoredRun], metric: Metric, of: Callable[[str, float], FloatArray]
@@ -294,6 +318,18 @@ class Pairs:
             return np.asarray(np.mean(found, axis=0))
         except (Undefined, KeyError):
             return None
+
+
+def pairs_of(hashes: Sequence[npt.NDArray[np.uint64]]) -> tuple[int, int]:
+    """Return how many pairs in each of these are equal, and how many there are.
+
+    >>> pairs_of([np.array([1, 2, 2]), np.array([2, 2])])
+    (2, 4)
+    """
+    counts = [np.unique(each, return_counts=True)[1] for each in hashes]
+    return sum(int(each @ (each - 1)) // 2 for each in counts), sum(
+        math.comb(each.sum(), 2) for each in counts
+    )
 
 
 def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
@@ -310,7 +346,12 @@ CROSSED = (
     "share, or order=, their times."
 )
 OVERLAP = (
-    "No differences: equal lowest and highest targets show that test sets overlap; score all their rows in one call, "
+    "No differences: equal targets or losses show that test sets overlap; score all their rows in one call, "
+    "with groups=, the number of each row."
+)
+ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
+ASSUMED = (
+    "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
     "with groups=, the number of each row."
 )
 DISTANT = (
@@ -334,11 +375,13 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
     apart: list[str] = []
     alike: list[str] = []
     used: set[How] = set()
+    elsewhere = False
     differences = pairs.ties(metric)
     remaining, of_pairs = order, math.comb(sum(map(math.isfinite, losses.values())), 2)
     while differences and len(apart) + len(alike) < SAID:
         first, found = differences[0].reference, {each.method: each for each in differences}
         used |= {each.how for each in differences}
+        elsewhere |= any(pairs.apart(pairs.groups[first], pairs.groups[name]) for name in found)
         judged = [name for name in order if name in found]
         tied = [name for name in judged if found[name].verdict == "indistinguishable"]
         worse = [name for name in judged if found[name].verdict == "worse"]
@@ -346,7 +389,9 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
             gap = f"{_amount(found[worse[0]], metric, unit)}, more than chance"
             if against := [each.key for each in others if pairs.is_worse(first, worse[0], each, of_pairs)]:
                 gap += f", but worse by {listed(against)}"
-            apart.append(f"{names[first]} is better than {names[worse[0]]} by {gap}")
+            better = "is better than {}", "scores better on its test set than {} on another,"
+            of_other = pairs.apart(pairs.groups[first], pairs.groups[worse[0]])
+            apart.append(f"{names[first]} {better[of_other].format(names[worse[0]])} by {gap}")
         if tied:
             of = f" by {metric.key}" * (not apart)
             alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}")
@@ -357,6 +402,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         differences = [each for each in rest if each is not None]
     if apart or alike:
         yield "; ".join([*apart, *alike]) + "."
+    if elsewhere:
+        yield ELSEWHERE
     for each in (metric, *others):
         infinite = [names[name] for name in order if pairs.known(name, each).mean == math.inf]
         if infinite and len(order) > 1:
@@ -364,6 +411,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
     sizes = [len(runs) for runs in pairs.groups.values()]
     if alike and min(sizes) < MANY_RUNS and max(sizes) > 1:
         yield FEW_RUNS
+    if apart and used & {"paired folds", "over runs"}:
+        yield from [ASSUMED] * any(pairs.overlap(runs) is None for runs in pairs.groups.values())
     if "paired blocks" in used:
         runs = list(chain.from_iterable(pairs.groups.values()))
         fewest, distant = min(run.report.counts["n"] for run in runs), distant_of(runs)

@@ -58,10 +58,14 @@ CONTRASTS = 3
 IN_DOUBT, AT_ODDS = 10.0, 0.02
 """Pairs of equal rows whose labels should differ, by their probabilities, from which on rows are known to be copies
 if at most this share of so many do."""
+SATURATED = 1e-6
+"""Probability up to which those of an event and of its opposite are not compared, as 1 - p is rounded."""
 PER_CLASS = 5
 """Samples of each class, on average, from which on labels that hold whole classes are made of them."""
 RUNS = 5
 """How many times as long as by chance runs of a label are where rows may be sorted by it."""
+DEALT, MOST_DEALT = 20, 100
+"""Stretches of equal length that must all have the same labels, and most rows of each."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
@@ -145,11 +149,14 @@ class ClassSamples(InOrder):
         The shape is that of every so many-th row and column of the maps given.
     repeated : int
         Number of rows, if those that repeat others were left out; else 0.
+    mirrored : bool
+        Whether some of these repeat the other event, as where each game is seen by both teams.
     """
 
     data: Any
     step: int = 1
     repeated: int = 0
+    mirrored: bool = False
 
     @classmethod
     def of(cls, data: Any) -> ClassSamples | None:
@@ -214,32 +221,38 @@ class ClassSamples(InOrder):
     def different(self) -> ClassSamples:
         """Leave out rows that repeat others, as where a rare class was oversampled.
 
-        They have equal probabilities, and equal labels far more often than these allow.
+        They have equal probabilities, and equal labels far more often than these allow; or both of the other event.
         """
-        n, truth = len(self.data.truth), self.data.truth.astype(np.int64)
+        n, truth, rows = len(self.data.truth), self.data.truth.astype(np.int64), self.rows
         is_series = len(self.shape) == 1 and not self.total and self.data.weights is None
         if not is_series or self.group is not None or self.independent or not n:
             return self
-        place = np.unique(self.rows["entropy"], return_inverse=True)[1]
+        label, key = truth, rows["entropy"]
+        if self.data.form.n_classes == 2:
+            label, doubt = np.asarray(rows["correct"], dtype=np.int64), rows["one_minus_confidence"]
+            key = np.where(doubt > SATURATED, np.float32(1 - doubt), key)
+        place = np.unique(key, return_inverse=True)[1]
         at_random = np.random.default_rng(0).permutation(n)
         order = at_random[np.argsort(place[at_random], kind="stable")]
         equal = np.diff(place[order]) == 0
         # the probability that the labels of two rows differ
-        differ = 2 - self.rows["brier"] - 2 * np.exp(self.rows["log_chosen"])
+        differ = 2 - rows["brier"] - 2 * np.exp(rows["log_chosen"])
         expected = float(differ[order[1:]][equal].sum())
-        is_copied = np.count_nonzero(np.diff(truth[order])[equal]) <= AT_ODDS * expected
+        is_copied = np.count_nonzero(np.diff(label[order])[equal]) <= AT_ODDS * expected
         if expected < IN_DOUBT or not is_copied or np.bincount(place).max() > COPIES * n:
             return self
         # not the first one of each, which is the earlier the more there are
-        kept = np.unique((place * self.data.form.n_classes + truth)[at_random], return_index=True)[1]
+        kept = np.unique((place * self.data.form.n_classes + label)[at_random], return_index=True)[1]
         kept = np.sort(at_random[kept])
         form = replace(self.data.form, values=self.data.form.values[:, kept])
         data = changed(self.data, truth=self.data.truth[kept], form=form, counts={"n": len(kept)})
         by = self.by
         if by is not None:
-            used, label = np.unique(by[1][kept], return_inverse=True)
-            by = tuple(by[0][each] for each in used), label
-        return replace(self, data=data, shape=(len(kept),), valid=None, by=by, case=None, repeated=n)
+            used, stratum = np.unique(by[1][kept], return_inverse=True)
+            by = tuple(by[0][each] for each in used), stratum
+        mirrored = bool(np.any(np.diff(truth[order])[equal]))
+        own = replace(self, data=data, shape=(len(kept),), valid=None, by=by, case=None)
+        return replace(own, repeated=n, mirrored=mirrored)
 
     @cached_property
     def rows(self) -> Rows:
@@ -444,7 +457,7 @@ class ClassSamples(InOrder):
             return None
         truth = np.unique(self.data.truth, return_inverse=True)[1]
         stated, occurs = self.event
-        by_class = len(self.shape) == 1 and np.count_nonzero(np.diff(truth)) == truth.max()
+        by_class = len(self.shape) == 1 and is_dealt(truth)
         variance = [stated * (1 - stated)]
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
@@ -505,6 +518,15 @@ def is_off(event: Event) -> bool:
     if event.slope_low is None or event.slope_high is None:
         return event.limits_agree and not event.is_level_slight
     return not event.slope_low <= 1 <= event.slope_high and not event.is_slope_slight
+
+
+def is_dealt(label: IntArray) -> bool:
+    """Return whether rows are sorted by these labels, or each so many have the same ones, as matched pairs do."""
+    if np.count_nonzero(np.diff(label)) == label.max():
+        return True
+    sizes = range(2, min(len(label) // DEALT, MOST_DEALT) + 1)
+    sums = (label[: len(label) // size * size].reshape(-1, size).sum(axis=1) for size in sizes)
+    return any(np.ptp(each) == 0 for each in sums)
 
 
 def is_drawn(label: IntArray, outcome: IntArray) -> bool:

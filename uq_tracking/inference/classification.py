@@ -151,7 +151,8 @@ class ClassTests(Tests):
         rest = [words.of_ranking(ranked, of_classes=True)]
         if self.samples is not None and self.samples.repeated:
             different = int(self.statistics.counts["n"])
-            rest.append(words.of_copies(different, self.samples.repeated, "equal probabilities"))
+            equal = "equal probabilities" + ", or both reversed" * self.samples.mirrored
+            rest.append(words.of_copies(different, self.samples.repeated, equal))
         return self.conclude(
             calibration,
             said,

@@ -43,6 +43,11 @@ def hashes(targets: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return _mixed(values.view(np.uint32).astype(np.uint64), MULTIPLIERS[0])
 
 
+def with_column(state: npt.NDArray[np.uint64], column: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return the hash of each sample together with a further column, read as float32."""
+    return _mixed(state + hashes(column), MULTIPLIERS[1])
+
+
 def _mixed(state: npt.NDArray[np.uint64], multiplier: int) -> npt.NDArray[np.uint64]:
     """Mix the bits of each number, in place."""
     for _ in range(2):

@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.inputs.fingerprint import hashes
+from uq_tracking.inputs.fingerprint import hashes, with_column
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import BLOCK, map_threads
 from uq_tracking.settings import Settings
@@ -28,7 +29,11 @@ MOST = 127
 FIRST = 256
 """Samples that are summed first; their sums, two by two."""
 
+LOWEST = 64
+"""Hashes of targets, and of samples, that show which of them runs have in common."""
+
 FloatArray = npt.NDArray[np.float64]
+Hashes = npt.NDArray[np.uint64]
 
 
 def block_length(samples: int) -> int:
@@ -54,12 +59,15 @@ class Blocks:
         Sum of each loss, and of the weights.
     targets : array of uint64, shape (blocks,)
         Sum of the hashes of the targets: equal for two runs on the same targets.
+    lowest : array of uint64, shape (2, hashes)
+        The lowest hashes of targets, and of targets with their losses, each as often as it occurs.
     """
 
     length: int
     names: tuple[str, ...]
     sums: FloatArray
-    targets: npt.NDArray[np.uint64]
+    targets: Hashes
+    lowest: Hashes
 
     def loss(self, name: str) -> FloatArray | None:
         """Sum of a loss in every block; None without it."""
@@ -80,6 +88,7 @@ class Blocks:
             "length": self.length,
             "targets": [f"{target:016x}" for target in self.targets.tolist()],
             "sums": dict(zip((*self.names, WEIGHT), self.sums.tolist(), strict=True)),
+            "lowest": [[f"{value:016x}" for value in part] for part in self.lowest.tolist()],
         }
 
     @classmethod
@@ -88,9 +97,21 @@ class Blocks:
         *names, weight = values["sums"]
         sums = np.asarray(list(values["sums"].values()), dtype=np.float64)
         targets = np.asarray([int(target, 16) for target in values["targets"]], dtype=np.uint64)
-        if weight != WEIGHT or sums.shape != (len(names) + 1, targets.size):
+        lowest = [[int(value, 16) for value in part] for part in values.get("lowest", ((), ()))]
+        if weight != WEIGHT or sums.shape != (len(names) + 1, targets.size) or len(lowest) != len(NO_HASHES):
             raise ValueError("the sums of losses do not fit together")
-        return cls(int(values["length"]), tuple(names), sums, targets)
+        return cls(int(values["length"]), tuple(names), sums, targets, np.asarray(lowest, dtype=np.uint64))
+
+
+NO_HASHES = np.zeros((2, 0), dtype=np.uint64)
+
+
+def _lowest(*parts: Hashes) -> Hashes:
+    """Return the lowest hashes of each row of these arrays."""
+    joined = np.concatenate(parts, axis=1)
+    if joined.shape[1] > LOWEST:
+        joined = np.partition(joined, LOWEST - 1, axis=1)[:, :LOWEST]
+    return np.sort(joined, axis=1)
 
 
 class BlockCounter:
@@ -121,6 +142,7 @@ class BlockCounter:
         self._names: tuple[str, ...] | None = None
         self._sums, self._targets = np.zeros((1, 0)), np.zeros(0, dtype=np.uint64)
         """As of `Blocks`, from block ``_first`` on; the last one may still grow."""
+        self._lowest = NO_HASHES
         self._waiting: list[Rows] = []
 
     def add(self, rows: Rows) -> None:
@@ -151,11 +173,12 @@ class BlockCounter:
             self._double()
         with np.errstate(all="ignore"):  # what is not finite is not compared
             found = map_threads(lambda piece: self._summed(piece[0], joined_rows(piece[1])), pieces)
-        for (start, _), (sums, targets) in zip(pieces, found, strict=True):
+        for (start, _), (sums, targets, lowest) in zip(pieces, found, strict=True):
             self._put(start // self.length, sums, targets)
+            self._lowest = _lowest(self._lowest, lowest)
 
-    def _summed(self, start: int, rows: Rows) -> tuple[FloatArray, npt.NDArray[np.uint64]]:
-        """Sum losses, weights and hashes over blocks, or over all samples if a block is longer."""
+    def _summed(self, start: int, rows: Rows) -> tuple[FloatArray, Hashes, Hashes]:
+        """Sum losses, weights and hashes over blocks, or over all samples if a block is longer; the lowest hashes."""
         width, n, names = min(self.length, BLOCK), row_count(rows), self._names or ()
         at = slice(start % width, start % width + n)
         size = math.ceil(at.stop / width) * width
@@ -166,13 +189,16 @@ class BlockCounter:
         sums[-1, at] = 1.0
         if weight is not None:
             sums[:, at] *= weight
+        lowest = NO_HASHES
         if names:
-            targets[at] = hashes(self._layout.truth(rows, self._facts))
+            targets[at] = own = hashes(self._layout.truth(rows, self._facts))
+            known = (losses[name] for name in names[:2] if name in losses)
+            lowest = _lowest(np.stack([own, reduce(with_column, known, own)]))
         base = min(width, FIRST)
         sums = sums.reshape(len(sums), -1, base).sum(axis=2)
         while sums.shape[1] > size // width:
             sums = sums[:, ::2] + sums[:, 1::2]
-        return sums, targets.reshape(-1, width).sum(axis=1, dtype=np.uint64)
+        return sums, targets.reshape(-1, width).sum(axis=1, dtype=np.uint64), lowest
 
     def _put(self, place: int, sums: FloatArray, targets: npt.NDArray[np.uint64]) -> None:
         """Add blocks, the first of which has this place among all, to those that are there."""
@@ -210,6 +236,7 @@ class BlockCounter:
             vars(self).update(vars(copy(other)), _waiting=list(other._waiting))
             return
         mine, added = self._closed(), other._closed()
+        mine._lowest = _lowest(mine._lowest, added._lowest)
         known = added._names or ()
         missing = np.full(added._targets.size, np.nan)
         rows = [added._sums[known.index(name)] if name in known else missing for name in self._names]
@@ -235,7 +262,7 @@ class BlockCounter:
         if not finite or not np.isfinite(sums[-1]).all():
             return None
         kept = tuple(names[place] for place in finite)
-        return Blocks(made.length, kept, sums[[*finite, -1]][:, filled], targets[filled])
+        return Blocks(made.length, kept, sums[[*finite, -1]][:, filled], targets[filled], made._lowest)
 
     def to_arrays(self) -> Arrays:
         """Return plain arrays from which ``load`` continues."""
@@ -245,6 +272,7 @@ class BlockCounter:
             "place": np.asarray(place, dtype=np.int64),
             "sums": self._sums,
             "targets": self._targets,
+            "lowest": self._lowest,
             **prefixed("waiting", joined_rows(self._waiting)),
         }
 
@@ -253,6 +281,7 @@ class BlockCounter:
         self.length, self._end, self._first = (int(value) for value in arrays["place"][:3])
         self._is_placed = bool(arrays["place"][3])
         self._sums, self._targets = arrays["sums"], arrays["targets"]
+        self._lowest = arrays.get("lowest", NO_HASHES)
         self._names = tuple(arrays["names"].tolist()) if len(self._sums) > 1 else None
         waiting = under("waiting", arrays)
         self._waiting = [waiting] if waiting else []
