@@ -594,8 +594,8 @@ def find_drift(
         ("bias", of_bias, of_bias, (bias,)),
         ("scale", of_size, of_spread, (size, spread)),
     )
-    odd = {quantity: _odd_part(values, level) for quantity, *_, values in tests}
-    odd = {quantity: found for quantity, found in odd.items() if found is not None}
+    of_parts = ((quantity, _odd_part(values, level)) for quantity, *_, values in tests)
+    odd = {quantity: found for quantity, found in of_parts if found is not None}
     part = odd["bias"][0] if "bias" in odd else np.zeros(blocks)
     if part.sum() == 1 and np.square(bias @ part) < square @ part / 4:
         del odd["bias"]  # errors of any sign are large there

@@ -369,7 +369,7 @@ def _lasts(scores: Scores, line: IntArray, time: IntArray) -> bool:
     """Return whether what lines have in common early is also there late."""
     late, lines = time > time.max() // 2, int(line.max()) + 1
     halves = ([_means(each[half], line[half], lines) for half in (late, ~late)] for each in scores)
-    return any(np.asarray(np.corrcoef(*both))[0, 1] > LASTS for both in halves)
+    return any(np.asarray(np.corrcoef(both))[0, 1] > LASTS for both in halves)
 
 
 def _of_maps(
@@ -448,7 +448,7 @@ def are_sorted(values: FloatArray) -> bool:
     """Return whether most steps go one way, so that the order is none in time."""
     steps = np.diff(values)
     rising, falling = np.count_nonzero(steps > 0), np.count_nonzero(steps < 0)
-    return rising + falling > len(values) / 2 and max(rising, falling) > SORTED * (rising + falling)
+    return bool(rising + falling > len(values) / 2 and max(rising, falling) > SORTED * (rising + falling))
 
 
 def _in_blocks(scores: Scores, at: IntArray, places: int) -> Dependence:
