@@ -73,7 +73,7 @@ SLOW = 0.5
 """Autocorrelation from which on a series changes slowly, so that its places in turn are no stations."""
 MULTIPLES = 0.7
 """A period's multiples are about as much alike: the first that is so by this share of the largest is the period."""
-MOST_IN_ORDER, MOST_PERIOD, MOST_LOOKED = 16_384, 1000, 1 << 18
+MOST_IN_ORDER, MOST_PERIOD, MOST_LOOKED = 16_384, 1000, 1 << 16
 """Consecutive times of which periods are looked for, the longest one, and samples looked at."""
 OF_NOISE, WIDE, NEAR = 20.0, 24, (2, 6)
 """How many times as strong as others a frequency must be for errors to recur with it: as the median of so many on
@@ -718,8 +718,11 @@ class InOrder:
         is_sorted = any(are_sorted(each) for each in means[1:])
         return not is_sorted and _lag_one(without_trend(means[0])) > FOLLOWING / math.sqrt(len(first))
 
-    def with_season(self, *errors: FloatArray) -> Self:
-        """Label samples in which nobody labelled anything by their places in a period after which errors recur."""
+    def with_season(self, *errors: FloatArray, sizes: bool = False) -> Self:
+        """Label samples in which nobody labelled anything by their places in a period after which errors recur.
+
+        With ``sizes``, those of the errors may recur too.
+        """
         in_order = self.group is None or self.ordered
         if not in_order or self.by is not None or self.independent or self.case is not None or self.total:
             return self
@@ -728,10 +731,9 @@ class InOrder:
         for unit, at in self._times() if is_known else ():  # else beyond float64
             first = np.flatnonzero(at < MOST_IN_ORDER)
             first = first[some_of(len(first), MOST_LOOKED)]
-            held = np.bincount(at[first])
-            means = [
-                np.where(held > 0, _means(each[first], at[first]), each[first].mean()) for each in errors
-            ]
+            held, known = np.bincount(at[first]), [each[first] for each in errors]
+            known += [clipped(each) for each in known] * sizes
+            means = [np.where(held > 0, _means(each, at[first]), each.mean()) for each in known]
             if period := find_season(means):
                 place = places_of(int(at.max()) + 1, period)
                 ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
@@ -792,7 +794,7 @@ class Samples(InOrder):
         )
         with np.errstate(over="ignore"):
             z = made.z()
-        return made.with_season(z, clipped(z))
+        return made.with_season(z, sizes=True)
 
     def areas(self) -> list[tuple[list[str], IntArray]]:
         """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.
