@@ -1051,3 +1051,39 @@ def event_rounded(rng):
 def event_by_timid_votes(rng):
     p = stated(rng, 3000, 4.0)
     return events(rng, rng.binomial(100, odds(p, 1, 0.7)) / 100, p)
+
+
+FEW = ("overconfident in few samples",)
+
+
+@scenario(
+    "calibrated, but labels of one of 40 patients are inverted", FEW, USEFUL, bias=None,
+    says=("in group '7' (2.5 % of the samples), the model expects", "Without them: consistent with calibrated"),
+)  # fmt: skip
+def event_of_one_inverted_patient(rng):
+    p, code = stated(rng, 2400, 3.0), np.repeat(np.arange(40), 60)
+    (happened,), options = events(rng, p, p, groups=code)
+    return (np.where(code == 7, 1 - happened, happened),), options
+
+
+@scenario(
+    "4 classes, calibrated, but one of 30 images has labels of another", FEW, USEFUL, bias=None,
+    says=("at index 7 of the first axis (3.33 % of the samples)", "Check the labels and inputs"), slow=True,
+)  # fmt: skip
+def four_classes_of_one_wrong_image(rng):
+    (labels,), options = labelled(rng, 30 * 144, 4, spread=3.0)
+    labels = labels.reshape(30, 12, 12)
+    labels[7] = rng.permutation(labels[7])
+    labels[7] = rng.permutation(labels[7].T)
+    return (labels,), {"probs": options["probs"].reshape(30, 12, 12, 4)}
+
+
+@scenario(
+    "order=: calibrated, but labels are inverted for 8 % of the time", FEW, bias=None,
+    says=("of the way through the samples, the model expects", "Without them: consistent with calibrated"),
+)  # fmt: skip
+def event_with_outage(rng):
+    p, start = stated(rng, 3000, 3.0), rng.integers(600, 2000)
+    (happened,), options = events(rng, p, p, order=np.arange(3000))
+    happened[start : start + 240] ^= 1
+    return (happened,), options

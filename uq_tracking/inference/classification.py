@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
-from uq_tracking.inference.class_samples import CrossFit, counted
+from uq_tracking.inference.class_samples import CrossFit, changed, counted
 from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.doctor import (
     FEWEST,
@@ -24,6 +25,7 @@ from uq_tracking.inference.doctor import (
 )
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
+    TINY,
     Estimated,
     Influence,
     Range,
@@ -32,7 +34,16 @@ from uq_tracking.inference.limits import (
     too_few_of,
 )
 from uq_tracking.inference.places import LEVEL_OF_LABELS, Grade
-from uq_tracking.inference.verdict import TEST_LEVEL, Calibration, Estimate, Order, Tests, Verdict, no_verdict
+from uq_tracking.inference.verdict import (
+    TEST_LEVEL,
+    Calibration,
+    Estimate,
+    Order,
+    Ranked,
+    Tests,
+    Verdict,
+    no_verdict,
+)
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.events import require_event, two_classes
@@ -52,6 +63,10 @@ OF_CHANCE, MUCH = 2.6, 0.15
 """Standard errors by which predictions must be right more often than by chance, and how much more they must claim."""
 FITTED = 1e-5
 """Sum of the errors of slope and rate, or score of a temperature of 1, that only a fit to the samples leaves."""
+FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD = 4, 1e-4, 1.5, 3.0, 2.5
+"""At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
+many times those stated, if errors of the others are right within so many standard errors, and their variance is at
+most so many times that of independent samples."""
 OF_LABELS = 0.01
 """Share of samples stated at 0, or at 1, up to which wrong labels explain that they turn out otherwise."""
 
@@ -124,12 +139,13 @@ class ClassTests(Tests):
         **found: Any,
     ) -> Verdict:
         """Name a drift, and the label of ``by=`` that is off by more than all samples if no cure mends all labels."""
-        ranked = self._ranking()
+        ranked, few = self._ranking(), None
         level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
         of_errors, clauses = not two_classes(self.statistics), []
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
-            drift = self.samples.drift(self.dependence, level)
+            few = self._without_few() if off is None else None
+            drift = None if few else self.samples.drift(self.dependence, level)
             self.caveats.extend([words.OF_TRUTH] * self.samples.of_truth)
             self.caveats.extend([words.OF_WEIGHTS] * self.samples.weighs_classes)
             mends_all = cure is not None and cure.method is not None and cure.removes
@@ -146,7 +162,9 @@ class ClassTests(Tests):
             overall = "" if calibration in words.NO_CLAIM else f"Overall, {words.lowered(said)}"
             calibration, grade, cure = "miscalibrated in places", "off", None
             said = " ".join(filter(None, [words.of_places(clauses[0]), *clauses[1:], overall]))
-        rest = [words.of_ranking(ranked, of_classes=True)]
+        rest = [] if few else [words.of_ranking(ranked, of_classes=True)]
+        if few:
+            calibration, grade, cure, (said, ranked) = "overconfident in few samples", "off", None, few
         if self.samples is not None and self.samples.repeated:
             different = int(self.statistics.counts["n"])
             rest.append(words.of_copies(different, self.samples.repeated, "equal probabilities"))
@@ -161,6 +179,39 @@ class ClassTests(Tests):
             suspicions=suspicions,
             **found,
         )
+
+    def _without_few(self) -> tuple[str, Ranked] | None:
+        """Name the few units with far more errors than stated, if no error is found in the others.
+
+        Errors of the others must vary nearly as those of independent samples do: else few units may, by chance, have
+        many that are alike.
+        """
+        group = self.samples.units(self.dependence)
+        if group is None or groups.count(self.statistics) is None:
+            return None
+        share = groups.effective(self.statistics)[1]
+        count, doubt, correct = (share * each for each in groups.class_sums(self.statistics))
+        wrong, variance = count - correct, np.maximum(doubt * (1 - doubt / count), TINY)
+        excess = wrong - doubt
+        order = np.argsort(-excess / np.sqrt(variance))
+        for most in range(len(order) // FEW_GROUPS, 0, -1):
+            few, rest = order[:most], order[most:]
+            of_rest = float(variance[rest].sum())
+            spread = max(float(np.square(excess[rest]).sum()) / of_rest, 1.0)
+            is_right = abs(float(excess[rest].sum())) < OF_REST * math.sqrt(spread * of_rest)
+            p = special.betainc(wrong[few] / spread, (count - wrong)[few] / spread + 1, (doubt / count)[few])
+            is_far = np.all(p * len(order) < FAR) and np.all(wrong[few] > LARGER * doubt[few])
+            if not is_far or not is_right or spread > SPREAD or doubt[rest].sum() < FEW_ERRORS:
+                continue
+            data = changed(self.samples.data, groups=group).part(~np.isin(group, few))
+            statistics = counted(self.statistics.layout, data)
+            others = ClassTests(statistics, self.settings, {}, among=self.among, names=self.names)
+            found = others.verdict()
+            if found.calibration in words.NO_CLAIM:
+                expected, made = (float(each[few].sum() / count[few].sum()) for each in (doubt, wrong))
+                where = self._where(np.sort(few), count)
+                return words.of_few_units(where, expected, made, found.text), others._ranking()
+        return None
 
     def _mistakes(self, event: Event | None) -> tuple[Suspicion, ...]:
         """Recognize probabilities that were passed as logits, confidences, and groups that share errors."""

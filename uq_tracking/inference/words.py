@@ -781,6 +781,14 @@ def of_certain(errors: float) -> str:
     return f"Overconfident: the model states certainty for every sample, but misclassifies {percent(errors)}."
 
 
+def of_few_units(where: str, expected: float, made: float, others: str) -> str:
+    """Say in which few units errors are far more frequent than stated, and what is found without them."""
+    return (
+        f"Overconfident in few samples: {where}, {_of_errors(expected, made)}. Check the labels and inputs of those "
+        f"samples before changing anything. Without them: {lowered(others)}"
+    )
+
+
 def of_impossible(none: tuple[float, float], certain: tuple[float, float]) -> str:
     """Say that probabilities exclude what happened, and in which share of the samples stated so."""
     said = [
