@@ -329,10 +329,8 @@ class ClassTests(Tests):
         if step and all(count - 2 * math.sqrt(count) <= step / 2 * total for count, total in ends):
             tests, ends = tests.in_doubt(), ((0.0, 0.0), (0.0, 0.0))  # as rounding explains
         found, event = tests.tested()
-        errors = tests.too_many_errors()
         calibration = of_event(found, event)
         is_excluded = any(count > 0 for count, _ in ends)
-        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
         is_wrong = is_systematic or calibration not in words.NO_CLAIM or always or not is_excluded
         if found.refused:
             self.caveats.append(f"Slope and shape are not tested: {found.refused}.")
@@ -343,6 +341,13 @@ class ClassTests(Tests):
         elif errors:
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
+        errors, aside = tests.too_many_errors(), ""
+        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
+        if any(count for count, _ in ends) and not always and not is_systematic:
+            others = tests.in_doubt()
+            if others.too_many_errors() or of_event(*others.tested()) not in words.NO_CLAIM:
+                aside = f" {words.of_impossible(*ends, aside=True)}"
+                tests, ends = others, ((0.0, 0.0), (0.0, 0.0))  # labels do not explain the others
             said = words.of_event(calibration, event, found)
         if event.slope is not None and abs(event.slope - 1) + abs(event.stated - event.observed) < FITTED:
             self.caveats.append(words.OF_FITTED)
@@ -358,6 +363,7 @@ class ClassTests(Tests):
         is_slight = slight.get(calibration, False) and not (is_excluded or errors)
         return self._concluded(
             calibration,
+        said += aside
             said,
             slight=is_slight,
             cure=cure,

@@ -789,7 +789,7 @@ def of_few_units(where: str, expected: float, made: float, others: str) -> str:
     )
 
 
-def of_impossible(none: tuple[float, float], certain: tuple[float, float]) -> str:
+def of_impossible(none: tuple[float, float], certain: tuple[float, float], *, aside: bool = False) -> str:
     """Say that probabilities exclude what happened, and in which share of the samples stated so."""
     said = [
         f"states {stated} for {'1 sample' if count == 1 else f'{count:,.6g} samples'} in which the event {happened} "
@@ -797,7 +797,7 @@ def of_impossible(none: tuple[float, float], certain: tuple[float, float]) -> st
         for stated, (count, total), happened in ((0, none, "occurred"), (1, certain, "did not occur"))
         if count > 0
     ]
-    return f"Overconfident: the model {' and '.join(said)}."
+    return f"{'Besides,' if aside else 'Overconfident:'} the model {' and '.join(said)}."
 
 
 def of_too_many_errors(expected: float, made: float) -> str:
