@@ -271,8 +271,9 @@ class ClassTests(Tests):
 
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
-        loss must fall too, by one standard error, and by two if an error is left. None surely raises the Brier
-        score, or the number of errors. None if no error is left after one and none of them lowers the loss.
+        loss must fall too, by one standard error; if an error is left, it or the Brier score by two. None surely
+        raises the Brier score, or the number of errors. None if no error is left after one and none of them lowers
+        the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -285,7 +286,7 @@ class ClassTests(Tests):
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)
-        loss, best, by_loss, is_unclear = float(least.mean()), Cure(), Cure(), False
+        loss, brier, best, by_loss, is_unclear = float(least.mean()), others[0], Cure(), Cure(), False
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -300,7 +301,9 @@ class ClassTests(Tests):
             wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
             clears = found in words.NO_CLAIM and not wrong
             halves = after <= GAIN * before
-            falls = after < before and surely_fall(least, left, 1 if clears else 2)
+            falls = surely_fall(least, left, 1 if clears else 2)
+            falls |= not clears and left.mean() < least.mean() and surely_fall(brier, raised[0])
+            falls = falls and after < before
             if clears and (falls or (halves and not is_unclear)):
                 return Cure(method.method, before, after, score)
             is_unclear |= clears
@@ -308,7 +311,7 @@ class ClassTests(Tests):
                 best = Cure(method.method, before, after, score, removes=False)
             elif falls and not halves:
                 told = (before, after, score) if math.isinf(loss) else (loss, float(left.mean()), "nll")
-                by_loss, least = Cure(method.method, *told, removes=False), left
+                by_loss, least, brier = Cure(method.method, *told, removes=False), left, raised[0]
         best = best if best.method else by_loss
         return None if best.method is None and is_unclear else best
 
