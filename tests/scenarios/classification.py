@@ -1087,3 +1087,41 @@ def event_with_outage(rng):
     (happened,), options = events(rng, p, p, order=np.arange(3000))
     happened[start : start + 240] ^= 1
     return (happened,), options
+
+
+@scenario(
+    "logits 10 times too large, so that some events are stated at 0", OVER, bias=None,
+    says=("too extreme", "Recalibrate with"), never=("Check those labels",),
+)  # fmt: skip
+def event_of_overtrained(rng):
+    p = stated(rng, 4000, 3.0)
+    return events(rng, odds(p, 1, 10), p)
+
+
+@scenario(
+    "log odds 1.7 times too small, and 3 % of the labels are wrong", UNDER, bias=None,
+    says=("not extreme enough", "Recalibrate with logistic"),
+)  # fmt: skip
+def event_timid_with_wrong_labels(rng):
+    p = stated(rng, 1500, 3.0)
+    return events(rng, odds(p, 1, 1 / 1.7), 0.97 * p + 0.015)
+
+
+def of_top_three(rng: np.random.Generator, floor: float) -> Made:
+    """Return probabilities of the top three of eight classes, the others at a floor."""
+    truth = special.softmax(2 * rng.normal(size=(1500, 8)), axis=1)
+    kept = np.where(truth >= np.sort(truth, axis=1)[:, [-3]], truth, floor)
+    return drawn(rng, truth, kept / kept.sum(axis=1, keepdims=True))
+
+
+TOP_THREE = ("Classes stated at about 0 occur in 1", "keep more classes")
+
+
+@scenario("top three of eight classes, the others at 0", OVER, ANY_RANKING, bias=None, says=TOP_THREE)
+def eight_classes_of_top_three(rng):
+    return of_top_three(rng, 0.0)
+
+
+@scenario("top three of eight classes, the others at 1e-9", OVER, ANY_RANKING, bias=None, says=TOP_THREE)
+def eight_classes_of_top_three_with_floor(rng):
+    return of_top_three(rng, 1e-9)

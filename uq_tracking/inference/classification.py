@@ -67,8 +67,9 @@ FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD = 4, 1e-4, 1.5, 3.0, 2.5
 """At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
 many times those stated, if errors of the others are right within so many standard errors, and their variance is at
 most so many times that of independent samples."""
-OF_LABELS = 0.01
-"""Share of samples stated at 0, or at 1, up to which wrong labels explain that they turn out otherwise."""
+AT_ZERO, OF_LABELS = 1e-6, 0.01
+"""Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
+turn out otherwise."""
 
 CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
     True: (Logistic, Isotonic),
@@ -255,6 +256,9 @@ class ClassTests(Tests):
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
+        elif is_left and cure is not None and not cure.method and (cut := self._cut_off()):
+            said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases."
+            cure = Cure(instead="keep more classes, or give those stated at about 0 their share")
         return self._concluded(
             calibration,
             said,
@@ -265,6 +269,14 @@ class ClassTests(Tests):
             shape_p=found.top.shape_p,
             off_class=off,
         )
+
+    def _cut_off(self) -> float:
+        """Return the share of samples whose class is stated at 0, or at one floor; 0 if wrong labels explain it."""
+        rows, weights = self.samples.rows, self.samples.data.weights
+        logs = np.maximum(rows["log_chosen"], math.log(TINY))
+        is_cut = logs < math.log(AT_ZERO)
+        share = float(np.average(is_cut, weights=weights))
+        return share if share > OF_LABELS and np.ptp(logs[is_cut]) < 1 else 0.0
 
     def _cure(self, calibration: Calibration, score: str) -> Cure | None:
         """Return the simplest recalibration that removes what is wrong, or the one that removes most of it.
@@ -331,6 +343,13 @@ class ClassTests(Tests):
         step = any(count for count, _ in ends) and not always and step_of(self.statistics)
         if step and all(count - 2 * math.sqrt(count) <= step / 2 * total for count, total in ends):
             tests, ends = tests.in_doubt(), ((0.0, 0.0), (0.0, 0.0))  # as rounding explains
+        errors, aside = tests.too_many_errors(), ""
+        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
+        if any(count for count, _ in ends) and not always and not is_systematic:
+            others = tests.in_doubt()
+            if others.too_many_errors() or of_event(*others.tested()) not in words.NO_CLAIM:
+                aside = f" {words.of_impossible(*ends, aside=True)}"
+                tests, ends = others, ((0.0, 0.0), (0.0, 0.0))  # labels do not explain the others
         found, event = tests.tested()
         calibration = of_event(found, event)
         is_excluded = any(count > 0 for count, _ in ends)
@@ -344,14 +363,8 @@ class ClassTests(Tests):
         elif errors:
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
-        errors, aside = tests.too_many_errors(), ""
-        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
-        if any(count for count, _ in ends) and not always and not is_systematic:
-            others = tests.in_doubt()
-            if others.too_many_errors() or of_event(*others.tested()) not in words.NO_CLAIM:
-                aside = f" {words.of_impossible(*ends, aside=True)}"
-                tests, ends = others, ((0.0, 0.0), (0.0, 0.0))  # labels do not explain the others
             said = words.of_event(calibration, event, found)
+        said += aside
         if event.slope is not None and abs(event.slope - 1) + abs(event.stated - event.observed) < FITTED:
             self.caveats.append(words.OF_FITTED)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
@@ -366,7 +379,6 @@ class ClassTests(Tests):
         is_slight = slight.get(calibration, False) and not (is_excluded or errors)
         return self._concluded(
             calibration,
-        said += aside
             said,
             slight=is_slight,
             cure=cure,
