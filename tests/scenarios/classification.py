@@ -1125,3 +1125,22 @@ def eight_classes_of_top_three(rng):
 @scenario("top three of eight classes, the others at 1e-9", OVER, ANY_RANKING, bias=None, says=TOP_THREE)
 def eight_classes_of_top_three_with_floor(rng):
     return of_top_three(rng, 1e-9)
+
+
+@scenario(
+    "10 classes, 1500 nearly certain samples, the logit of one is noisy", (*OVER, *CLASSES, *UNKNOWN), ANY_RANKING,
+    bias=None, never=("No recalibration",),
+)  # fmt: skip
+def ten_classes_of_one_noisy(rng):
+    logits = 10 * rng.normal(size=(1500, 10))
+    noise = np.outer(rng.normal(size=1500), 8 * np.eye(10)[8])
+    return drawn(rng, special.softmax(logits, axis=1), special.softmax(logits + noise, axis=1))
+
+
+@scenario(
+    "5 classes, a tenth of the objects are of any", OVER, bias=None,
+    says=("Recalibrate with", "the negative log likelihood falls"),
+)  # fmt: skip
+def five_classes_with_unknown_objects(rng):
+    truth = special.softmax(2 * rng.normal(size=(4000, 5)), axis=1)
+    return drawn(rng, 0.9 * truth + 0.02, truth)

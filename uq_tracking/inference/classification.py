@@ -284,8 +284,8 @@ class ClassTests(Tests):
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
         loss must fall too, by one standard error; if an error is left, it or the Brier score by two. None surely
-        raises the Brier score, or the number of errors. None if no error is left after one and none of them lowers
-        the loss.
+        raises the Brier score, or the number of errors. One that may lower the loss is to be tried on other samples.
+        None if no error is left after one and none of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -298,7 +298,8 @@ class ClassTests(Tests):
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)
-        loss, brier, best, by_loss, is_unclear = float(least.mean()), others[0], Cure(), Cure(), False
+        loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
+        unclear, is_unclear = "", False
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -315,16 +316,20 @@ class ClassTests(Tests):
             halves = after <= GAIN * before
             falls = surely_fall(least, left, 1 if clears else 2)
             falls |= not clears and left.mean() < least.mean() and surely_fall(brier, raised[0])
-            falls = falls and after < before
+            by_score = halves or math.isinf(loss)
+            falls = falls and (after < before or not by_score)
+            told = (before, after, score) if by_score else (loss, float(left.mean()), "nll")
             if clears and (falls or (halves and not is_unclear)):
-                return Cure(method.method, before, after, score)
+                return Cure(method.method, *told)
+            unclear = unclear or method.method * surely_fall(least, left, 0 if clears else 1)
             is_unclear |= clears
             if halves and not clears and (best.method is None or after < GAIN * best.after):
                 best = Cure(method.method, before, after, score, removes=False)
             elif falls and not halves:
-                told = (before, after, score) if math.isinf(loss) else (loss, float(left.mean()), "nll")
                 by_loss, least, brier = Cure(method.method, *told, removes=False), left, raised[0]
         best = best if best.method else by_loss
+        if best.method is None and unclear:
+            return Cure(instead=f"recalibrate with {unclear}", score="")
         return None if best.method is None and is_unclear else best
 
     def losses(self) -> tuple[float, float]:

@@ -1116,7 +1116,9 @@ def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if not cure.score:
         fit = cure.instead.capitalize()
-        return f"{fit}, then score other samples: these are too few to try it on held-out halves."
+        return (
+            f"{fit}, then score other samples: held-out halves of these are too small to show that it helps."
+        )
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = "and no miscalibration is found" if cure.removes else "though some miscalibration is left"
