@@ -1144,3 +1144,20 @@ def ten_classes_of_one_noisy(rng):
 def five_classes_with_unknown_objects(rng):
     truth = special.softmax(2 * rng.normal(size=(4000, 5)), axis=1)
     return drawn(rng, 0.9 * truth + 0.02, truth)
+
+
+@scenario("calibrated, about 4 events in 5000", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
+def event_of_one_in_thousand(rng):
+    p = special.expit(np.minimum(-7.5 + rng.normal(size=5000), 0))
+    return events(rng, p, p)
+
+
+@scenario(
+    "3 classes one after the other, in each neighbors alike, logits 1.5 times too small", (*UNDER, *UNKNOWN),
+    ANY_RANKING, bias=None, says=("If rows are merely sorted by class (y_true), pass groups=False",),
+)  # fmt: skip
+def three_classes_sorted_in_time(rng):
+    logits = 2 * np.stack([series(rng, 900, 0.95) for _ in range(3)], axis=1)
+    (labels,), options = drawn(rng, special.softmax(logits, axis=1), special.softmax(logits / 1.5, axis=1))
+    place = np.argsort(labels, kind="stable")
+    return (labels[place],), {"probs": options["probs"][place]}

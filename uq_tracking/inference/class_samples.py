@@ -55,6 +55,8 @@ IN_DOUBT, AT_ODDS = 10.0, 0.02
 if at most this share of so many do."""
 PER_CLASS = 5
 """Samples of each class, on average, from which on labels that hold whole classes are made of them."""
+FEWEST_ALIKE = 10
+"""Events, stated or occurring, and others, from which on neighboring rows may be found alike."""
 RUNS = 5
 """How many times as long as by chance runs of a label are where rows may be sorted by it."""
 DRAWN = {"boundary", "interior"}
@@ -194,6 +196,12 @@ class ClassSamples(InOrder):
             case=case,
             total=data.n if truth.size < math.prod(shape) else None,
         )
+
+    @property
+    def by_class(self) -> bool:
+        """Whether rows come class by class."""
+        changes = np.count_nonzero(np.diff(self.data.truth))
+        return len(self.shape) == 1 and changes == len(np.unique(self.data.truth)) - 1
 
     @property
     def in_runs(self) -> bool:
@@ -386,7 +394,7 @@ class ClassSamples(InOrder):
         explain is no drift.
         """
         group = self.units(dependence) if self.in_order(dependence) else None
-        if group is None:
+        if group is None or (dependence is not None and self.by_class):  # as these may be sorted
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
         mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[ClassDrift]()
@@ -422,13 +430,16 @@ class ClassSamples(InOrder):
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together, by errors of the event, or of more classes.
 
-        Of these, by those of the top label and of some contrasts of the classes, whichever leave the fewest.
+        Of these, by those of the top label and of some contrasts of the classes, whichever leave the fewest. Events
+        so few as in a chance cluster tell nothing.
         """
         if self.group is not None or self.independent or not len(self.data.truth):
             return None
         truth = np.unique(self.data.truth, return_inverse=True)[1]
         stated, occurs = self.event
-        by_class = len(self.shape) == 1 and np.count_nonzero(np.diff(truth)) == truth.max()
+        rarer = min(max(stated.sum(), occurs.sum()), max((1 - stated).sum(), (1 - occurs).sum()))
+        if len(self.shape) == 1 and rarer < FEWEST_ALIKE:
+            return Dependence("independent", None, float(len(truth)))
         variance = [stated * (1 - stated)]
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
@@ -438,7 +449,7 @@ class ClassSamples(InOrder):
             variance += list((1 - np.square(implied)).T)
         # smooth probabilities make the sizes of errors alike, but not what exceeds the sizes that they imply
         sizes = [np.square(error) - each for error, each in zip(errors, variance, strict=True)]
-        label = truth if by_class else self.recurring  # class by class is no order in time
+        label = truth if self.by_class else self.recurring  # class by class is no order in time
         if label is not None:
             errors, sizes = ([_ranks_within(each, label) for each in own] for own in (errors, sizes))
         tried = zip(errors, sizes, strict=True)

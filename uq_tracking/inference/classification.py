@@ -169,7 +169,7 @@ class ClassTests(Tests):
         if self.samples is not None and self.samples.repeated:
             different = int(self.statistics.counts["n"])
             rest.append(words.of_copies(different, self.samples.repeated, "equal probabilities"))
-        return self.conclude(
+        made = self.conclude(
             calibration,
             said,
             ranked,
@@ -180,6 +180,8 @@ class ClassTests(Tests):
             suspicions=suspicions,
             **found,
         )
+        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
+        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
 
     def _without_few(self) -> tuple[str, Ranked] | None:
         """Name the few units with far more errors than stated, if no error is found in the others.
