@@ -63,10 +63,10 @@ OF_CHANCE, MUCH = 2.6, 0.15
 """Standard errors by which predictions must be right more often than by chance, and how much more they must claim."""
 FITTED = 1e-5
 """Sum of the errors of slope and rate, or score of a temperature of 1, that only a fit to the samples leaves."""
-FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD = 4, 1e-4, 1.5, 3.0, 2.5
+FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD, OF_OTHERS = 4, 1e-4, 1.5, 3.0, 2.5, 5
 """At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
 many times those stated, if errors of the others are right within so many standard errors, and their variance is at
-most so many times that of independent samples."""
+most so many times that of independent samples; these are then tested at the level over so much."""
 AT_ZERO, OF_LABELS = 1e-6, 0.01
 """Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
 turn out otherwise."""
@@ -208,7 +208,8 @@ class ClassTests(Tests):
                 continue
             data = changed(self.samples.data, groups=group).part(~np.isin(group, few))
             statistics = counted(self.statistics.layout, data)
-            others = ClassTests(statistics, self.settings, {}, among=self.among, names=self.names)
+            among = OF_OTHERS * self.among
+            others = ClassTests(statistics, self.settings, {}, among=among, names=self.names)
             found = others.verdict()
             if found.calibration in words.NO_CLAIM:
                 expected, made = (float(each[few].sum() / count[few].sum()) for each in (doubt, wrong))
