@@ -221,3 +221,10 @@ def test_most_of_an_error_is_no_more_than_that():
     text = uq.evaluate(labels, probs=smoothed).verdict.text
     assert "the calibration error ECE falls from 0.07" in text
     assert "though some miscalibration is left." in text
+
+
+def test_a_cure_tells_the_log_loss_where_the_calibration_error_hardly_falls():
+    (labels,), options = SCENARIOS["five_classes_with_unknown_objects"].make(np.random.default_rng(0))
+    text = uq.evaluate(labels, **options).verdict.text
+    assert "the negative log likelihood falls from 1." in text
+    assert "ECE" not in text

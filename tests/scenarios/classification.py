@@ -1114,3 +1114,110 @@ def event_rounded(rng):
 def event_by_timid_votes(rng):
     p = stated(rng, 3000, 4.0)
     return events(rng, rng.binomial(100, odds(p, 1, 0.7)) / 100, p)
+
+
+FEW = ("overconfident in few samples",)
+
+
+@scenario(
+    "calibrated, but labels of one of 40 patients are inverted", FEW, USEFUL, bias=None,
+    says=("in group '7' (2.5 % of the samples), the model expects", "Without them: consistent with calibrated"),
+)  # fmt: skip
+def event_of_one_inverted_patient(rng):
+    p, code = stated(rng, 3600, 3.0), np.repeat(np.arange(40), 90)
+    (happened,), options = events(rng, p, p, groups=code)
+    return (np.where(code == 7, 1 - happened, happened),), options
+
+
+@scenario(
+    "4 classes, calibrated, but one of 30 images has labels of another", FEW, USEFUL, bias=None,
+    says=("at index 7 of the first axis (3.33 % of the samples)", "Check the labels and inputs"), slow=True,
+)  # fmt: skip
+def four_classes_of_one_wrong_image(rng):
+    (labels,), options = labelled(rng, 30 * 144, 4, spread=3.0)
+    labels = labels.reshape(30, 12, 12)
+    labels[7] = rng.permutation(labels[7])
+    labels[7] = rng.permutation(labels[7].T)
+    return (labels,), {"probs": options["probs"].reshape(30, 12, 12, 4)}
+
+
+@scenario(
+    "order=: calibrated, but labels are inverted for 8 % of the time", FEW, bias=None,
+    says=("of the way through the samples, the model expects", "Without them: consistent with calibrated"),
+)  # fmt: skip
+def event_with_outage(rng):
+    p, start = stated(rng, 3000, 3.0), rng.integers(600, 2000)
+    (happened,), options = events(rng, p, p, order=np.arange(3000))
+    happened[start : start + 240] ^= 1
+    return (happened,), options
+
+
+@scenario(
+    "logits 10 times too large, so that some events are stated at 0", OVER, bias=None,
+    says=("too extreme", "Recalibrate with"), never=("Check those labels",),
+)  # fmt: skip
+def event_of_overtrained(rng):
+    p = stated(rng, 4000, 3.0)
+    return events(rng, odds(p, 1, 10), p)
+
+
+@scenario(
+    "log odds 1.7 times too small, and 3 % of the labels are wrong", UNDER, bias=None,
+    says=("not extreme enough", "Recalibrate with logistic"),
+)  # fmt: skip
+def event_timid_with_wrong_labels(rng):
+    p = stated(rng, 1500, 3.0)
+    return events(rng, odds(p, 1, 1 / 1.7), 0.97 * p + 0.015)
+
+
+def of_top_three(rng: np.random.Generator, floor: float) -> Made:
+    """Return probabilities of the top three of eight classes, the others at a floor."""
+    truth = special.softmax(2 * rng.normal(size=(1500, 8)), axis=1)
+    kept = np.where(truth >= np.sort(truth, axis=1)[:, [-3]], truth, floor)
+    return drawn(rng, truth, kept / kept.sum(axis=1, keepdims=True))
+
+
+TOP_THREE = ("Classes stated at about 0 occur in 1", "keep more classes")
+
+
+@scenario("top three of eight classes, the others at 0", OVER, ANY_RANKING, bias=None, says=TOP_THREE)
+def eight_classes_of_top_three(rng):
+    return of_top_three(rng, 0.0)
+
+
+@scenario("top three of eight classes, the others at 1e-9", OVER, ANY_RANKING, bias=None, says=TOP_THREE)
+def eight_classes_of_top_three_with_floor(rng):
+    return of_top_three(rng, 1e-9)
+
+
+@scenario(
+    "10 classes, 1500 nearly certain samples, the logit of one is noisy", (*OVER, *CLASSES, *UNKNOWN), ANY_RANKING,
+    bias=None, never=("No recalibration",),
+)  # fmt: skip
+def ten_classes_of_one_noisy(rng):
+    logits = 10 * rng.normal(size=(1500, 10))
+    noise = np.outer(rng.normal(size=1500), 8 * np.eye(10)[8])
+    return drawn(rng, special.softmax(logits, axis=1), special.softmax(logits + noise, axis=1))
+
+
+@scenario("5 classes, a tenth of the objects are of any", OVER, bias=None, says=("Recalibrate with",))
+def five_classes_with_unknown_objects(rng):
+    truth = special.softmax(2 * rng.normal(size=(1500, 5)), axis=1)
+    return drawn(rng, 0.9 * truth + 0.02, truth)
+
+
+@scenario("calibrated, about 4 events in 5000", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
+def event_of_one_in_thousand(rng):
+    p = special.expit(np.minimum(-7.5 + rng.normal(size=5000), 0))
+    return events(rng, p, p)
+
+
+@scenario(
+    "3 classes one after the other, in each neighbors alike, logits 1.5 times too small", (*UNDER, *UNKNOWN),
+    ANY_RANKING, bias=None, says=("If rows are merely sorted by class (y_true), pass groups=False",),
+)  # fmt: skip
+def three_classes_sorted_in_time(rng):
+    logits = 2 * np.stack([series(rng, 900, 0.95) for _ in range(3)], axis=1)
+    (labels,), options = drawn(rng, special.softmax(logits, axis=1), special.softmax(logits / 1.5, axis=1))
+    place = np.argsort(labels, kind="stable")
+    return (labels[place],), {"probs": options["probs"][place]}

@@ -62,6 +62,8 @@ SATURATED = 1e-6
 """Probability up to which those of an event and of its opposite are not compared, as 1 - p is rounded."""
 PER_CLASS = 5
 """Samples of each class, on average, from which on labels that hold whole classes are made of them."""
+FEWEST_ALIKE = 10
+"""Events, stated or occurring, and others, from which on neighboring rows may be found alike."""
 RUNS = 5
 """How many times as long as by chance runs of a label are where rows may be sorted by it."""
 DEALT, MOST_DEALT = 20, 100
@@ -210,6 +212,12 @@ class ClassSamples(InOrder):
             return made
         events = islice(made.events(1.0), MOST_RECURRING)
         return made.with_season(*(occurs - stated for *_, (stated, occurs) in events))
+
+    @property
+    def by_class(self) -> bool:
+        """Whether rows come class by class."""
+        changes = np.count_nonzero(np.diff(self.data.truth))
+        return len(self.shape) == 1 and changes == len(np.unique(self.data.truth)) - 1
 
     @property
     def in_runs(self) -> bool:
@@ -410,7 +418,7 @@ class ClassSamples(InOrder):
         explain is no drift.
         """
         group = self.units(dependence) if self.in_order(dependence) else None
-        if group is None:
+        if group is None or (dependence is not None and self.by_class):  # as these may be sorted
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
         mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[ClassDrift]()
@@ -451,13 +459,16 @@ class ClassSamples(InOrder):
     def dependence(self) -> Dependence | None:
         """Find out which samples belong together, by errors of the event, or of more classes.
 
-        Of these, by those of the top label and of some contrasts of the classes, whichever leave the fewest.
+        Of these, by those of the top label and of some contrasts of the classes, whichever leave the fewest. Events
+        so few as in a chance cluster tell nothing.
         """
         if self.group is not None or self.independent or not len(self.data.truth):
             return None
         truth = np.unique(self.data.truth, return_inverse=True)[1]
         stated, occurs = self.event
-        by_class = len(self.shape) == 1 and is_dealt(truth)
+        rarer = min(max(stated.sum(), occurs.sum()), max((1 - stated).sum(), (1 - occurs).sum()))
+        if len(self.shape) == 1 and rarer < FEWEST_ALIKE:
+            return Dependence("independent", None, float(len(truth)))
         variance = [stated * (1 - stated)]
         errors = [occurs - stated]
         if self.data.form.n_classes > 2:
@@ -467,7 +478,8 @@ class ClassSamples(InOrder):
             variance += list((1 - np.square(implied)).T)
         # smooth probabilities make the sizes of errors alike, but not what exceeds the sizes that they imply
         sizes = [np.square(error) - each for error, each in zip(errors, variance, strict=True)]
-        label = truth if by_class else self.recurring  # class by class is no order in time
+        is_dealt = self.by_class or (len(self.shape) == 1 and are_dealt(truth))  # which is no order in time
+        label = truth if is_dealt else self.recurring
         if label is not None:
             errors, sizes = ([_ranks_within(each, label) for each in own] for own in (errors, sizes))
         tried = zip(errors, sizes, strict=True)
@@ -520,10 +532,8 @@ def is_off(event: Event) -> bool:
     return not event.slope_low <= 1 <= event.slope_high and not event.is_slope_slight
 
 
-def is_dealt(label: IntArray) -> bool:
-    """Return whether rows are sorted by these labels, or each so many have the same ones, as matched pairs do."""
-    if np.count_nonzero(np.diff(label)) == label.max():
-        return True
+def are_dealt(label: IntArray) -> bool:
+    """Return whether each so many rows have the same labels, as matched pairs do."""
     sizes = range(2, min(len(label) // DEALT, MOST_DEALT) + 1)
     sums = (label[: len(label) // size * size].reshape(-1, size).sum(axis=1) for size in sizes)
     return any(np.ptp(each) == 0 for each in sums)

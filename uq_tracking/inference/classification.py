@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
-from uq_tracking.inference.class_samples import CrossFit, counted
+from uq_tracking.inference.class_samples import CrossFit, changed, counted
 from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.doctor import (
     FEWEST,
@@ -24,6 +25,7 @@ from uq_tracking.inference.doctor import (
 )
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
+    TINY,
     Estimated,
     Influence,
     Range,
@@ -32,7 +34,16 @@ from uq_tracking.inference.limits import (
     too_few_of,
 )
 from uq_tracking.inference.places import LEVEL_OF_LABELS, Grade
-from uq_tracking.inference.verdict import TEST_LEVEL, Calibration, Estimate, Order, Tests, Verdict, no_verdict
+from uq_tracking.inference.verdict import (
+    TEST_LEVEL,
+    Calibration,
+    Estimate,
+    Order,
+    Ranked,
+    Tests,
+    Verdict,
+    no_verdict,
+)
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.events import require_event, two_classes
@@ -52,8 +63,13 @@ OF_CHANCE, MUCH = 2.6, 0.15
 """Standard errors by which predictions must be right more often than by chance, and how much more they must claim."""
 FITTED = 1e-5
 """Sum of the errors of slope and rate, or score of a temperature of 1, that only a fit to the samples leaves."""
-OF_LABELS = 0.01
-"""Share of samples stated at 0, or at 1, up to which wrong labels explain that they turn out otherwise."""
+FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD, OF_OTHERS = 4, 1e-4, 1.5, 3.0, 2.5, 5
+"""At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
+many times those stated, if errors of the others are right within so many standard errors, and their variance is at
+most so many times that of independent samples; these are then tested at the level over so much."""
+AT_ZERO, OF_LABELS = 1e-6, 0.01
+"""Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
+turn out otherwise."""
 
 CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
     True: (Logistic, Isotonic),
@@ -124,12 +140,13 @@ class ClassTests(Tests):
         **found: Any,
     ) -> Verdict:
         """Name a drift, and the label of ``by=`` that is off by more than all samples if no cure mends all labels."""
-        ranked = self._ranking()
+        ranked, few = self._ranking(), None
         level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
         of_errors, clauses = not two_classes(self.statistics), []
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
-            drift = self.samples.drift(self.dependence, level)
+            few = self._without_few() if off is None else None
+            drift = None if few else self.samples.drift(self.dependence, level)
             self.caveats.extend([words.OF_TRUTH] * self.samples.of_truth)
             self.caveats.extend([words.OF_WEIGHTS] * self.samples.weighs_classes)
             mends_all = cure is not None and cure.method is not None and cure.removes
@@ -148,12 +165,14 @@ class ClassTests(Tests):
             overall = "" if calibration in words.NO_CLAIM else f"Overall, {words.lowered(said)}"
             calibration, grade, cure = "miscalibrated in places", "off", None
             said = " ".join(filter(None, [words.of_places(clauses[0]), *clauses[1:], overall]))
-        rest = [words.of_ranking(ranked, of_classes=True)]
+        rest = [] if few else [words.of_ranking(ranked, of_classes=True)]
+        if few:
+            calibration, grade, cure, (said, ranked) = "overconfident in few samples", "off", None, few
         if self.samples is not None and self.samples.repeated:
             different = int(self.statistics.counts["n"])
             equal = "equal probabilities" + ", or both reversed" * self.samples.mirrored
             rest.append(words.of_copies(different, self.samples.repeated, equal))
-        return self.conclude(
+        made = self.conclude(
             calibration,
             said,
             ranked,
@@ -164,6 +183,42 @@ class ClassTests(Tests):
             suspicions=suspicions,
             **found,
         )
+        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
+        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
+
+    def _without_few(self) -> tuple[str, Ranked] | None:
+        """Name the few units with far more errors than stated, if no error is found in the others.
+
+        Errors of the others must vary nearly as those of independent samples do: else few units may, by chance, have
+        many that are alike.
+        """
+        group = self.samples.units(self.dependence)
+        if group is None or groups.count(self.statistics) is None:
+            return None
+        share = groups.effective(self.statistics)[1]
+        count, doubt, correct = (share * each for each in groups.class_sums(self.statistics))
+        wrong, variance = count - correct, np.maximum(doubt * (1 - doubt / count), TINY)
+        excess = wrong - doubt
+        order = np.argsort(-excess / np.sqrt(variance))
+        for most in range(len(order) // FEW_GROUPS, 0, -1):
+            few, rest = order[:most], order[most:]
+            of_rest = float(variance[rest].sum())
+            spread = max(float(np.square(excess[rest]).sum()) / of_rest, 1.0)
+            is_right = abs(float(excess[rest].sum())) < OF_REST * math.sqrt(spread * of_rest)
+            p = special.betainc(wrong[few] / spread, (count - wrong)[few] / spread + 1, (doubt / count)[few])
+            is_far = np.all(p * len(order) < FAR) and np.all(wrong[few] > LARGER * doubt[few])
+            if not is_far or not is_right or spread > SPREAD or doubt[rest].sum() < FEW_ERRORS:
+                continue
+            data = changed(self.samples.data, groups=group).part(~np.isin(group, few))
+            statistics = counted(self.statistics.layout, data)
+            among = OF_OTHERS * self.among
+            others = ClassTests(statistics, self.settings, {}, among=among, names=self.names)
+            found = others.verdict()
+            if found.calibration in words.NO_CLAIM:
+                expected, made = (float(each[few].sum() / count[few].sum()) for each in (doubt, wrong))
+                where = self._where(np.sort(few), count)
+                return words.of_few_units(where, expected, made, found.text), others._ranking()
+        return None
 
     def _mistakes(self, event: Event | None) -> tuple[Suspicion, ...]:
         """Recognize probabilities that were passed as logits, confidences, and groups that share errors."""
@@ -207,6 +262,9 @@ class ClassTests(Tests):
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
+        elif is_left and cure is not None and not cure.method and (cut := self._cut_off()):
+            said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases."
+            cure = Cure(instead="keep more classes, or give those stated at about 0 their share")
         return self._concluded(
             calibration,
             said,
@@ -218,13 +276,22 @@ class ClassTests(Tests):
             off_class=off,
         )
 
+    def _cut_off(self) -> float:
+        """Return the share of samples whose class is stated at 0, or at one floor; 0 if wrong labels explain it."""
+        rows, weights = self.samples.rows, self.samples.data.weights
+        logs = np.maximum(rows["log_chosen"], math.log(TINY))
+        is_cut = logs < math.log(AT_ZERO)
+        share = float(np.average(is_cut, weights=weights))
+        return share if share > OF_LABELS and np.ptp(logs[is_cut]) < 1 else 0.0
+
     def _cure(self, calibration: Calibration, score: str) -> Cure | None:
         """Return the simplest recalibration that removes what is wrong, or the one that removes most of it.
 
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
-        loss must fall too, by one standard error, and by two if an error is left. None surely raises the Brier
-        score, or the number of errors. None if no error is left after one and none of them lowers the loss.
+        loss must fall too, by one standard error; if an error is left, it or the Brier score by two. None surely
+        raises the Brier score, or the number of errors. One that may lower the loss is to be tried on other samples.
+        None if no error is left after one and none of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -237,7 +304,8 @@ class ClassTests(Tests):
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)
-        loss, best, by_loss, is_unclear = float(least.mean()), Cure(), Cure(), False
+        loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
+        unclear, is_unclear = "", False
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -252,16 +320,22 @@ class ClassTests(Tests):
             wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
             clears = found in words.NO_CLAIM and not wrong
             halves = after <= GAIN * before
-            falls = after < before and surely_fall(least, left, 1 if clears else 2)
+            falls = surely_fall(least, left, 1 if clears else 2)
+            falls |= not clears and left.mean() < least.mean() and surely_fall(brier, raised[0])
+            by_score = halves or math.isinf(loss)
+            falls = falls and (after < before or not by_score)
+            told = (before, after, score) if by_score else (loss, float(left.mean()), "nll")
             if clears and (falls or (halves and not is_unclear)):
-                return Cure(method.method, before, after, score)
+                return Cure(method.method, *told)
+            unclear = unclear or method.method * surely_fall(least, left, 0 if clears else 1)
             is_unclear |= clears
             if halves and not clears and (best.method is None or after < GAIN * best.after):
                 best = Cure(method.method, before, after, score, removes=False)
             elif falls and not halves:
-                told = (before, after, score) if math.isinf(loss) else (loss, float(left.mean()), "nll")
-                by_loss, least = Cure(method.method, *told, removes=False), left
+                by_loss, least, brier = Cure(method.method, *told, removes=False), left, raised[0]
         best = best if best.method else by_loss
+        if best.method is None and unclear:
+            return Cure(instead=f"recalibrate with {unclear}", score="")
         return None if best.method is None and is_unclear else best
 
     def losses(self) -> tuple[float, float]:
@@ -280,11 +354,16 @@ class ClassTests(Tests):
         step = any(count for count, _ in ends) and not always and step_of(self.statistics)
         if step and all(count - 2 * math.sqrt(count) <= step / 2 * total for count, total in ends):
             tests, ends = tests.in_doubt(), ((0.0, 0.0), (0.0, 0.0))  # as rounding explains
+        errors, aside = tests.too_many_errors(), ""
+        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
+        if any(count for count, _ in ends) and not always and not is_systematic:
+            others = tests.in_doubt()
+            if others.too_many_errors() or of_event(*others.tested()) not in words.NO_CLAIM:
+                aside = f" {words.of_impossible(*ends, aside=True)}"
+                tests, ends = others, ((0.0, 0.0), (0.0, 0.0))  # labels do not explain the others
         found, event = tests.tested()
-        errors = tests.too_many_errors()
         calibration = of_event(found, event)
         is_excluded = any(count > 0 for count, _ in ends)
-        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
         is_wrong = is_systematic or calibration not in words.NO_CLAIM or always or not is_excluded
         if found.refused:
             self.caveats.append(f"Slope and shape are not tested: {found.refused}.")
@@ -296,6 +375,7 @@ class ClassTests(Tests):
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
             said = words.of_event(calibration, event, found)
+        said += aside
         if event.slope is not None and abs(event.slope - 1) + abs(event.stated - event.observed) < FITTED:
             self.caveats.append(words.OF_FITTED)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None

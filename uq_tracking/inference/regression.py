@@ -353,22 +353,6 @@ class RegressionTests(Tests):
             return None
         return Few(float(large.sum()), len(z), size, rest, f"in {words.percent(share)} of stratum '{name}'")
 
-    def _where(self, few: IntArray, count: FloatArray) -> str:
-        """Say where few groups are: in the order of the samples, or by their labels."""
-        kind, of = "groups" if self.dependence is None else self.dependence.kind, len(count)
-        ends = np.cumsum(count) / count.sum()
-        if kind == "blocks" or (self.samples is not None and self.samples.ordered):
-            if few[-1] - few[0] < len(few):
-                low, high = ends[few[0]] - count[few[0]] / count.sum(), ends[few[-1]]
-                return words.between(100 * low, 100 * high)
-            kind = "blocks"
-        share = f"({words.percent(float(count[few].sum() / count.sum()))} of the samples)"
-        if kind == "cases" and len(self.samples.shape) == 1 and len(few) <= words.MOST_NAMED:
-            return f"where row % {of} is {' or '.join(map(str, few.tolist()))} {share}"
-        if kind == "groups" and len(few) == 1:
-            return f"in group '{self.statistics.groups.labels[few[0]]}' {share}"
-        return f"in {len(few)} of {of} {kind} {share}"
-
     def _is_median_right(self) -> bool:
         """Return whether half of the truth may lie below the medians of distributions: then no shift mends them."""
         statistics = self.statistics

@@ -42,7 +42,7 @@ from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.regression import joint_counts, rank_correlation
 from uq_tracking.typed import plain, record
 
@@ -342,6 +342,24 @@ class Tests(ABC):
         if n_groups < TRUSTED_GROUPS:
             return [f"With {n_groups} groups, this is only a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
+
+    def _where(self, few: IntArray, count: FloatArray) -> str:
+        """Say where few groups are: in the order of the samples, or by their labels."""
+        kind, of = "groups" if self.dependence is None else self.dependence.kind, len(count)
+        ends = np.cumsum(count) / count.sum()
+        if kind == "blocks" or (self.samples is not None and self.samples.ordered):
+            if few[-1] - few[0] < len(few):
+                low, high = ends[few[0]] - count[few[0]] / count.sum(), ends[few[-1]]
+                return words.between(100 * low, 100 * high)
+            kind = "blocks"
+        share = f"({words.percent(float(count[few].sum() / count.sum()))} of the samples)"
+        if kind == "cases" and len(self.samples.shape) == 1 and len(few) <= words.MOST_NAMED:
+            return f"where row % {of} is {' or '.join(map(str, few.tolist()))} {share}"
+        if kind == "cases" and self.samples.shape[0] == of and len(few) == 1:
+            return f"at index {few[0]} of the first axis {share}"
+        if kind == "groups" and len(few) == 1:
+            return f"in group '{self.statistics.groups.labels[few[0]]}' {share}"
+        return f"in {len(few)} of {of} {kind} {share}"
 
     def _scale(self, level: float = TEST_LEVEL) -> tuple[Estimate | None, bool, str]:
         """Scale, whether a few units dominate it, and why there is none."""

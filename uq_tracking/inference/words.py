@@ -784,7 +784,15 @@ def of_certain(errors: float) -> str:
     return f"Overconfident: the model states certainty for every sample, but misclassifies {percent(errors)}."
 
 
-def of_impossible(none: tuple[float, float], certain: tuple[float, float]) -> str:
+def of_few_units(where: str, expected: float, made: float, others: str) -> str:
+    """Say in which few units errors are far more frequent than stated, and what is found without them."""
+    return (
+        f"Overconfident in few samples: {where}, {_of_errors(expected, made)}. Check the labels and inputs of those "
+        f"samples before changing anything. Without them: {lowered(others)}"
+    )
+
+
+def of_impossible(none: tuple[float, float], certain: tuple[float, float], *, aside: bool = False) -> str:
     """Say that probabilities exclude what happened, and in which share of the samples stated so."""
     said = [
         f"states {stated} for {'1 sample' if count == 1 else f'{count:,.6g} samples'} in which the event {happened} "
@@ -792,7 +800,7 @@ def of_impossible(none: tuple[float, float], certain: tuple[float, float]) -> st
         for stated, (count, total), happened in ((0, none, "occurred"), (1, certain, "did not occur"))
         if count > 0
     ]
-    return f"Overconfident: the model {' and '.join(said)}."
+    return f"{'Besides,' if aside else 'Overconfident:'} the model {' and '.join(said)}."
 
 
 def of_too_many_errors(expected: float, made: float) -> str:
@@ -1131,7 +1139,9 @@ def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if not cure.score:
         fit = cure.instead.capitalize()
-        return f"{fit}, then score other samples: these are too few to try it on held-out halves."
+        return (
+            f"{fit}, then score other samples: held-out halves of these are too small to show that it helps."
+        )
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = "and no miscalibration is found" if cure.removes else "though some miscalibration is left"
