@@ -78,6 +78,8 @@ TOGETHER = 0.25
 """Share of the level of labels that is left to what all of them show together."""
 MOST_LABELS = 0.5
 """Share of labels that must be wrong for one that is not to be the exception."""
+MOST_MEDIANS = 5.0
+"""Size of errors, in medians, from which on a part is not told by them."""
 OUTER = 0.4
 """Distance of the middle of the outer fifths from that of the whole."""
 
@@ -586,13 +588,16 @@ def find_drift(
     bias, square = mean_of(z), mean_of(np.square(z))
     with np.errstate(divide="ignore"):
         size, spread = np.log(square) / 2, np.log(square - np.square(bias)) / 2
+        of_most = np.log(
+            mean_of(np.minimum(np.abs(z), MOST_MEDIANS * np.median(np.abs(z))))
+        )  # not of a single one
     if not np.isfinite(spread).all():
         return Places()
     at = (np.cumsum(mass) - mass / 2) / mass.sum()
     of_bias, of_size, of_spread = (trend_of(at, values) for values in (bias, size, spread))
     tests: tuple[tuple[Quantity, Trend, Trend, tuple[FloatArray, ...]], ...] = (
         ("bias", of_bias, of_bias, (bias,)),
-        ("scale", of_size, of_spread, (size, spread)),
+        ("scale", of_size, of_spread, (size, spread, of_most)),
     )
     of_parts = ((quantity, _odd_part(values, level)) for quantity, *_, values in tests)
     odd = {quantity: found for quantity, found in of_parts if found is not None}
