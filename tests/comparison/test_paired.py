@@ -236,9 +236,9 @@ def test_scores_of_other_test_sets_are_not_those_of_better_methods():
     for name, spread in (("a", 1.0), ("b", 2.5)):  # both calibrated; what b was scored on is easier
         p = 1 / (1 + np.exp(-spread * rng.normal(size=600)))
         made[name] = uq.evaluate(rng.random(600) < p, probs=p, groups=np.repeat(np.arange(30), 20))
-    first, second, *_ = uq.compare(made).answer
+    first = uq.compare(made).answer[0]
     assert first.startswith("b scores better on its test set than a on another by 0.")
-    assert second == "One test set may be easier than another: score all methods on the same."
+    assert first.endswith(" One test set may be easier than another: score all methods on the same.")
     made["b"] = replace(
         made["b"], provenance={**made["b"].provenance, "targets": made["a"].provenance["targets"]}
     )

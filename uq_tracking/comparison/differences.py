@@ -317,7 +317,7 @@ DISTANT = (
     "Samples far apart are alike (one date at many stations, copies of a row) and count as {:,.0f}: pass groups=, "
     "the name of what they share, to see smaller differences."
 )
-ELSEWHERE = "One test set may be easier than another: score all methods on the same."
+ELSEWHERE = " One test set may be easier than another: score all methods on the same."
 FEW_RUNS = (
     f"Fewer than {MANY_RUNS} runs of a method hardly show how runs vary; {MANY_RUNS} of each show more."
 )
@@ -334,8 +334,7 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
     names = dict(zip(order, shortened([one_line(name) for name in order], LONGEST_NAME), strict=True))
     apart: list[str] = []
     alike: list[str] = []
-    used: set[How] = set()
-    is_elsewhere = False
+    elsewhere, used = "", set[How]()
     differences = pairs.ties(metric)
     remaining, of_pairs = order, math.comb(sum(map(math.isfinite, losses.values())), 2)
     while differences and len(apart) + len(alike) < SAID:
@@ -348,12 +347,10 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
             gap = f"{_amount(found[worse[0]], metric, unit)}, more than chance"
             if against := [each.key for each in others if pairs.is_worse(first, worse[0], each, of_pairs)]:
                 gap += f", but worse by {listed(against)}"
-            best, next_one, how = names[first], names[worse[0]], found[worse[0]].how
-            if how == "from the intervals" and pairs.apart(pairs.groups[first], pairs.groups[worse[0]]):
-                is_elsewhere = True
-                apart.append(f"{best} scores better on its test set than {next_one} on another by {gap}")
-            else:
-                apart.append(f"{best} is better than {next_one} by {gap}")
+            told = "{} is better than {}"
+            if pairs.apart(pairs.groups[first], pairs.groups[worse[0]]):
+                told, elsewhere = "{} scores better on its test set than {} on another", ELSEWHERE
+            apart.append(f"{told.format(names[first], names[worse[0]])} by {gap}")
         if tied:
             of = f" by {metric.key}" * (not apart)
             alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}")
@@ -363,9 +360,7 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         rest = (pairs.difference(name, remaining[0], metric, of_pairs) for name in remaining[1:])
         differences = [each for each in rest if each is not None]
     if apart or alike:
-        yield "; ".join([*apart, *alike]) + "."
-    if is_elsewhere:
-        yield ELSEWHERE
+        yield "; ".join([*apart, *alike]) + "." + elsewhere
     for each in (metric, *others):
         infinite = [names[name] for name in order if pairs.known(name, each).mean == math.inf]
         if infinite and len(order) > 1:
