@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
+from tests.scenarios.test_scenarios import SCENARIOS
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
@@ -124,3 +125,14 @@ def test_wrong_settings_and_files(tmp_path):
     np.savez(tmp_path / "acc.npz", labels=[0, 1])
     with pytest.raises(FileFormatError, match=r"not written by Accumulator\.save"):
         uq.Accumulator.load(tmp_path / "acc.npz")
+
+
+def test_a_stream_names_the_few_wrong_groups_as_evaluate_does():
+    (labels,), options = SCENARIOS["event_of_one_inverted_patient"].make(np.random.default_rng(0))
+    names = np.asarray([f"p{37 * code % 40}" for code in options["groups"]])  # in another order than sorted
+    whole = uq.evaluate(labels, probs=options["probs"], groups=names)
+    stream = uq.Accumulator()
+    for part in np.array_split(np.arange(len(labels)), 7):
+        stream.update(labels[part], probs=options["probs"][part], groups=names[part])
+    assert "in group 'p19' (2.5 % of the samples)" in whole.verdict.text
+    assert stream.compute().verdict.text == whole.verdict.text

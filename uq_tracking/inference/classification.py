@@ -193,7 +193,7 @@ class ClassTests(Tests):
         many that are alike.
         """
         group = self.samples.units(self.dependence)
-        if group is None or groups.count(self.statistics) is None:
+        if group is None or groups.count(self.statistics) != int(group.max()) + 1:
             return None
         share = groups.effective(self.statistics)[1]
         count, doubt, correct = (share * each for each in groups.class_sums(self.statistics))

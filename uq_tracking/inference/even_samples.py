@@ -171,13 +171,17 @@ class EvenSamples:
                 valid = np.zeros(cells, dtype=bool)
                 valid[cell] = True
                 valid = valid.reshape(shape)
+        if group is not None:  # numbered as tables of groups are
+            known = [(type(label).__name__, label) for label in self._names["groups"]]
+            rank = np.argsort(sorted(range(len(known)), key=known.__getitem__))
+            group = np.unique(rank[group], return_inverse=True)[1]
         strata = None
         if by is not None:
             used, label = np.unique(by, return_inverse=True)
             names = list(self._names["by"])
             strata = tuple(str(names[number]) for number in used), label
         about: dict[str, Any] = {
-            "group": None if group is None else np.unique(group, return_inverse=True)[1],
+            "group": group,
             "independent": self._independent,
             "shape": shape,
             "valid": valid,
