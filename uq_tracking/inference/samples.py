@@ -11,13 +11,15 @@ Maps and series have neighbors with errors alike. So where nobody said which bel
 * twelve or more cases (all axes but the two of a map; else the first axis): consecutive cases are put together, into
   at most 64 groups, or, if each case is like the one before, as frames of a video and forecasts from overlapping
   origins are, into long blocks, or, if these are too few, into boxes, as slices of a volume are;
+* two axes, as stations and dates: rows or columns that are alike in themselves, but not like the next ones, are the
+  groups, or long blocks of them, where each is like the one before;
 * fewer maps: each is cut into tiles whose side is at least three times the distance over which errors are alike; if
   that leaves fewer than nine tiles, nothing can be tested;
 * one-dimensional data: if neighbors in the given order, or blocks of it, are alike by more than chance, blocks of
   consecutive samples become the groups; so they do if every S-th sample is alike, as where the rows of S stations
   take turns. If twelve or more of these stay alike over the whole series, they are the groups.
 
-Rows that repeat others count as one sample.
+Rows that repeat others count as one sample, cases that all are rated equally often as one group.
 
 Groups are worth :math:`n / F` independent samples, with F the mean square between groups over that within.
 """
