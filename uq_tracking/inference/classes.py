@@ -137,8 +137,8 @@ class Found:
 
 
 def _clearest(strength: Mapping[str, float]) -> str:
-    """Return the test that rejects most clearly; the first of those that differ by rounding."""
-    return min(strength, key=lambda name: round(strength[name], 6))
+    """Return the test that rejects most clearly; of those that differ by rounding, one that names classes."""
+    return min(strength, key=lambda name: (round(strength[name], 6), name.startswith("top")))
 
 
 def tests_of_classes(statistics: Any, each: float) -> list[EventTests]:
