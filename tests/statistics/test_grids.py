@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from uq_tracking.statistics import sketch
 from uq_tracking.statistics import statistics as counting
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.sketch import Joint
@@ -25,9 +24,7 @@ def counted(rows, bits=11):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", [4, 5, 11, 14])
-@pytest.mark.parametrize("largest", [0, 1 << 16, 1 << 21])
-def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):
-    monkeypatch.setattr(sketch, "LARGEST_GRID", largest)
+def test_equals_the_cells_of_the_samples(bits, monkeypatch):
     monkeypatch.setattr(counting, "BUILD_BLOCK", 1000)
     rows = columns()
     made, expected = counted(rows, bits), Joint.of(rows["std"], rows["target"])
@@ -36,9 +33,7 @@ def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):
     np.testing.assert_array_equal(made.count, expected.count)
 
 
-@pytest.mark.parametrize("largest", [0, 1 << 21])
-def test_whole_weights_count_as_copies(largest, monkeypatch):
-    monkeypatch.setattr(sketch, "LARGEST_GRID", largest)
+def test_whole_weights_count_as_copies():
     rows = columns(3000)
     weight = np.random.default_rng(1).integers(1, 4, 3000)
     made = counted({**rows, "weight": weight.astype(float)})

@@ -25,7 +25,7 @@ from uq_tracking.comparison.runs import (
     looks_of,
     mean_losses,
 )
-from uq_tracking.errors import FileFormatError, UnknownMetricError
+from uq_tracking.errors import FileFormatError
 from uq_tracking.inference import words
 from uq_tracking.metrics.registry import FAMILIES, Metric, check_known, headline
 
@@ -94,11 +94,7 @@ def metric_from_dict(values: Mapping[str, Any]) -> Metric:
 def _uninstalled(key: str, task: str, **known: Any) -> Metric:
     """Return a metric that is shown, but cannot be computed."""
     about = {"family": "", "direction": None, "formula": "", "source": "", **known}
-    return Metric(key, task=task, function=_not_installed, **about)
-
-
-def _not_installed(statistics: Any, settings: Any) -> float:
-    raise UnknownMetricError("the plugin that defines this metric is not installed here")
+    return Metric(key, task=task, **about)
 
 
 def ranks(losses: Mapping[str, float]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import math
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
@@ -42,11 +42,9 @@ from uq_tracking.typed import Self
 OnInvalid = Literal["skip", "drop", "raise"]
 TaskName = Literal["regression", "classification"]
 
+LOGGED = {name: getattr(LogOptions, name) for name in ("scores", "method", "figures", "tags", "strict")}
+"""Options of `log` that every callback has, and their defaults."""
 FOR_CLASSES = "pass task='classification' for class probabilities, logits=True for logits"
-
-
-def _new_fit() -> str:
-    return f"fit-{uuid.uuid4().hex}"
 
 
 @dataclass
@@ -57,10 +55,9 @@ class GivenRuns:
     """None if none were given."""
     name: str
     tags: Mapping[str, str]
-    made: dict[str, Target] = field(default_factory=dict)
-    """Runs to be made, and those that were, by the address given."""
-    fit: str = field(default_factory=_new_fit)
-    """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
+
+    def __post_init__(self) -> None:
+        self.forget()
 
     def check(self, *, ids: bool) -> None:
         """Refuse what no tracker recognizes; folders and loggers are not opened, and ids may not exist yet."""
@@ -74,8 +71,10 @@ class GivenRuns:
 
     def forget(self) -> None:
         """Make new runs from now on."""
-        self.made.clear()
-        self.fit = _new_fit()
+        self.made: dict[str, Target] = {}
+        """Runs to be made, and those that were, by the address given."""
+        self.fit = f"fit-{uuid.uuid4().hex}"
+        """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
 
     def opened_once(self) -> list[Any]:
         """Return what to log to: an address that makes a run per call makes one in the first, which others join."""
@@ -130,29 +129,22 @@ class TrainingCallback(ABC):
         kind = getattr(self, "_written_as", type(self))
         return kind.__new__, (kind,), vars(self)  # with the frameworks of the process that reads it
 
-    @listing(Accumulator)
+    @listing(Accumulator, **LOGGED)
     def __init__(
         self,
         *,
         read: Callable[..., Any] | None = None,
         task: TaskName | None = None,
-        scores: Scores = "headline",
         on_invalid: OnInvalid = "skip",
-        method: str | None = None,
         run: Any = None,
-        figures: bool = True,
-        tags: Mapping[str, str] | None = None,
-        strict: bool = False,
-        statistics: Literal["sketch", "exact"] = "sketch",
         **options: Any,
     ) -> None:
         super().__init__()
         check_choice("on_invalid", on_invalid, get_args(OnInvalid))
         _check_read(read)
-        self.logging: dict[str, Any] = {"scores": scores, "method": method, "figures": figures, "tags": tags}
-        self.logging |= {"strict": strict, "every_rank": True}  # the trainer knows which process logs
+        self.logging: dict[str, Any] = {name: options.pop(name, value) for name, value in LOGGED.items()}
+        self.logging["every_rank"] = True  # the trainer knows which process logs
         about = LogOptions(**self.logging)
-        options["statistics"] = statistics
         self.task = _task_of(task, Accumulator(**options))
         """What the model predicts; None until its first outputs show it."""
         self.read, self.on_invalid, self.options = read, on_invalid, options

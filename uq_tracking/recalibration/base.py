@@ -350,20 +350,25 @@ class RegressionRecalibration(Recalibration):
             A standard deviation is negative.
         """
         mean_in, std_in = read_floats(mean, "mean"), _read_std(std)
-        if mean_in.values.shape != std_in.values.shape:
-            raise ShapeError(
-                f"mean has shape {mean_in.values.shape}, std {std_in.values.shape}; pass equal shapes"
-            )
+        mean64, std64, labels = self._aligned(mean_in, std_in, by)
+        return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std_by(std64, labels))
+
+    def _aligned(
+        self, mean: Source, std: Source, by: Any
+    ) -> tuple[FloatArray, FloatArray, npt.NDArray[Any] | None]:
+        """Return means, floored stds and groups, if given, in float64; ShapeError unless their shapes are equal."""
+        shape = std.values.shape
+        if mean.values.shape != shape:
+            raise ShapeError(f"mean has shape {mean.values.shape}, std {shape}; pass equal shapes")
         try:
             labels = None if by is None else np.asarray(by)
         except ValueError:
             raise InputTypeError(
                 f"by is {value_text(by)}; pass the group of each sample, in the shape of std"
             ) from None
-        if labels is not None and labels.shape != std_in.values.shape:
-            raise ShapeError(f"by has shape {labels.shape}, std {std_in.values.shape}; pass equal shapes")
-        mean64, std64 = mean_in.values.astype(np.float64), self.floored(std_in.values.astype(np.float64))
-        return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std_by(std64, labels))
+        if labels is not None and labels.shape != shape:
+            raise ShapeError(f"by has shape {labels.shape}, std {shape}; pass equal shapes")
+        return mean.values.astype(np.float64), self.floored(std.values.astype(np.float64)), labels
 
     def apply_std(self, std: Any) -> npt.NDArray[Any]:
         """Recalibrate standard deviations alone; parameters, result and errors as for ``apply``."""

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError, warn
+from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.families import Standard
+from uq_tracking.inputs.convert import read_floats
 from uq_tracking.metrics.other_forms import Undetermined
 from uq_tracking.metrics.ranking import order_of
 from uq_tracking.recalibration.base import FittedOn, FloatArray, RegressionRecalibration, recalibrator
@@ -37,7 +38,6 @@ LEVELS = 1000
 OWN_SHAPES = (
     "after it every group has its own distribution; see the scores of mean and std, and its intervals"
 )
-NO_GROUPS = "conformal_by needs the group of each prediction; pass by="
 
 
 @dataclass(frozen=True)
@@ -467,19 +467,17 @@ class ConformalBy(RegressionRecalibration):
         >>> rule.interval([0.0, 0.0], [1.0, 1.0], level=0.8, by=["a", "b"])[1]
         array([ 8., 16.])
         """
-        center, scale, labels = self._aligned(mean, std, by)
+        center, scale, labels = self._aligned(read_floats(mean, "mean"), read_floats(std, "std"), by)
         low, high = np.empty_like(center), np.empty_like(center)
-        for label, place in _parts(labels):
-            low[place], high[place] = self._rule(label).interval(center[place], scale[place], level)
+        for rule, place in self._each(labels):
+            low[place], high[place] = rule.interval(center[place], scale[place], level)
         return low, high
 
     def new_std_by(self, std: FloatArray, labels: Labels | None) -> FloatArray:
         """Return recalibrated standard deviations of samples of these groups."""
-        if labels is None:
-            raise RecalibrationError(NO_GROUPS)
         made = np.empty_like(std)
-        for label, place in _parts(labels):
-            made[place] = self._rule(label).new_std(std[place])
+        for rule, place in self._each(labels):
+            made[place] = rule.new_std(std[place])
         return made
 
     @override
@@ -488,11 +486,11 @@ class ConformalBy(RegressionRecalibration):
 
     @override
     def quantile(self, mean: Any, std: Any, q: npt.ArrayLike, by: Any = None) -> npt.NDArray[Any]:
-        center, scale, labels = self._aligned(mean, std, by)
+        center, scale, labels = self._aligned(read_floats(mean, "mean"), read_floats(std, "std"), by)
         levels = np.asarray(q, dtype=np.float64)
         made = np.empty(levels.shape + center.shape)
-        for label, place in _parts(labels):
-            made[..., place] = self._rule(label).quantile(center[place], scale[place], levels)
+        for rule, place in self._each(labels):
+            made[..., place] = rule.quantile(center[place], scale[place], levels)
         return made
 
     @property
@@ -515,16 +513,12 @@ class ConformalBy(RegressionRecalibration):
             )
         return self.rules[label]
 
-    def _aligned(self, mean: Any, std: Any, by: Any) -> tuple[FloatArray, FloatArray, Labels]:
-        if by is None:
-            raise RecalibrationError(NO_GROUPS)
-        center, scale = (np.asarray(part, dtype=np.float64) for part in (mean, std))
-        labels = np.asarray(by)
-        if not center.shape == scale.shape == labels.shape:
-            raise ShapeError(
-                f"mean has shape {center.shape}, std {scale.shape}, by {labels.shape}; pass equal shapes"
-            )
-        return center, self.floored(scale), labels
+    def _each(self, labels: Labels | None) -> Iterator[tuple[Conformal, npt.NDArray[np.bool_]]]:
+        """Yield the rule of every group that occurs, and a mask of its samples."""
+        if labels is None:
+            raise RecalibrationError("conformal_by needs the group of each prediction; pass by=")
+        for label, place in _parts(labels):
+            yield self._rule(label), place
 
 
 def _parts(labels: Labels) -> Iterator[tuple[Any, npt.NDArray[np.bool_]]]:

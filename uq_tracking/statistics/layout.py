@@ -131,8 +131,6 @@ class Layout(ABC):
     moments: ClassVar[tuple[str, ...]]
     """Columns whose moments are kept."""
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {}
-    grids: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """The tables that are grids of two orders."""
     counts: ClassVar[tuple[str, ...]]
     """Names of the counts, ``n`` first."""
     counted: ClassVar[tuple[str, ...]] = ()

@@ -62,7 +62,6 @@ class RegressionLayout(Layout):
     sums: ClassVar[tuple[str, ...]] = ("log_std",)
     moments: ClassVar[tuple[str, ...]] = ("target", "std", "error", "z")
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"joint": Joint}
-    grids: ClassVar[Mapping[str, tuple[str, str]]] = {"joint": ("std", "abs_error")}
     counts: ClassVar[tuple[str, ...]] = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
     counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
     kept: ClassVar[tuple[str, ...]] = ("std", "error")
@@ -108,6 +107,12 @@ class RegressionLayout(Layout):
             "interval_score": std * offset[outside] + size * slope[outside],
             **inside,
         }
+
+    @override
+    def tables_of(
+        self, columns: Rows, facts: Mapping[str, Any], counts: npt.NDArray[Any] | None = None
+    ) -> dict[str, CellCounts]:
+        return {"joint": Joint.counted(columns["std"], columns["abs_error"], counts)}
 
     @override
     def places(self, columns: Rows, facts: Mapping[str, Any], bits: int) -> dict[str, Places]:

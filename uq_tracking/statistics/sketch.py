@@ -39,52 +39,49 @@ class BucketSums:
 
     def __init__(self, by: str, payloads: Sequence[str], bits: int = SKETCH_BITS) -> None:
         self.by, self.payloads, self.bits = by, tuple(payloads), bits
-        self._fine = max(bits, JOINT_BITS)
         self._shift = np.full(PAGES, CLOSED, dtype=np.int64)
-        """Per page, the offset from a fine bucket's number to its position."""
+        """Per page, the offset from a bucket's number to its position."""
         self._pages: list[int] = []
         self._count: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
         self._sums = {name: np.zeros(0) for name in self.payloads}
 
-    def places(self, values: FloatArray) -> IntArray:
-        """Position of each value (float64) among the fine buckets; makes room for new octaves."""
+    def _places(self, values: FloatArray) -> IntArray:
+        """Position of each value (float64) among the buckets; makes room for new octaves."""
         place = (values + 0.0).view(np.int64)  # + 0.0 turns -0.0 into 0.0
         page = place >> MANTISSA
         shift = self._shift[page]  # pages of negative values count from the end
         if shift.min(initial=0) == CLOSED:
             self._open(np.flatnonzero(np.bincount(page & (PAGES - 1))))
             shift = self._shift[page]
-        place >>= MANTISSA - self._fine
+        place >>= MANTISSA - self.bits
         place += shift
         return place
 
-    def add(self, places: IntArray, sums: Mapping[str, FloatArray], weight: FloatArray | None = None) -> None:
-        """Count values at these positions and add their payloads, each multiplied by its weight."""
-        index, size = self._index(places), len(self._count)
+    def add(self, columns: Mapping[str, FloatArray], weight: FloatArray | None = None) -> None:
+        """Count samples and add their payloads, each multiplied by its weight."""
+        index = self._places(columns[self.by])
+        size = len(self._count)
         if weight is not None:
             self._count = self._count.astype(np.float64, copy=False)
         self._count += np.bincount(index, weight, size)
         for name in self.payloads:
-            column = sums[name] if weight is None else sums[name] * weight
+            column = columns[name] if weight is None else columns[name] * weight
             self._sums[name] += np.bincount(index, column, size)
 
     def absorb(self, buckets: Buckets) -> None:
         """Add the buckets of another sketch with the same ``bits``."""
         nearest_zero = np.where(buckets.key < 0, buckets.key + buckets.width, buckets.key)
-        index = self._index(self.places(nearest_zero))
+        index = self._places(nearest_zero)
         if buckets.weighted:
             self._count = self._count.astype(np.float64, copy=False)
         self._count[index] += buckets.count
         for name in self.payloads:
             self._sums[name][index] += buckets.sums[name]
 
-    def _index(self, places: IntArray) -> IntArray:
-        return places if self._fine == self.bits else places >> (self._fine - self.bits)
-
     def _open(self, pages: npt.NDArray[Any]) -> None:
         fresh = pages[self._shift[pages] == CLOSED]
         signed = fresh - np.where(fresh >= PAGES // 2, PAGES, 0)  # what the shift makes of a negative value
-        self._shift[fresh] = (len(self._pages) + np.arange(len(fresh)) - signed) << self._fine
+        self._shift[fresh] = (len(self._pages) + np.arange(len(fresh)) - signed) << self.bits
         self._pages.extend(fresh.tolist())
         size = len(fresh) << self.bits
         self._count = np.concatenate([self._count, np.zeros(size, dtype=self._count.dtype)])
@@ -94,27 +91,11 @@ class BucketSums:
     def buckets(self) -> Buckets:
         """The non-empty buckets, sorted by value."""
         used = np.flatnonzero(self._count)
-        low, width = bucket_edges(self._buckets(used, self.bits), self.bits)
+        page = np.asarray(self._pages, dtype=np.uint64)[used >> self.bits] << np.uint64(self.bits)
+        low, width = bucket_edges(page | (used & ((1 << self.bits) - 1)).astype(np.uint64), self.bits)
         order = np.argsort(low, kind="stable")
         sums = {name: column[used][order] for name, column in self._sums.items()}
         return Buckets(self.by, low[order], width[order], self._count[used][order], sums)
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells along one axis of a grid."""
-        return len(self._pages) << JOINT_BITS
-
-    def cells(self, places: IntArray) -> IntArray:
-        """The cell along a grid's axis that contains each position."""
-        return places >> (self._fine - JOINT_BITS)
-
-    def cell_buckets(self, cells: IntArray) -> IntArray:
-        """Bucket numbers of cells."""
-        return self._buckets(cells, JOINT_BITS).astype(np.int64)
-
-    def _buckets(self, index: IntArray, bits: int) -> npt.NDArray[np.uint64]:
-        page = np.asarray(self._pages, dtype=np.uint64)[index >> bits]
-        return np.asarray((page << np.uint64(bits)) | (index & ((1 << bits) - 1)).astype(np.uint64))
 
 
 def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray, FloatArray]:
@@ -150,8 +131,6 @@ def coarse_keys(key: FloatArray, bits: int, fewer: int) -> FloatArray:
     return bucket_edges(bucket, fewer)[0]
 
 
-LARGEST_GRID = 1 << 21
-"""Largest grid, in cells, that is held whole."""
 _SHIFT = 32
 _LOW = (1 << _SHIFT) - 1
 
@@ -254,13 +233,21 @@ class Joint(CellCounts):
         return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
+    def counted(cls, std: FloatArray, size: FloatArray, weight: FloatArray | None = None) -> Joint:
+        """Count samples of these stds and absolute errors, or sum their weights."""
+        key = cls.keys(coarse_bucket(std, JOINT_BITS), coarse_bucket(size, JOINT_BITS))
+        if weight is None:  # numbers alone are sorted faster than with their places
+            return cls(*np.unique(key, return_counts=True), JOINT_BITS)
+        used, place = np.unique(key, return_inverse=True)
+        return cls(used, np.bincount(place, weight, len(used)), JOINT_BITS)
+
+    @classmethod
     def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
         """Count samples."""
         made = [cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), JOINT_BITS)]
         for start in range(0, len(std), TABLE_BLOCK):  # a table is traversed once for each of these
             s, a = (column[start : start + TABLE_BLOCK].astype(np.float64) for column in (std, error))
-            key, place = cls.places(s, np.abs(a), JOINT_BITS)
-            made.append(cls(key, np.bincount(place), JOINT_BITS))
+            made.append(cls.counted(s, np.abs(a)))
         return cls.total(made)
 
     def coarsened(self, bits: int) -> Joint:
@@ -282,39 +269,6 @@ class Joint(CellCounts):
         s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), self.size)
         a_low, a_width = bucket_edges((self.key & _LOW).astype(np.uint64), self.size)
         return s_low, s_low + s_width, a_low, a_low + a_width
-
-
-class Grid:
-    """Counts of the cells spanned by two orders of a sketch, while samples are still being added."""
-
-    def __init__(self, std: BucketSums, error: BucketSums) -> None:
-        self._std, self._error = std, error
-        self._table: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.int64)
-
-    def add(self, std: IntArray, error: IntArray, weight: FloatArray | None = None) -> Joint | None:
-        """Count samples, or sum their weights, by position; return the counts if the grid is too large to hold."""
-        cell, shape = self._std.cells(std), (self._std.n_cells, self._error.n_cells)
-        cell *= shape[1]
-        cell += self._error.cells(error)
-        if shape[0] * shape[1] > LARGEST_GRID:
-            used, place, count = compact(cell, shape[0] * shape[1])
-            return self._joint(used, count if weight is None else np.bincount(place, weight, len(used)))
-        added = np.bincount(cell, weight, shape[0] * shape[1]).reshape(shape)
-        added[: len(self._table), : self._table.shape[1]] += self._table
-        self._table = added
-        return None
-
-    def joint(self) -> Joint:
-        """The counts that were held rather than returned."""
-        table = np.pad(self._table, ((0, 0), (0, self._error.n_cells - self._table.shape[1]))).reshape(-1)
-        used = np.flatnonzero(table)
-        return self._joint(used, table[used])
-
-    def _joint(self, cell: IntArray, count: npt.NDArray[Any]) -> Joint:
-        width = self._error.n_cells
-        key = Joint.keys(self._std.cell_buckets(cell // width), self._error.cell_buckets(cell % width))
-        order = np.argsort(key)
-        return Joint(key[order], count[order], JOINT_BITS)
 
 
 def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:

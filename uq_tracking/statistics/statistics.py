@@ -20,7 +20,7 @@ from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import BUILD_BLOCK, HeldRows, Layout, Parts, Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import Buckets, bucketed
-from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts, Grid
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 from uq_tracking.typed import DAMAGE
 
@@ -59,9 +59,6 @@ class SketchCollector:
         self._waiting: list[Rows] = []
         self._filled = 0
         self._orders = {name: BucketSums(name, payloads, bits) for name, payloads in layout.orders.items()}
-        self._grids = {
-            name: Grid(self._orders[one], self._orders[other]) for name, (one, other) in layout.grids.items()
-        }
         self._sums = dict.fromkeys(layout.sums, 0.0)
         self._moments = {name: Moments() for name in layout.moments}
         self._counts = dict.fromkeys(("n", *layout.counted), 0)
@@ -88,16 +85,10 @@ class SketchCollector:
         self._counts["n"] += self._filled
         self._waiting, self._filled = [], 0
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
-        places = {name: buckets.places(columns[name]) for name, buckets in self._orders.items()}
-        if self.layout.tables.keys() != self._grids.keys():
-            for name, cells in self.layout.tables_of(columns, self.facts, weight).items():
-                self._join(name, cells)
-        for name, (one, other) in self.layout.grids.items():
-            apart = self._grids[name].add(places[one], places[other], weight)
-            if apart is not None:
-                self._join(name, apart)
-        for name, buckets in self._orders.items():
-            buckets.add(places[name], columns, weight)
+        for name, cells in self.layout.tables_of(columns, self.facts, weight).items():
+            self._join(name, cells)
+        for buckets in self._orders.values():
+            buckets.add(columns, weight)
         for name in self._sums.keys() & columns.keys():
             column = columns[name] if weight is None else columns[name] * weight
             self._sums[name] += float(column.sum())
@@ -136,14 +127,11 @@ class SketchCollector:
 
     def _counted(self) -> Statistics:
         """Return statistics of everything counted, without what waits."""
-        tables = {name: list(parts) for name, parts in self._tables.items()}
-        for name, grid in self._grids.items():
-            tables[name].append(grid.joint())
         made = Parts(
             {name: sums.buckets() for name, sums in self._orders.items()},
             dict(self._sums),
             dict(self._moments),
-            {name: parts[0].total(parts) for name, parts in tables.items() if parts},
+            {name: parts[0].total(parts) for name, parts in self._tables.items() if parts},
             counts=dict(self._counts),
         )
         return Statistics.of(self.layout, made.in_units(made.unit), bits=self.bits, facts=self.facts)

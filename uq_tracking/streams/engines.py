@@ -200,21 +200,16 @@ class Counting:
             merged.merge(found)
         return merged
 
-    def state(self, pieces: Iterable[Any]) -> bytes:
-        """Return what was counted as bytes, or the error that says what is bad; an engine would repeat the task."""
-        try:
-            return pickle.dumps(self.count(pieces))
-        except InputError as error:
-            return pickle.dumps(type(error)(f"in one piece of the table: {error}"))
-        except UQTrackingError as error:
-            return pickle.dumps(error)
+    def state(self, parts: Iterable[Any], *, are_states: bool) -> bytes:
+        """Return pieces that are counted, or states as one; or the error that says what is bad.
 
-    def joined(self, states: Iterable[bytes]) -> bytes:
-        """Return states as one."""
+        An engine would repeat a task that raises.
+        """
         try:
-            return pickle.dumps(self.merge(states))
+            return pickle.dumps(self.merge(parts) if are_states else self.count(parts))
         except UQTrackingError as error:
-            return pickle.dumps(error)
+            is_of_piece = isinstance(error, InputError) and not are_states
+            return pickle.dumps(type(error)(f"in one piece of the table: {error}") if is_of_piece else error)
 
 
 def accumulator_options(plan: Plan, given: Mapping[str, Any], **own: Any) -> dict[str, Any]:
@@ -276,24 +271,18 @@ OTHER_PYTHON = re.compile("No module named '([^']+)'|PYTHON_VERSION_MISMATCH")
 def _in_spark(table: Any, columns: Sequence[str], counting: Counting) -> Accumulator:
     """Count each partition, merge in two steps, and collect one row."""
     states = table.select(*(f"`{name}`" for name in dict.fromkeys(columns)))
-    for parts, work in ((None, _counted), (SPLIT_EVERY, _joined), (1, _joined)):
+    for parts in (None, SPLIT_EVERY, 1):
         cut = states if parts is None else states.repartition(parts)
-        states = cut.mapInArrow(partial(work, counting), "state binary")
+        work = partial(_state_of_partition, counting, parts is not None)
+        states = cut.mapInArrow(work, "state binary")
     return counting.merge(row["state"] for row in states.collect())
 
 
-def _counted(counting: Counting, batches: Iterator[Any]) -> Iterator[Any]:
-    """Count the record batches of a partition."""
-    yield _as_batch(counting.state(_large(batches)))
-
-
-def _joined(counting: Counting, batches: Iterator[Any]) -> Iterator[Any]:
-    """Merge the states in a partition."""
-    yield _as_batch(counting.joined(state.as_py() for batch in batches for state in batch["state"]))
-
-
-def _as_batch(state: bytes) -> Any:
-    return import_module("pyarrow").RecordBatch.from_pydict({"state": [state]})
+def _state_of_partition(counting: Counting, are_states: bool, batches: Iterator[Any]) -> Iterator[Any]:
+    """Count the record batches of a partition, or merge the states in it."""
+    parts = (row.as_py() for batch in batches for row in batch["state"]) if are_states else _large(batches)
+    state = counting.state(parts, are_states=are_states)
+    yield import_module("pyarrow").RecordBatch.from_pydict({"state": [state]})
 
 
 def _large(batches: Iterator[Any]) -> Iterator[Any]:
@@ -311,17 +300,16 @@ def _large(batches: Iterator[Any]) -> Iterator[Any]:
 def _in_ray(dataset: Any, columns: Sequence[str], counting: Counting) -> Accumulator:
     """Count each block, merge a few at a time, and the rest here."""
     states = dataset.select_columns([*dict.fromkeys(columns)])
-    for size, work in ((None, _counted_table), (SPLIT_EVERY, _joined_table)):
-        states = states.map_batches(partial(work, counting), batch_size=size, batch_format="pyarrow")
+    for size in (None, SPLIT_EVERY):
+        work = partial(_state_of_block, counting, size is not None)
+        states = states.map_batches(work, batch_size=size, batch_format="pyarrow")
     return counting.merge(row["state"] for row in states.iter_rows())
 
 
-def _counted_table(counting: Counting, table: Any) -> Any:
-    return import_module("pyarrow").table({"state": [counting.state([table])]})
-
-
-def _joined_table(counting: Counting, table: Any) -> Any:
-    return import_module("pyarrow").table({"state": [counting.joined(table["state"].to_pylist())]})
+def _state_of_block(counting: Counting, are_states: bool, table: Any) -> Any:
+    """Count a block, or merge the states in it."""
+    parts = table["state"].to_pylist() if are_states else [table]
+    return import_module("pyarrow").table({"state": [counting.state(parts, are_states=are_states)]})
 
 
 def _in_dask(table: Any, columns: Sequence[str], counting: Counting) -> Accumulator:
