@@ -23,6 +23,7 @@ from uq_tracking.formatting import format_number
 from uq_tracking.inference.places import (
     NEGLIGIBLE_SHAPE,
     SIZE_LEVEL,
+    Errors,
     find_places,
     find_strata,
     grade_of_factor,
@@ -785,7 +786,7 @@ def _cure_of_shape(
         after += _largest_gap(pit[half]) / 2
     error = std * special.ndtri(np.clip(pit, 0.5 / len(pit), 1 - 0.5 / len(pit)))
     removes = after <= TWO_SAMPLES * math.sqrt(4 / len(side))
-    removes = removes and not find_places(error, std, mean, group=group).found()
+    removes = removes and not find_places(Errors(error, std, mean, group=group)).found()
     if after <= GAIN * before:
         return Cure(CdfIsotonic.method, before, after, "pit_ks", removes)
     return None if removes else Cure()
@@ -798,16 +799,15 @@ def _largest_gap(pit: FloatArray) -> float:
 
 def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None, label: IntArray | None) -> bool:
     """Check that neither the size nor places of standard deviations are wrong, combinations of halves, nor labels."""
-    error, std, weight = rows["target"] - rows["mean"], rows["std"], rows.get("weight")
-    square = mean_limits(np.square(error / std), weight, group, SIZE_LEVEL, log=True)
-    places = find_places(error, std, rows["mean"], weight=weight, group=group)
-    halves = [(column > np.median(column)).astype(np.int64) for column in (std, rows["mean"])]
-    found = places.found()
+    mean, std = rows["mean"], rows["std"]
+    errors = Errors(rows["target"] - mean, std, mean, rows.get("weight"), group)
+    square = mean_limits(np.square(errors.z), **errors.units, level=SIZE_LEVEL, log=True)
+    halves = [(column > np.median(column)).astype(np.int64) for column in (std, mean)]
+    found = find_places(errors).found()
     for each in (halves[0] + 2 * halves[1], label):
         if each is not None:
             names, cell = np.unique(each, return_inverse=True)
-            strata = find_strata(error, std, cell, [str(name) for name in names], weight=weight, group=group)
-            found = (*found, *strata.found())
+            found = (*found, *find_strata(errors, cell, [str(name) for name in names]).found())
     wrong = any(each.quantity == "scale" or each.on == "label" for each in found)
     return grade_of_factor(*(math.sqrt(each) for each in square)) in ("fine", "unclear") and not wrong
 

@@ -13,7 +13,7 @@ bias must also be found without it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -246,26 +246,80 @@ class _Along:
 
 
 @dataclass(frozen=True, eq=False)
-class _Samples:
-    """Samples in the order of a covariate."""
+class Errors:
+    """Errors of samples, and what else is known of these.
+
+    Attributes
+    ----------
+    error, std : array, shape (n,)
+        Truth minus prediction, and stated standard deviation, above 0.
+    mean : array, shape (n,), or None
+        Prediction; without it only the dependence on the standard deviation is tested.
+    weight : array, shape (n,), or None
+    group : array of int, shape (n,), or None
+        Number of each sample's group; without it samples are independent.
+    inside : array, shape (n, 1) or (n, 2), or None
+        Whether the widest interval contains the target; and whether this lies above it, if no median is stated.
+    square, variance : array, shape (n,), or None
+        Squared errors and variances, if the factors of parts are roots of their ratios.
+    plain : array, shape (n,), or None
+        Truth minus prediction in standard deviations, if errors are scores of something else: those of a wrong shape
+        are one-sided where predictions are right on average.
+    """
+
+    error: FloatArray
+    std: FloatArray
+    mean: Any = None
+    weight: FloatArray | None = None
+    group: IntArray | None = None
+    inside: FloatArray | None = None
+    square: FloatArray | None = None
+    variance: FloatArray | None = None
+    plain: FloatArray | None = None
+
+    def at(self, place: slice | IntArray) -> Errors:
+        """Return those at some places."""
+        columns: dict[str, Any] = {name: column for name, column in vars(self).items() if column is not None}
+        return Errors(**{name: column[place] for name, column in columns.items()})
+
+    def thinned(self) -> Errors:
+        """Return some of them, evenly spread, with groups numbered anew."""
+        some = self.at(some_of(len(self.error), MOST))
+        return some if some.group is None else replace(some, group=dense(some.group)[1])
+
+    @property
+    def z(self) -> FloatArray:
+        """Errors in standard deviations."""
+        return self.error / self.std
+
+    @property
+    def units(self) -> dict[str, Any]:
+        """Weights and groups, as tests take them."""
+        return {"weight": self.weight, "group": self.group}
+
+    def shifted(self) -> FloatArray:
+        """Return z without what all errors have in common, which is more stds where these are small."""
+        z, unit = (np.average(each / self.std, weights=self.weight) for each in (self.error, 1.0))
+        return np.asarray((self.error - z / unit) / self.std)
+
+    def seconds(self) -> list[FloatArray]:
+        """Return other z in which a difference of bias must be found too."""
+        return [self.shifted()] if self.plain is None else [self.shifted(), self.plain]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sorted:
+    """Errors in the order of a covariate."""
 
     on: Covariate
     covariate: FloatArray
     order: Ordered
-    error: FloatArray
-    std: FloatArray
-    weight: FloatArray | None
-    group: IntArray | None
-    inside: FloatArray | None
-    square: FloatArray | None
-    variance: FloatArray | None
-    plain: FloatArray | None
+    errors: Errors
 
     @classmethod
-    def of(cls, on: Covariate, covariate: FloatArray, order: Ordered, *columns: Any) -> _Samples:
-        """Put error, std, weight, group, what intervals contain, sizes and plain z into an order."""
-        ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
-        return cls(on, covariate[order.place], order, *ordered)
+    def by(cls, on: Covariate, covariate: FloatArray, order: Ordered, errors: Errors) -> _Sorted:
+        """Put errors into an order."""
+        return cls(on, covariate[order.place], order, errors.at(order.place))
 
     def without_lines(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Return what remains of values after a straight line in the covariate within each part."""
@@ -281,15 +335,8 @@ class _Samples:
         slope = np.divide(mean(x * y), square, out=np.zeros(len(starts)), where=square > 0)
         return np.asarray(y - np.repeat(slope, sizes) * x)
 
-    def shifted(self) -> FloatArray:
-        """Return z without what all errors have in common, which is more stds where these are small."""
-        z, unit = (np.average(each / self.std, weights=self.weight) for each in (self.error, 1.0))
-        shift = z / unit
-        return np.asarray((self.error - shift) / self.std)
-
     def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
-        ratio = quantity == "scale"
-        units: dict[str, Any] = {"ratio": ratio, "weight": self.weight, "group": self.group}
+        units: dict[str, Any] = {"ratio": quantity == "scale", **self.errors.units}
         trend = contrast_trend(score, self.order.rank, **units)
         parts = contrast_parts(score, self.order.starts, **units) if in_parts else None
         return _Along(quantity, self.on, trend, parts)
@@ -303,104 +350,66 @@ def some_of(n: int, most: int) -> slice | IntArray:
     return np.random.default_rng(0).integers(ends[:-1], ends[1:])
 
 
-def _thinned(*columns: Any) -> list[Any]:
-    """Return some of the samples, evenly spread."""
-    some = some_of(len(columns[0]), MOST)
-    return [None if each is None else each[some] for each in columns]
-
-
-def find_places(
-    error: FloatArray,
-    std: FloatArray,
-    mean: FloatArray | None,
-    *,
-    weight: FloatArray | None = None,
-    group: IntArray | None = None,
-    inside: FloatArray | None = None,
-    level: float = LEVEL,
-    sizes: Sequence[FloatArray | None] = (None, None),
-    plain: FloatArray | None = None,
-) -> Places:
+def find_places(errors: Errors, level: float = LEVEL) -> Places:
     """Test where scale and bias depend on the standard deviation and on the prediction.
 
     Parameters
     ----------
-    error, std : array, shape (n,)
-        Truth minus prediction, and stated standard deviation, above 0.
-    mean : array, shape (n,), or None
-        Prediction; without it only the dependence on the standard deviation is tested.
-    weight : array, shape (n,), optional
-    group : array of int, shape (n,), optional
-        Number of each sample's group; without it samples are independent.
-    inside : array, shape (n, 1) or (n, 2), optional
-        Whether the widest interval contains the target; and whether this lies above it, if no median is stated.
+    errors : Errors
     level : float
         Share of calibrated models of which anything is claimed.
-    sizes : pair of array, shape (n,), or of None
-        Squared errors and variances, if the factors of parts are roots of their ratios.
-    plain : array, shape (n,), optional
-        Truth minus prediction in standard deviations, if errors are scores of something else: those of a wrong shape
-        are one-sided where predictions are right on average.
     """
-    if len(error) > MOST:
-        error, std, mean, weight, group, inside, *sizes, plain = _thinned(
-            error, std, mean, weight, group, inside, *sizes, plain
-        )
-        group = None if group is None else dense(group)[1]
-    n = len(error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
+    errors = errors.thinned() if len(errors.error) > MOST else errors
+    weight, group = errors.weight, errors.group
+    n = len(errors.error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
     count = min(PARTS, int(n // PER_PART))
     groups = None if group is None else int(group.max()) + 1
     if count < 2 or (groups is not None and groups < FEWEST_GROUPS):
         return Places()
-    covariates: dict[Covariate, FloatArray] = {"std": std} if mean is None else {"std": std, "mean": mean}
+    covariates: dict[Covariate, FloatArray] = {"std": errors.std}
+    covariates |= {} if errors.mean is None else {"mean": errors.mean}
 
-    def ordered_by(on: Covariate) -> _Samples:
+    def ordered_by(on: Covariate) -> _Sorted:
         # rounding makes no widths differ, else its size, that of the ends, would be found
-        values = np.asarray(np.log(std).round(DIGITS), dtype=np.float64) if on == "std" else covariates[on]
-        order = Ordered.by(values, count, weight)
-        return _Samples.of(on, covariates[on], order, error, std, weight, group, inside, *sizes, plain)
+        values = np.asarray(np.log(errors.std).round(DIGITS), np.float64) if on == "std" else covariates[on]
+        return _Sorted.by(on, covariates[on], Ordered.by(values, count, weight), errors)
 
-    ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)
-    ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
+    ordered = map_threads(ordered_by, covariates, least=2 if len(errors.error) >= SIDE_BY_SIDE else 3)
+    ordered = [each for each in ordered if len(each.order.starts) > 1]
     in_parts = groups is None or groups >= FEWEST_GROUPS_OF_PARTS
     tested = []
-    for samples in ordered:
-        z = samples.error / samples.std
-        tested += [samples.tests("scale", np.abs(z), in_parts=in_parts)]
-        tested += [samples.tests("bias", z, in_parts=in_parts)]
+    for each in ordered:
+        z = each.errors.z
+        tested += [each.tests("scale", np.abs(z), in_parts=in_parts)]
+        tested += [each.tests("bias", z, in_parts=in_parts)]
     number = sum(1 if each.parts is None else 1 + len(each.parts.p) for each in tested)
-    own = {samples.on: _parts(samples, 1 - level / number) for samples in ordered}
+    own = {each.on: _parts(each, 1 - level / number) for each in ordered}
     also: dict[tuple[Quantity, Covariate], float] = {}
     size = None
     significant = {(each.quantity, each.on) for each in tested if each.least_p(number) < level}
 
-    def test_again(samples: _Samples, quantity: Quantity, *values: FloatArray | None) -> None:
-        for each in values:
-            if each is not None:
-                p = samples.tests(quantity, each, in_parts=in_parts).least_p(number)
-                also[quantity, samples.on] = max(p, also.get((quantity, samples.on), 0.0))
+    def test_again(samples: _Sorted, quantity: Quantity, values: Iterable[FloatArray]) -> None:
+        p = (samples.tests(quantity, z, in_parts=in_parts).least_p(number) for z in values)
+        also[quantity, samples.on] = max(p)
 
-    for samples in ordered:
-        if ("bias", samples.on) in significant:
-            test_again(samples, "bias", samples.shifted(), samples.plain)
+    for each in ordered:
+        if ("bias", each.on) in significant:
+            test_again(each, "bias", each.errors.seconds())
     of_mean = next((each for each in ordered if each.on == "mean"), None)
-    if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
+    if of_mean is not None and (significant or abs(float(np.mean(errors.z))) > ONE_SIDED):
         # by lines through all errors alike, and through those of small stds most of all
-        rest = np.empty((2, len(error)))
-        relative = np.maximum(of_mean.std / of_mean.std.max(), LEAST_STD)
-        precision = (1.0 if of_mean.weight is None else of_mean.weight) / np.square(relative)
-        for row, weights in zip(rest, (of_mean.weight, precision), strict=True):
-            row[of_mean.order.place] = of_mean.without_lines(of_mean.error, weights)
-        scores = of_mean.error / of_mean.std, of_mean.shifted()
-        of_z = (of_mean.without_lines(z, of_mean.weight) for z in scores)
-        ways = (*(rest[:, of_mean.order.place] / of_mean.std), *of_z)
-        least = min(
-            mean_limits(np.square(each), of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in ways
-        )
+        by_mean, rest = of_mean.errors, np.empty((2, len(errors.error)))
+        relative = np.maximum(by_mean.std / by_mean.std.max(), LEAST_STD)
+        precision = (1.0 if by_mean.weight is None else by_mean.weight) / np.square(relative)
+        for row, weights in zip(rest, (by_mean.weight, precision), strict=True):
+            row[of_mean.order.place] = of_mean.without_lines(by_mean.error, weights)
+        of_z = (of_mean.without_lines(z, by_mean.weight) for z in (by_mean.z, by_mean.shifted()))
+        ways = (*(rest[:, of_mean.order.place] / by_mean.std), *of_z)
+        least = min(mean_limits(np.square(z), **by_mean.units, level=SIZE_LEVEL, log=True) for z in ways)
         size = (_finite(math.sqrt(least[0])), _finite(math.sqrt(least[1])), _finite(math.sqrt(least[2])))
-        for samples in ordered:
-            if ("scale", samples.on) in significant:
-                test_again(samples, "scale", *np.abs(rest[:, samples.order.place] / samples.std))
+        for each in ordered:
+            if ("scale", each.on) in significant:
+                test_again(each, "scale", np.abs(rest[:, each.order.place] / each.errors.std))
     patterns = [
         _pattern(each, number, level, own[each.on], also.get((each.quantity, each.on), 0.0))
         for each in tested
@@ -409,7 +418,7 @@ def find_places(
     return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
 
 
-def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_Samples]) -> bool:
+def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_Sorted]) -> bool:
     """Check whether a pattern names the samples that the same quantity along the other covariate names.
 
     Where predictions and standard deviations rise together, scale is said along these and bias along those.
@@ -419,7 +428,7 @@ def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_S
     place_of = {each.on: np.split(each.order.place, each.order.starts[1:]) for each in ordered}
     for other in patterns:
         if other.found and other.quantity == pattern.quantity and other.on != pattern.on:
-            named = np.zeros(len(ordered[0].error), dtype=bool)
+            named = np.zeros(len(ordered[0].covariate), dtype=bool)
             for part in other.named or (0, -1):
                 named[place_of[other.on][part]] = True
             mine = np.concatenate([place_of[pattern.on][part] for part in pattern.named or (0, -1)])
@@ -428,20 +437,14 @@ def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_S
 
 
 def find_strata(
-    error: FloatArray,
-    std: FloatArray,
+    errors: Errors,
     label: IntArray,
     names: Sequence[str],
     *,
-    weight: FloatArray | None = None,
-    group: IntArray | None = None,
-    inside: FloatArray | None = None,
     level: float = LEVEL_OF_LABELS,
     of: str = "",
     made: Made = "given",
     tests_of_all: int = 0,
-    sizes: Sequence[FloatArray | None] = (None, None),
-    plain: FloatArray | None = None,
 ) -> Places:
     """Test whether scale and bias of the samples with one label differ from those of all.
 
@@ -449,8 +452,7 @@ def find_strata(
 
     Parameters
     ----------
-    error, std, weight, group, inside, sizes, plain
-        As for `find_places`.
+    errors : Errors
     label : array of int, shape (n,)
         Place of each sample's label among the names; each is there.
     names : sequence of str
@@ -463,23 +465,21 @@ def find_strata(
     tests_of_all : int
         Number of tests of all sets, `tests_of` each; by default of this one.
     """
+    group = errors.group
     if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
         return Places()
     if made == "area":
-        error, std, label, weight, group, inside, *sizes, plain = _thinned(
-            error, std, label, weight, group, inside, *sizes, plain
-        )
+        some = some_of(len(label), MOST)
+        errors, label, group = errors.at(some), label[some], None if group is None else group[some]
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
-    columns = (error, std, weight, group, inside, *sizes, plain)
-    samples = _Samples.of("label", label.astype(float), order, *columns)
+    samples = _Sorted.by("label", label.astype(float), order, errors)
     few = order.sizes < PER_PART
     own = tests_of(label)
     number = (tests_of_all or max(own, 1)) / (1 - TOGETHER)
     parts = _parts(samples, 1 - level / number)
-    z = samples.error / samples.std
+    z, options = samples.errors.z, samples.errors.units
     means = np.repeat([part.bias for part in parts], order.sizes)
-    options: dict[str, Any] = {"weight": samples.weight, "group": samples.group}
     are_nested, least = made != "cell" and is_nested(group, label), level * TOGETHER * own / number / 2
     patterns: list[Pattern] = []
     claims, untested = np.zeros((2, len(names)), dtype=bool), few
@@ -492,7 +492,7 @@ def find_strata(
         apart = tests.together(order.sizes, ~untested) if are_nested else None
         differ = number * p.min() < level or (apart is not None and apart.p < least)
         if quantity == "bias" and differ:
-            for also in [samples.shifted()] if samples.plain is None else [samples.shifted(), samples.plain]:
+            for also in samples.errors.seconds():
                 p = np.maximum(p, contrast_parts(also, order.starts, ratio=False, **options).p)
         if quantity == "scale" and (adjusted[0].min() < level or patterns[0].spread):
             p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)
@@ -551,14 +551,7 @@ def tests_of(label: IntArray) -> int:
     return 2 * int(np.count_nonzero(np.bincount(label) >= PER_PART))
 
 
-def find_drift(
-    error: FloatArray,
-    std: FloatArray,
-    *,
-    group: IntArray,
-    weight: FloatArray | None = None,
-    level: float = LEVEL_OF_LABELS,
-) -> Places:
+def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) -> Places:
     """Test whether scale and bias change along the blocks of a series: the trend of what blocks find, and fifths.
 
     Blocks are long, so that what neighbors have in common hardly passes from one to the next. A bias that drifts also
@@ -566,19 +559,17 @@ def find_drift(
 
     Parameters
     ----------
-    error, std, weight
-        As for `find_places`.
-    group : array of int, shape (n,)
+    errors : Errors
+    block : array of int, shape (n,)
         Number of each sample's block, in their order.
     level : float
         Share of calibrated models of which anything is claimed.
     """
-    block = dense(group)[1]
+    weight, block = errors.weight, dense(block)[1]
     blocks = int(block.max()) + 1
     if blocks < FEWEST_GROUPS:
         return Places()
-    mass = np.bincount(block, weight).astype(float)
-    z = error / std
+    mass, z = np.bincount(block, weight).astype(float), errors.z
 
     def mean_of(values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(block, values if weight is None else weight * values) / mass)
@@ -649,23 +640,21 @@ def find_drift(
     )
 
 
-def find_drifting_label(
-    error: FloatArray, std: FloatArray, label: IntArray, names: Sequence[str], *, level: float
-) -> Places:
+def find_drifting_label(errors: Errors, label: IntArray, names: Sequence[str], *, level: float) -> Places:
     """Find the label whose own samples drift most surely, in the order given, unless most labels drift."""
     held = np.bincount(label)
     known = np.flatnonzero(held >= FEWEST_IN_ORDER).tolist()
     drifting: list[Places] = []
     for place in known:
-        here, at = label == place, np.arange(held[place])
-        rest = without_change(error[here] / std[here])
+        own, at = errors.at(np.flatnonzero(label == place)), np.arange(held[place])
+        rest = without_change(own.z)
         follow = abs(inner(rest[1:], rest[:-1])) > FOLLOWING * inner(rest, rest) / math.sqrt(len(rest))
         blocks = Series(at).blocks if follow else at * MOST_BLOCKS // len(at)
-        own = find_drift(error[here], std[here], group=blocks, level=level / len(known))
-        parts = own.parts.get("order", ())
+        drift = find_drift(own, blocks, level=level / len(known))
+        parts = drift.parts.get("order", ())
         found = tuple(
             replace(each, on="within", within=names[place])
-            for each in own.found()
+            for each in drift.found()
             if each.slope or parts[each.named[0]].share > OF_LABEL  # a single error fills a short block
         )
         drifting += [Places({"within": parts}, found)] if found else []
@@ -853,30 +842,26 @@ def _finite(value: float) -> float:
     return float(np.clip(np.nan_to_num(value, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST))
 
 
-def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
+def _parts(samples: _Sorted, level: float) -> tuple[Part, ...]:
     """Describe each part, with limits at this level."""
     made: list[Part] = []
-    total = len(samples.error) if samples.weight is None else float(samples.weight.sum())
-    starts = samples.order.starts
-    for start, end in zip(starts, [*starts[1:], len(samples.error)], strict=True):
-        here = slice(start, end)
-        weight = None if samples.weight is None else samples.weight[here]
-        group = None if samples.group is None else samples.group[here]
-        held = [] if samples.inside is None else np.average(samples.inside[here], 0, weight).tolist()
-        error, covariate = samples.error[here], samples.covariate[here]
-        z = error / samples.std[here]
-        bias = z if samples.plain is None else samples.plain[here]
-        size = np.square(z)
-        if samples.square is not None and samples.variance is not None:
-            size = samples.square[here] / np.average(samples.variance[here], weights=weight)
-        square, *of_square = mean_limits(size, weight, group, level, log=True)
+    weights, starts, n = samples.errors.weight, samples.order.starts, len(samples.covariate)
+    total = n if weights is None else float(weights.sum())
+    for start, end in zip(starts, [*starts[1:], n], strict=True):
+        here, covariate = samples.errors.at(slice(start, end)), samples.covariate[start:end]
+        weight, z = here.weight, here.z
+        held = [] if here.inside is None else np.average(here.inside, 0, weight).tolist()
+        bias, size = z if here.plain is None else here.plain, np.square(z)
+        if here.square is not None and here.variance is not None:
+            size = here.square / np.average(here.variance, weights=weight)
+        square, *of_square = mean_limits(size, **here.units, level=level, log=True)
         made.append(
             Part(
                 float(end - start if weight is None else weight.sum()) / total,
                 float(covariate[0]),
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
-                *(_finite(each) for each in mean_limits(bias, weight, group, level)),
+                *(_finite(each) for each in mean_limits(bias, **here.units, level=level)),
                 **dict(zip(("inside", "above"), held, strict=False)),
             )
         )

@@ -43,7 +43,7 @@ from uq_tracking.inference.places import (
     LEVEL,
     LEVEL_OF_CELLS,
     LEVEL_OF_LABELS,
-    MOST,
+    Errors,
     Grade,
     Made,
     Pattern,
@@ -53,7 +53,6 @@ from uq_tracking.inference.places import (
     find_places,
     find_strata,
     grade_of_factor,
-    some_of,
     tests_of,
 )
 from uq_tracking.inference.samples import Dependence, are_intervals, is_slow, without_labels
@@ -548,55 +547,45 @@ class RegressionTests(Tests):
         if equal > MOST_EQUAL * _total(self.statistics):
             self.caveats.append("Places are not tested: many true values equal a quantile.")
             return None
-        rows = along = rest = samples.rows
+        rows, group = samples.rows, samples.units(self.dependence)
+        errors = along = rest = self._of_rows(rows, group)
         if form_of(self.statistics.facts).noisy_std and rows["size"].min() <= MOST_HALVED:
-            along, rest = _half_of(rows, "one_"), _half_of(rows, "other_")
-        error, std = self._standardizable(rows)
+            along, rest = (self._of_rows(_half_of(rows, half), group) for half in ("one_", "other_"))
         in_order = samples.in_order(self.dependence)
         in_series = samples.by is not None and not samples.recur and samples.is_series
         more = in_order + bool(self._sets) + in_series
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
-        units = {"weight": rows.get("weight"), "group": samples.units(self.dependence)}
         found = Places()
-        if np.all(along["std"] > 0):
-            at, mean = self._standardizable(along)[1], along["mean"].astype(np.float64)
+        if np.all(along.std > 0):
             # past errors move a slow forecast, so that its own errors seem to depend on it
-            known_mean = None if in_order and is_slow(mean, units["group"]) else mean
-            score, of_score = self._standardizable(rest)
-            options: dict[str, Any] = {**units, **self._of_parts(rest), "level": level - more * each}
-            found = find_places(score / of_score * at, at, known_mean, **options)
+            mean = None if in_order and is_slow(along.mean, group) else along.mean
+            scored = replace(rest, error=rest.z * along.std, std=along.std, mean=mean)
+            found = find_places(scored, level - more * each)
         if in_order:
             label = None if samples.recur else samples.recurring  # what they explain is no drift
-            drifting = error if label is None else std * without_labels(error / std, label)
-            found = found.joined(find_drift(drifting, std, **units, level=each))
+            own_error = errors.error if label is None else errors.std * without_labels(errors.z, label)
+            found = found.joined(find_drift(replace(errors, error=own_error), group, level=each))
         made: Made = "area" if samples.by is None else "period" if samples.recur else "given"
         if samples.by is not None and in_order and (samples.recur or not samples.ordered):
-            units["group"] = samples.units(replace(samples, group=None).dependence(within=samples.by[1]))
+            group = samples.units(replace(samples, group=None).dependence(within=samples.by[1]))
+            errors = replace(errors, group=group)
         tests = sum(tests_of(label) for _, label in self._sets)
         for own, label in self._sets:
             of = str(own[0]).partition(": ")[0] if len(self._sets) > 1 else samples.recur
-            columns = {**units, **self._of_parts(rows), "level": each, "tests_of_all": tests}
-            strata = find_strata(error, std, label, own, **columns, of=of, made=made)
+            strata = find_strata(errors, label, own, level=each, tests_of_all=tests, of=of, made=made)
             if made == "given" and len(own) > 1 and all(each.word == "too few" for each in strata.strata):
                 self.notes.append(words.FEW_OF_LABELS)
             found = found.joined(strata) if made != "area" or strata.found() else found
             if in_series and "weight" not in rows:
                 order = slice(None) if samples.clock is None else np.argsort(samples.clock, kind="stable")
-                found = found.joined(
-                    find_drifting_label(
-                        error[order], std[order], label[order], own, level=each / len(self._sets)
-                    )
-                )
+                of_one = each / len(self._sets)
+                found = found.joined(find_drifting_label(errors.at(order), label[order], own, level=of_one))
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
-        if is_plain and not found.found() and not _are_shifted(error, std):
-            some, group = some_of(len(error), MOST), units["group"]
-            error, std, mean = error[some], std[some], rows["mean"][some]
-            units["group"] = None if group is None else np.unique(group[some], return_inverse=True)[1]
-            large, high = (values > np.median(values) for values in (std, mean))
-            cell = large + 2 * high
+        if is_plain and not found.found() and not _are_shifted(errors):
+            some = errors.thinned()
+            cell = (some.std > np.median(some.std)) + 2 * (some.mean > np.median(some.mean))
             if np.bincount(cell, minlength=len(CELLS)).all():
-                columns = {**units, "level": LEVEL_OF_CELLS / self.among, "made": "cell"}
-                strata = find_strata(error, std, cell, CELLS, **columns)
+                strata = find_strata(some, cell, CELLS, level=LEVEL_OF_CELLS / self.among, made="cell")
                 found = found.joined(strata) if strata.found() else found
         return found
 
@@ -616,38 +605,32 @@ class RegressionTests(Tests):
             self.caveats.append(words.OF_TRUTH)
         return kept
 
-    def _of_parts(self, rows: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what else is known of samples: what intervals contain, or squared errors and variances."""
-        if not is_distribution(self.statistics) or form_of(self.statistics.facts).is_interval:
-            if (inside := rows.get("inside_widest")) is None:
-                return {}
-            above = (rows["pit_low"] > 0.5) * (1 - inside)
-            has_median = any(map(_is_median, self._below))
-            return {"inside": np.stack([inside] if has_median else [inside, above], axis=1)}
-        truth, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
-        noisy = form_of(self.statistics.facts).noisy_std
-        known: dict[str, Any] = {} if noisy else {"plain": (truth - mean) / std}
-        return (
-            known
-            if heavy_tails(self.statistics)
-            else {**known, "sizes": (np.square(truth - mean), np.square(std))}
-        )
-
-    def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
-        """Return errors and stds.
+    def _of_rows(self, rows: Mapping[str, Any], group: IntArray | None) -> Errors:
+        """Return errors and stds, with what intervals contain, or squared errors and variances.
 
         Errors of predictions in another form are Gaussian scores of F(y), times their std: drawn at random where F(y)
         is known between two values only, as of draws.
         """
         target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        found = Errors(target - mean, std, mean, rows.get("weight"), group)
         if not is_distribution(self.statistics):
-            return target - mean, std
-        std = rows.get("width_widest", std)
-        low, high = rows["pit_low"], rows["pit_high"]
+            return found
+        form, low, high = form_of(self.statistics.facts), rows["pit_low"], rows["pit_high"]
         # The same draws for all data would share their chance trends.
         own = np.random.default_rng(zlib.crc32(target.tobytes()))
         pit = low + (high - low) * own.random(len(low))
-        return np.clip(special.ndtri(pit), -DEEPEST, DEEPEST) * std, std
+        wide = rows.get("width_widest", std)
+        scored = replace(found, error=np.clip(special.ndtri(pit), -DEEPEST, DEEPEST) * wide, std=wide)
+        if form.is_interval and (inside := rows.get("inside_widest")) is not None:
+            has_median = any(map(_is_median, self._below))
+            above = (low > 0.5) * (1 - inside)
+            return replace(scored, inside=np.stack([inside] if has_median else [inside, above], axis=1))
+        if form.is_interval:
+            return scored
+        scored = scored if form.noisy_std else replace(scored, plain=found.z)
+        if heavy_tails(self.statistics):
+            return scored
+        return replace(scored, square=np.square(found.error), variance=np.square(std))
 
     def _shape(self) -> Shape:
         statistics, settings = self.statistics, self.settings
@@ -886,9 +869,10 @@ class RegressionTests(Tests):
             return math.nan
 
 
-def _are_shifted(error: FloatArray, std: FloatArray) -> bool:
+def _are_shifted(errors: Errors) -> bool:
     """Return whether errors have something in common: it is more standard deviations where these are small."""
-    means = ((values.mean(), values.std() / math.sqrt(len(values))) for values in (error, error / std))
+    known = errors.error, errors.z
+    means = ((values.mean(), values.std() / math.sqrt(len(values))) for values in known)
     return any(abs(mean) > FAR * noise for mean, noise in means)
 
 
