@@ -33,7 +33,6 @@ from uq_tracking.inference.places import (
 )
 from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities
-from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.events import fitted_odds
 from uq_tracking.metrics.registry import Metric, compute
@@ -44,6 +43,7 @@ from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 MOST_CURED = 1 << 18
 """Probabilities that a recalibration is looked for with."""
@@ -306,28 +306,12 @@ class ClassSamples(InOrder):
         own = np.unique(weights, return_inverse=True)[1]
         return is_nested(self.data.truth.astype(np.int64), own)
 
-    @cached_property
-    def of_truth(self) -> bool:
-        """Whether a set of labels is left out, as it is made of the truth."""
-        return self.by is not None and len(self.sets) < len(sets_of(self.by[0]))
-
-    @cached_property
-    def sets(self) -> list[tuple[list[str], IntArray]]:
-        """Names and place of each sample's label, of each set of labels but those that are made of the truth.
-
-        These are classes, groups of classes, and right or wrong predictions.
-        """
-        if self.by is None:
-            return []
-        names, joint = self.by
+    @override
+    def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:
+        """Return whether labels are those of classes, groups of classes, or right or wrong predictions."""
         outcomes = [np.asarray(each, dtype=np.int64) for each in (self.data.truth, self.rows["correct"])]
-        sets = [(own, place[joint]) for own, place in sets_of(names)]
-        return [
-            (own, label)
-            for own, label in sets
-            if not {name.rpartition(": ")[2] for name in own} <= DRAWN
-            and not any(is_drawn(label, outcome) for outcome in outcomes)
-        ]
+        are_drawn = {name.rpartition(": ")[2] for name in names} <= DRAWN
+        return are_drawn or any(is_drawn(label, outcome) for outcome in outcomes)
 
     def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
         """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.

@@ -55,11 +55,10 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, are_intervals, is_slow, without_labels
+from uq_tracking.inference.samples import Dependence, is_slow, without_labels
 from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
-from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
@@ -340,7 +339,7 @@ class RegressionTests(Tests):
             return None
         name = found.in_places.strata[first.named[0]].name
         z = self.samples.z()
-        here = next(label == own.index(name) for own, label in self._sets if name in own)
+        here = next(label == own.index(name) for own, label in self.samples.sets if name in own)
         large = here & (np.abs(z) > FAR)
         share = float(large.sum() / here.sum())
         if not RARE_OF_LABEL < share < 1 / 2:
@@ -441,8 +440,8 @@ class RegressionTests(Tests):
             for half in (side, ~side):
                 fitted[half] = powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
             left = loss(target - fitted)
-        elif "label" in on and self._sets:
-            label = np.unique([place for _, place in self._sets], axis=1, return_inverse=True)[1]
+        elif "label" in on and samples.sets:
+            label = np.unique([place for _, place in samples.sets], axis=1, return_inverse=True)[1]
             held = np.bincount(label)
             by_mean = loss(error - (np.bincount(label, error) / held)[label])
             by_share = loss(error - (np.bincount(label, error / std) / held)[label] * std)
@@ -461,7 +460,7 @@ class RegressionTests(Tests):
         shape = calibration in CURABLE_SHAPES
         if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
             return None
-        label = samples.by[1] if samples.by is not None and self._sets else None
+        label = samples.by[1] if samples.by is not None and samples.sets else None
         unit = samples.units(self.dependence)
         cure = find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
@@ -492,7 +491,7 @@ class RegressionTests(Tests):
         found = examine(
             target, mean, std, gaussian=gaussian, spread_of_means=samples.members, in_order=in_order
         )
-        own = self._sets if samples.by is not None and not (samples.recur or found) else []
+        own = samples.sets if samples.by is not None and not (samples.recur or found) else []
         of_labels = (unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]
 
@@ -553,7 +552,7 @@ class RegressionTests(Tests):
             along, rest = (self._of_rows(_half_of(rows, half), group) for half in ("one_", "other_"))
         in_order = samples.in_order(self.dependence)
         in_series = samples.by is not None and not samples.recur and samples.is_series
-        more = in_order + bool(self._sets) + in_series
+        more = in_order + bool(samples.sets) + in_series
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
         found = Places()
         if np.all(along.std > 0):
@@ -569,16 +568,16 @@ class RegressionTests(Tests):
         if samples.by is not None and in_order and (samples.recur or not samples.ordered):
             group = samples.units(replace(samples, group=None).dependence(within=samples.by[1]))
             errors = replace(errors, group=group)
-        tests = sum(tests_of(label) for _, label in self._sets)
-        for own, label in self._sets:
-            of = str(own[0]).partition(": ")[0] if len(self._sets) > 1 else samples.recur
+        tests = sum(tests_of(label) for _, label in samples.sets)
+        for own, label in samples.sets:
+            of = str(own[0]).partition(": ")[0] if len(samples.sets) > 1 else samples.recur
             strata = find_strata(errors, label, own, level=each, tests_of_all=tests, of=of, made=made)
             if made == "given" and len(own) > 1 and all(each.word == "too few" for each in strata.strata):
                 self.notes.append(words.FEW_OF_LABELS)
             found = found.joined(strata) if made != "area" or strata.found() else found
             if in_series and "weight" not in rows:
                 order = slice(None) if samples.clock is None else np.argsort(samples.clock, kind="stable")
-                of_one = each / len(self._sets)
+                of_one = each / len(samples.sets)
                 found = found.joined(find_drifting_label(errors.at(order), label[order], own, level=of_one))
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(errors):
@@ -588,22 +587,6 @@ class RegressionTests(Tests):
                 strata = find_strata(some, cell, CELLS, level=LEVEL_OF_CELLS / self.among, made="cell")
                 found = found.joined(strata) if strata.found() else found
         return found
-
-    @cached_property
-    def _sets(self) -> list[tuple[list[str], IntArray]]:
-        """Names and place of each sample's label, of each set of labels but those that are made of the truth.
-
-        Without labels, areas of maps.
-        """
-        if self.samples is None or self.samples.by is None:
-            return [] if self.samples is None else self.samples.areas()
-        names, joint = self.samples.by
-        sets = [(own, place[joint]) for own, place in sets_of(names)]
-        target, mean = self.samples.rows["target"], self.samples.rows["mean"]
-        kept = [each for each in sets if not are_intervals(each[1], target) or are_intervals(each[1], mean)]
-        if len(kept) < len(sets):
-            self.caveats.append(words.OF_TRUTH)
-        return kept
 
     def _of_rows(self, rows: Mapping[str, Any], group: IntArray | None) -> Errors:
         """Return errors and stds, with what intervals contain, or squared errors and variances.
@@ -837,7 +820,8 @@ class RegressionTests(Tests):
 
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on what is not tested."""
-        caveats, size = [], self.statistics.moments.get("size")
+        of_truth = self.samples is not None and self.samples.of_truth
+        caveats, size = [words.OF_TRUTH] * of_truth, self.statistics.moments.get("size")
         form = form_of(self.statistics.facts)
         if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(

@@ -25,8 +25,10 @@ Groups are worth :math:`n / F` independent samples, with F the mean square betwe
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +36,7 @@ from scipy import fft, special
 
 from uq_tracking.inference.places import some_of
 from uq_tracking.inputs.forms.mean_std import MeanStd
-from uq_tracking.inputs.labels import without_change, without_trend
+from uq_tracking.inputs.labels import sets_of, without_change, without_trend
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.parallel import inner
 from uq_tracking.statistics.blocks import block_length
@@ -42,7 +44,7 @@ from uq_tracking.statistics.groups import GroupTally, count_groups, plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import Self
+from uq_tracking.typed import Self, override
 
 OFTEN = 20
 """Changes of the label for each label, from which labels are not stretches of the samples."""
@@ -150,58 +152,6 @@ class Dependence:
     reach: int | None = None
     p: float = 1.0
     distant: float | None = None
-
-
-def find_dependence(
-    z: FloatArray,
-    shape: tuple[int, ...],
-    valid: FloatArray | None,
-    also: Sequence[FloatArray],
-    *,
-    spatial: bool,
-    case: IntArray | None = None,
-    sizes: FloatArray | None = None,
-) -> Dependence:
-    """Find out which samples belong together from the order and the shape in which they were given.
-
-    Parameters
-    ----------
-    z : array, shape (n,)
-        Standardized errors of the samples that count, in C order.
-    shape : tuple of int
-        Shape of the input.
-    valid : bool array of this shape, or None
-        Which samples count.
-    also : sequence of array, shape (n,)
-        What one-dimensional data may be sorted by: truth, prediction and standard deviation.
-    spatial : bool
-        Whether the last two axes are those of a map.
-    case : array of int, shape (n,), optional
-        Number of each sample's case, where there are some samples of each.
-    sizes : array, shape (n,), optional
-        Sizes of the errors, that are alike where errors of any sign are large; by default clipped absolute values.
-    """
-    keep = slice(None) if valid is None else valid.reshape(-1)
-    lead = shape[:-2] if spatial else shape[:1]
-    cases = math.prod(lead) if case is None else int(case.max()) + 1
-    scores = (z, clipped(z) if sizes is None else sizes)
-    if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=spatial)) is not None:
-        return found
-    if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
-        size = math.prod(shape) if case is None else 0
-        own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
-        if not _cases_follow(scores, own, cases, keep, size):
-            return _of_cases(scores, own, cases)
-        found = _in_blocks(scores, own, cases)
-        if found.kind == "too few" and spatial and size and len(lead) == 1:
-            boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
-            return found if boxes.group is None else boxes
-        return found
-    if spatial and case is not None:
-        return Dependence("few maps", None, float(cases), True)
-    if spatial:
-        return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
-    return _of_series(scores, also)
 
 
 def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Dependence | None:
@@ -627,7 +577,7 @@ def child(node: IntArray, level: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class InOrder:
+class InOrder(ABC):
     """Samples that count, in the order in which they were given; copies, so that the caller may reuse its arrays.
 
     Attributes
@@ -660,6 +610,11 @@ class InOrder:
     recur: str = ""
     """After how many samples errors recur, if their place in that period is what labels them; else ""."""
 
+    @property
+    def keep(self) -> Any:
+        """Places of the samples that count in the input, in C order."""
+        return slice(None) if self.valid is None else self.valid.reshape(-1)
+
     def units(self, dependence: Dependence | None) -> IntArray | None:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
@@ -686,6 +641,24 @@ class InOrder:
         labels = int(self.by[1].max()) + 1
         are_stretches = not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels
         return None if are_stretches and labels >= FEWEST_CASES else self.by[1]
+
+    @cached_property
+    def sets(self) -> list[tuple[list[str], IntArray]]:
+        """Names and place of each sample's label, of each set of labels but those that are made of the truth."""
+        if self.by is None:
+            return []
+        names, joint = self.by
+        sets = ((own, place[joint]) for own, place in sets_of(names))
+        return [(own, label) for own, label in sets if not self.are_of_truth(own, label)]
+
+    @abstractmethod
+    def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:
+        """Return whether labels are made of the truth."""
+
+    @property
+    def of_truth(self) -> bool:
+        """Whether a set of labels is left out, as it is made of the truth."""
+        return self.by is not None and len(self.sets) < len(sets_of(self.by[0]))
 
     def is_crossed(self, dependence: Dependence | None, errors: FloatArray) -> bool:
         """Return whether samples at equal places of different groups are alike, as those of the same date are.
@@ -748,16 +721,45 @@ class InOrder:
         if self.clock is not None:
             yield "steps", self.clock - self.clock.min()
             return
-        keep = slice(None) if self.valid is None else self.valid.reshape(-1)
         units = ("rows", "columns")[: len(self.shape)] if len(self.shape) < 3 else ("cases",)
         for unit, place in zip(units, np.indices(self.shape, sparse=True), strict=False):
-            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[keep]
+            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[self.keep]
 
-    def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
-        """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
-        return find_dependence(
-            z, self.shape, self.valid, also, spatial=self.spatial, case=self.case, sizes=sizes
-        )
+    def alike(
+        self, z: FloatArray, also: Sequence[FloatArray] = (), sizes: FloatArray | None = None
+    ) -> Dependence:
+        """Find out which samples belong together from the order and the shape in which they were given.
+
+        Parameters
+        ----------
+        z : array, shape (n,)
+            Standardized errors.
+        also : sequence of array, shape (n,)
+            What one-dimensional data may be sorted by: truth, prediction and standard deviation.
+        sizes : array, shape (n,), optional
+            Sizes of errors, alike where errors of any sign are large; by default clipped absolute values.
+        """
+        shape, case, keep = self.shape, self.case, self.keep
+        lead = shape[:-2] if self.spatial else shape[:1]
+        cases = math.prod(lead) if case is None else int(case.max()) + 1
+        scores = (z, clipped(z) if sizes is None else sizes)
+        if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=self.spatial)) is not None:
+            return found
+        if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
+            size = math.prod(shape) if case is None else 0
+            own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
+            if not _cases_follow(scores, own, cases, keep, size):
+                return _of_cases(scores, own, cases)
+            found = _in_blocks(scores, own, cases)
+            if found.kind == "too few" and self.spatial and size and len(lead) == 1:
+                boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
+                return found if boxes.group is None else boxes
+            return found
+        if self.spatial and case is not None:
+            return Dependence("few maps", None, float(cases), True)
+        if self.spatial:
+            return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
+        return _of_series(scores, also)
 
 
 @dataclass(frozen=True, eq=False)
@@ -810,17 +812,27 @@ class Samples(InOrder):
             axes = {name: axis for name, axis in axes.items() if axis < len(self.shape) - 2}
             if min(self.shape[-2:]) >= LEAST_SIDE:
                 axes |= {"rows": len(self.shape) - 2, "columns": len(self.shape) - 1}
-        made, keep = [], slice(None) if self.valid is None else self.valid.reshape(-1)
+        made = []
         for name, axis in axes.items():
             size, bands = self.shape[axis], BANDS if name in ("rows", "columns") else self.shape[axis]
             band = (np.arange(size) * bands // size).reshape(-1, *[1] * (len(self.shape) - 1 - axis))
-            label = np.broadcast_to(band, self.shape).reshape(-1)[keep]
+            label = np.broadcast_to(band, self.shape).reshape(-1)[self.keep]
             known = np.bincount(label, minlength=bands) > 0
             ends = [-(-k * size // bands) for k in range(bands + 1)]
             of = [f"index {k}" if bands == size else f"{ends[k]}:{ends[k + 1]}" for k in range(bands)]
             names = [f"{name}: {of[k]}" for k in np.flatnonzero(known)]
             made.append((names, label if known.all() else (np.cumsum(known) - 1)[label]))
         return made
+
+    @cached_property
+    @override
+    def sets(self) -> list[tuple[list[str], IntArray]]:
+        """Names and place of each sample's label, of each set; without labels, areas of maps."""
+        return self.areas() if self.by is None else super().sets
+
+    @override
+    def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:
+        return are_intervals(label, self.rows["target"]) and not are_intervals(label, self.rows["mean"])
 
     def z(self) -> FloatArray:
         """Return the errors in standard deviations, or, where some are 0, the errors."""
