@@ -20,6 +20,7 @@ from scipy import special
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.formatting import format_number
+from uq_tracking.inference.limits import means_of
 from uq_tracking.inference.places import (
     NEGLIGIBLE_SHAPE,
     SIZE_LEVEL,
@@ -327,15 +328,11 @@ def unit_of_label(
 ) -> Suspicion | None:
     """Recognize a label whose true values are a multiple of the predictions, where those of others are not."""
     count = np.bincount(label)
-
-    def mean_of(values: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(label, values) / count)
-
-    centres = [mean_of(values.astype(np.float64)) for values in (target, mean)]
+    centres = [means_of(values.astype(np.float64), label) for values in (target, mean)]
     truth, predicted = target - centres[0][label], mean - centres[1][label]
-    variances = mean_of(np.square(truth)), mean_of(np.square(predicted))
+    variances = means_of(np.square(truth), label), means_of(np.square(predicted), label)
     slopes = np.sqrt(variances[0] / variances[1])
-    correlation = mean_of(truth * predicted) / np.sqrt(variances[0] * variances[1])
+    correlation = means_of(truth * predicted, label) / np.sqrt(variances[0] * variances[1])
     known = np.flatnonzero((count >= FEWEST) & (correlation > SAME_ORDER))
     off = known[np.abs(np.log(slopes[known])) > math.log(1.5)]
     if len(known) < 3 or not len(off) or abs(np.median(np.log(slopes[known]))) > math.log(1.2):
@@ -575,14 +572,14 @@ def _filled_prediction(mean: FloatArray, z: FloatArray) -> Suspicion | None:
     )
 
 
-def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
+def _near_constant(std: FloatArray) -> Suspicion | None:
     ordered = np.sort(std)
     if ordered.std() < ALIKE * ordered.mean() or len(std) < FEWEST:
         return None
-    held = np.searchsorted(ordered, ordered * (1 + width), side="right") - np.arange(len(ordered))
+    held = np.searchsorted(ordered, ordered * (1 + ALIKE), side="right") - np.arange(len(ordered))
     share = float(held.max()) / len(ordered)
     if share >= 0.9:
-        value = float(ordered[held.argmax()] * (1 + width / 2))
+        value = float(ordered[held.argmax()] * (1 + ALIKE / 2))
         return Suspicion(
             "near-constant std",
             f"{format_number(100 * share, 2)} % of the stds lie within 1 % of {format_number(value)}: the ranking "

@@ -20,7 +20,15 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.limits import Contrasts, Influence, Ordered, contrast_parts, contrast_trend
+from uq_tracking.inference.limits import (
+    FEWEST_GROUPS,
+    Contrasts,
+    Influence,
+    Ordered,
+    contrast_parts,
+    contrast_trend,
+    means_of,
+)
 from uq_tracking.inputs.labels import MOST_BLOCKS, Series, without_change
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.parallel import SIDE_BY_SIDE, inner, map_threads
@@ -46,7 +54,6 @@ FEWEST_IN_ORDER, FOLLOWING, OF_LABEL = 100, 2.5, 0.06
 few and long blocks are compared, and least share of these that is named."""
 PER_PART = 20
 """Fewest independent samples in a part; with fewer than two parts, nothing is tested."""
-FEWEST_GROUPS = 8
 FEWEST_GROUPS_OF_PARTS = 20
 """With fewer groups only the trends are tested."""
 MOST = 1 << 18
@@ -120,9 +127,23 @@ class Part:
 
     def is_off(self, quantity: Quantity) -> bool:
         """Check whether the limits of its own factor or bias exclude none."""
-        if quantity == "scale":
-            return not self.factor_low <= 1 <= self.factor_high
-        return not self.bias_low <= 0 <= self.bias_high
+        _, low, high = self.size(quantity)
+        return not low <= 0 <= high
+
+    def size(self, quantity: Quantity) -> tuple[float, float, float]:
+        """Return the log of the factor, or the bias, with limits."""
+        if quantity == "bias":
+            return self.bias, self.bias_low, self.bias_high
+        value, low, high = (math.log(max(each, SMALLEST)) for each in self.factors)
+        return value, low, high
+
+    def distance(self, quantity: Quantity) -> float:
+        """Return how far it is from calibrated."""
+        return abs(self.size(quantity)[0])
+
+    def graded(self, quantity: Quantity) -> Grade:
+        """Return how much its factor or bias matters."""
+        return grade(*self.size(quantity), NEGLIGIBLE[quantity], SLIGHT[quantity])
 
 
 @dataclass(frozen=True)
@@ -231,21 +252,6 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
-class _Along:
-    """The tests of one quantity along one covariate: the trend, and the parts if they are tested."""
-
-    quantity: Quantity
-    on: Covariate
-    trend: Contrasts
-    parts: Contrasts | None
-
-    def least_p(self, number: int) -> float:
-        """Return the least p-value, adjusted for this number of tests."""
-        least = self.trend.p.min() if self.parts is None else min(self.trend.p.min(), self.parts.p.min())
-        return min(1.0, number * float(least))
-
-
-@dataclass(frozen=True, eq=False)
 class Errors:
     """Errors of samples, and what else is known of these.
 
@@ -335,11 +341,13 @@ class _Sorted:
         slope = np.divide(mean(x * y), square, out=np.zeros(len(starts)), where=square > 0)
         return np.asarray(y - np.repeat(slope, sizes) * x)
 
-    def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
+    def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> Contrasts:
+        """Test the trend, and then the parts, if they are tested."""
         units: dict[str, Any] = {"ratio": quantity == "scale", **self.errors.units}
         trend = contrast_trend(score, self.order.rank, **units)
-        parts = contrast_parts(score, self.order.starts, **units) if in_parts else None
-        return _Along(quantity, self.on, trend, parts)
+        if not in_parts:
+            return trend
+        return Contrasts.joined([trend, contrast_parts(score, self.order.starts, **units)])
 
 
 def some_of(n: int, most: int) -> slice | IntArray:
@@ -377,20 +385,20 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
     ordered = map_threads(ordered_by, covariates, least=2 if len(errors.error) >= SIDE_BY_SIDE else 3)
     ordered = [each for each in ordered if len(each.order.starts) > 1]
     in_parts = groups is None or groups >= FEWEST_GROUPS_OF_PARTS
-    tested = []
+    tested: dict[tuple[Quantity, Covariate], Contrasts] = {}
     for each in ordered:
         z = each.errors.z
-        tested += [each.tests("scale", np.abs(z), in_parts=in_parts)]
-        tested += [each.tests("bias", z, in_parts=in_parts)]
-    number = sum(1 if each.parts is None else 1 + len(each.parts.p) for each in tested)
+        tested["scale", each.on] = each.tests("scale", np.abs(z), in_parts=in_parts)
+        tested["bias", each.on] = each.tests("bias", z, in_parts=in_parts)
+    number = sum(len(tests.p) for tests in tested.values())
     own = {each.on: _parts(each, 1 - level / number) for each in ordered}
     also: dict[tuple[Quantity, Covariate], float] = {}
     size = None
-    significant = {(each.quantity, each.on) for each in tested if each.least_p(number) < level}
+    significant = {what for what, tests in tested.items() if number * tests.p.min() < level}
 
     def test_again(samples: _Sorted, quantity: Quantity, values: Iterable[FloatArray]) -> None:
-        p = (samples.tests(quantity, z, in_parts=in_parts).least_p(number) for z in values)
-        also[quantity, samples.on] = max(p)
+        p = (samples.tests(quantity, z, in_parts=in_parts).p.min() for z in values)
+        also[quantity, samples.on] = min(1.0, number * float(max(p)))
 
     for each in ordered:
         if ("bias", each.on) in significant:
@@ -411,8 +419,7 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
             if ("scale", each.on) in significant:
                 test_again(each, "scale", np.abs(rest[:, each.order.place] / each.errors.std))
     patterns = [
-        _pattern(each, number, level, own[each.on], also.get((each.quantity, each.on), 0.0))
-        for each in tested
+        _pattern(of, tests, also.get(of, 0.0), number, level, own[of[1]]) for of, tests in tested.items()
     ]
     patterns = [each for each in patterns if not _repeats(each, patterns, ordered)]
     return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
@@ -504,14 +511,14 @@ def find_strata(
         is_off = np.asarray([part.is_off(quantity) for part in parts])
         off = claims[row] & is_off
         if made == "cell":  # no exceptions: of a wrong shape, mean sizes differ
-            off &= [_size(part, quantity) >= NEGLIGIBLE[quantity] for part in parts]
+            off &= [part.distance(quantity) >= NEGLIGIBLE[quantity] for part in parts]
             claims[row] = off
         # One bad label makes the good ones differ from the mean; a right one may also be the exception.
         others = ~claims[row]
         stands_out = off.any() or np.sum(is_off & others) > MOST_LABELS * np.sum(others)
         claims[row] = off if off.any() or quantity == "bias" else claims[row]
         # overconfidence does more harm
-        harm = [_size(part, quantity) * (1 + (part.factor > 1)) for part in parts]
+        harm = [part.distance(quantity) * (1 + (part.factor > 1)) for part in parts]
         named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -harm[k])
         worst: Grade = "fine" if all(each == "fine" for each in grades) else "unclear"
         if named:
@@ -570,11 +577,7 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
     if blocks < FEWEST_GROUPS:
         return Places()
     mass, z = np.bincount(block, weight).astype(float), errors.z
-
-    def mean_of(values: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(block, values if weight is None else weight * values) / mass)
-
-    bias, square = mean_of(z), mean_of(np.square(z))
+    bias, square = means_of(z, block, weight), means_of(np.square(z), block, weight)
     with np.errstate(divide="ignore"):
         size, spread = np.log(square) / 2, np.log(square - np.square(bias)) / 2
     if not np.isfinite(spread).all():
@@ -623,12 +626,12 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
         if not pattern.found and blocks > 2 * PARTS:
             differs = 4 * apart(fifths, values)
             place = int(differs.argmin())
-            how_much = _grade_of_part(parts[place], quantity)
+            how_much = parts[place].graded(quantity)
             if differs[place] < level and how_much in ("slight", "off"):
                 pattern = Pattern(quantity, "order", float(differs[place]), 0.0, (place,), how_much)
         if not pattern.found and quantity in odd:
             place = PARTS + list(odd).index(quantity)
-            how_much = _grade_of_part(parts[place], quantity)
+            how_much = parts[place].graded(quantity)
             pattern = Pattern(quantity, "order", odd[quantity][1], 0.0, (place,), how_much)
         patterns.append(pattern)
     half_width = (
@@ -707,14 +710,6 @@ def _odd_part(values: Sequence[FloatArray], level: float) -> tuple[FloatArray, f
     return (1 - part if is_first else part), float(p[place]), float(noises[0][place])
 
 
-def _grade_of_part(part: Part, quantity: Quantity) -> Grade:
-    """Return how much the factor or the bias of a part matters."""
-    value, low, high = part.bias, part.bias_low, part.bias_high
-    if quantity == "scale":
-        value, low, high = (math.log(max(each, SMALLEST)) for each in part.factors)
-    return grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
-
-
 @dataclass(frozen=True)
 class Trend:
     """A straight line through the means of blocks, its slope with standard error and p, and what remains."""
@@ -749,11 +744,6 @@ def _word(part: Part, one_sided: bool, other_size: bool) -> str:
     return ", ".join(found) or "no difference"
 
 
-def _size(part: Part, quantity: Quantity) -> float:
-    """Return how far a part is from calibrated."""
-    return abs(math.log(max(part.factor, SMALLEST))) if quantity == "scale" else abs(part.bias)
-
-
 def grade(value: float, low: float, high: float, negligible: float, slight: float) -> Grade:
     """Return how much a statement matters, whose size without an error is 0."""
     if -negligible <= low and high <= negligible:
@@ -775,66 +765,55 @@ def grade_of_factor(value: float, low: float, high: float) -> Grade:
     return grade(logs[0], logs[1], logs[2], NEGLIGIBLE_FACTOR, SLIGHT_FACTOR)
 
 
-def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], also: float) -> Pattern:
+def _pattern(
+    of: tuple[Quantity, Covariate],
+    tests: Contrasts,
+    also: float,
+    number: int,
+    level: float,
+    parts: Sequence[Part],
+) -> Pattern:
     """Return the pattern of a quantity along a covariate; ``also`` is the p-value of a second test it must pass."""
-    quantity = along.quantity
+    (quantity, on), adjusted, grades = of, np.minimum(1.0, number * tests.p), list[Grade]()
     negligible, slight = NEGLIGIBLE[quantity], SLIGHT[quantity]
-    p = max(along.least_p(number), also)
-    each = 1 - level / number
-    trend = min(1.0, number * float(along.trend.p[0]))
-    low, high = (END_TO_END * float(end[0]) for end in along.trend.limits(each))
-    span = END_TO_END * float(along.trend.estimate[0])
-    grades: list[Grade] = []
-    if along.parts is not None:
-        lows, highs = along.parts.limits(each)
-        for value, lower, upper, own in zip(along.parts.estimate, lows, highs, along.parts.p, strict=True):
-            of_part = grade(value, lower, upper, negligible, slight)
-            certain = number * own < level or of_part == "fine"
-            grades.append(of_part if certain else "unclear")
+    p, trend = max(float(adjusted.min()), also), float(adjusted[0])
+    lows, highs = tests.limits(1 - level / number)
+    for value, low, high, own in zip(tests.estimate[1:], lows[1:], highs[1:], adjusted[1:], strict=True):
+        of_part = grade(value, low, high, negligible, slight)
+        certain = own < level or of_part == "fine"
+        grades.append(of_part if certain else "unclear")
     if not grades or (trend < level and not {"slight", "off"} & set(grades) and set(grades) != {"fine"}):
+        span, low, high = (END_TO_END * float(each[0]) for each in (tests.estimate, lows, highs))
         of_trend = grade(span, low, high, negligible, slight)
         grades.append(of_trend if trend < level or of_trend == "fine" else "unclear")
     worst = worst_of(grades)
-    if worst in ("off", "slight") and p >= level:
-        worst = "unclear"
-    slope = float(along.trend.estimate[0]) if trend < level else 0.0
-    named = _named(along, parts, number, level, slope)
+    slope = float(tests.estimate[0]) if trend < level else 0.0
+    claimed = [0, len(parts) - 1] if slope else np.flatnonzero(adjusted[1:] < level).tolist()
+    named = _named(quantity, parts, claimed) if slope or len(adjusted) > 1 else ()
     is_size = quantity == "scale"  # mean absolute errors also differ where only the shape does
     may_be_right = (is_size or not slope) and not any(parts[place].is_off(quantity) for place in named)
     may_be_right |= is_size and slope != 0 and not _differ(parts[0], parts[-1])
-    if (
-        worst in ("off", "slight")
-        and named
-        and (may_be_right or _size(parts[named[0]], quantity) < negligible)
-    ):
+    may_be_right |= bool(named) and parts[named[0]].distance(quantity) < negligible
+    if worst in ("off", "slight") and (p >= level or (named and may_be_right)):
         worst = "unclear"  # it differs from the others, but may be right itself
-    return Pattern(quantity, along.on, p, slope, named, worst)
+    return Pattern(quantity, on, p, slope, named, worst)
 
 
 def _differ(first: Part, last: Part) -> bool:
     """Return whether the factors of two parts differ by more than chance."""
-    logs = np.log(np.clip([first.factors, last.factors], SMALLEST, LARGEST))
-    value, low, high = logs.T
+    value, low, high = np.transpose([first.size("scale"), last.size("scale")])
     return bool(abs(value[1] - value[0]) > DIFFERENT * math.hypot(*(high - low) / 2))
 
 
-def _named(
-    along: _Along, parts: tuple[Part, ...], number: int, level: float, slope: float
-) -> tuple[int, ...]:
-    """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed.
+def _named(quantity: Quantity, parts: Sequence[Part], claimed: list[int]) -> tuple[int, ...]:
+    """Return the parts to name: the two that differ most among those claimed, as the outer ones of a trend are.
 
     Those whose own limits exclude no error are left out: others that differ from them are named, if any are off.
     """
-    if slope:
-        claimed = [0, len(parts) - 1]
-    elif along.parts is None:
-        return ()
-    else:
-        claimed = np.flatnonzero(number * along.parts.p < level).tolist()
-    claimed.sort(key=lambda place: -_size(parts[place], along.quantity))
-    others = sorted(range(len(parts)), key=lambda place: -_size(parts[place], along.quantity))
-    certain = [[place for place in some if parts[place].is_off(along.quantity)] for some in (claimed, others)]
-    return tuple((certain[0] or certain[1])[:2] or claimed[:1])
+    worst_first = sorted(range(len(parts)), key=lambda place: -parts[place].distance(quantity))
+    off = [place for place in worst_first if parts[place].is_off(quantity)]
+    of_claimed = [place for place in worst_first if place in claimed]
+    return tuple([place for place in off if place in claimed][:2] or off[:2] or of_claimed[:1])
 
 
 def _finite(value: float) -> float:

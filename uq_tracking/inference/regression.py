@@ -37,7 +37,15 @@ from uq_tracking.inference.findings import (
     Tail,
 )
 from uq_tracking.inference.intervals import effective_share_limits
-from uq_tracking.inference.limits import DOMINATED, Estimated, Influence, Range, heavy_tails, share_limits
+from uq_tracking.inference.limits import (
+    DOMINATED,
+    Estimated,
+    Influence,
+    Range,
+    heavy_tails,
+    means_of,
+    share_limits,
+)
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
 from uq_tracking.inference.places import (
     LEVEL,
@@ -356,11 +364,8 @@ class RegressionTests(Tests):
         statistics = self.statistics
         if statistics.groups is not None:
             return False
-        share, n = (
-            float(quantile_shares(statistics, self.settings, np.asarray([0.5]))[0]),
-            statistics.n_effective,
-        )
-        low, high = share_limits(share * n, n, self.at(SCALE_LEVEL))
+        share, n = quantile_shares(statistics, self.settings, np.asarray([0.5]))[0], statistics.n_effective
+        low, high = share_limits(float(share) * n, n, self.at(SCALE_LEVEL))
         return low <= 0.5 <= high
 
     def _multiple(self) -> float | None:
@@ -442,9 +447,8 @@ class RegressionTests(Tests):
             left = loss(target - fitted)
         elif "label" in on and samples.sets:
             label = np.unique([place for _, place in samples.sets], axis=1, return_inverse=True)[1]
-            held = np.bincount(label)
-            by_mean = loss(error - (np.bincount(label, error) / held)[label])
-            by_share = loss(error - (np.bincount(label, error / std) / held)[label] * std)
+            by_mean = loss(error - means_of(error, label)[label])
+            by_share = loss(error - means_of(error / std, label)[label] * std)
             said, left = words.of_correction(biased, in_std=by_share < by_mean), min(by_mean, by_share)
         else:
             return said
@@ -476,17 +480,17 @@ class RegressionTests(Tests):
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         if samples is None:
             return ()
+        target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
         if samples.is_crossed(self.dependence, samples.z()):
             return (crossed_groups(of_table=samples.group is None),)
-        if samples.in_sequence(samples.z(), [samples.rows[name] for name in ("target", "mean", "std")]):
+        if samples.in_sequence(samples.z(), [target, mean, std]):
             return (groups_in_sequence(),)
         if is_distribution(self.statistics):
-            rows = {name: samples.rows[name].astype(np.float64) for name in ("target", "mean", "std")}
-            are_draws = form_of(self.statistics.facts).noisy_std and np.all(rows["std"] > 0)
-            lacking = no_noise(rows["target"] - rows["mean"], rows["std"]) if are_draws else None
+            error, spread = target.astype(np.float64) - mean, std.astype(np.float64)
+            are_draws = form_of(self.statistics.facts).noisy_std and np.all(spread > 0)
+            lacking = no_noise(error, spread) if are_draws else None
             return () if lacking is None else (lacking,)
         gaussian = self.settings.family == "gaussian"
-        target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
         in_order = len(samples.shape) == 1 and samples.shape == target.shape
         found = examine(
             target, mean, std, gaussian=gaussian, spread_of_means=samples.members, in_order=in_order

@@ -34,6 +34,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import fft, special
 
+from uq_tracking.inference.limits import means_of
 from uq_tracking.inference.places import some_of
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.labels import sets_of, without_change, without_trend
@@ -221,9 +222,9 @@ def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
 
 def is_slow(values: FloatArray, group: IntArray) -> bool:
     """Return whether values vary more between groups than within them."""
-    size = np.bincount(group)
-    means = np.bincount(group, values) / np.maximum(size, 1)
-    return 2 * float(np.square(values - means[group]).sum()) < float(np.square(values - values.mean()).sum())
+    return 2 * float(np.square(values - means_of(values, group)[group]).sum()) < float(
+        np.square(values - values.mean()).sum()
+    )
 
 
 def are_intervals(label: IntArray, values: FloatArray) -> bool:
@@ -237,9 +238,8 @@ def are_intervals(label: IntArray, values: FloatArray) -> bool:
 
 def without_labels(z: FloatArray, label: IntArray) -> FloatArray:
     """Return z without the mean and the size of each label."""
-    count = np.bincount(label)
-    z = z - (np.bincount(label, z) / count)[label]
-    return np.asarray(z / np.sqrt(np.maximum(np.bincount(label, np.square(z)) / count, 1e-300))[label])
+    z = z - means_of(z, label)[label]
+    return np.asarray(z / np.sqrt(np.maximum(means_of(np.square(z), label), 1e-300))[label])
 
 
 def clipped(z: FloatArray) -> FloatArray:
@@ -310,7 +310,7 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
 
 def _of_lines(scores: Scores, line: IntArray, lines: int) -> Dependence:
     """Put lines of samples that are far apart together, or long blocks of them, where each is like the next."""
-    follow = max(_lag_one(_means(score, line, lines)) for score in scores) >= 3 / math.sqrt(lines)
+    follow = max(_lag_one(means_of(score, line, places=lines)) for score in scores) >= 3 / math.sqrt(lines)
     found = _in_blocks(scores, line, lines) if follow else _of_cases(scores, line, lines)
     return replace(found, distant=found.worth if follow else max(found.worth, float(lines)))
 
@@ -318,7 +318,7 @@ def _of_lines(scores: Scores, line: IntArray, lines: int) -> Dependence:
 def _lasts(scores: Scores, line: IntArray, time: IntArray) -> bool:
     """Return whether what lines have in common early is also there late."""
     late, lines = time > time.max() // 2, int(line.max()) + 1
-    halves = ([_means(each[half], line[half], lines) for half in (late, ~late)] for each in scores)
+    halves = ([means_of(each[half], line[half], places=lines) for half in (late, ~late)] for each in scores)
     return any(np.asarray(np.corrcoef(both))[0, 1] > LASTS for both in halves)
 
 
@@ -486,10 +486,12 @@ def find_season(scores: Sequence[FloatArray]) -> int:
             if share[each - 2] >= (AS_MUCH if each >= FEWEST_CASES or each in usual else ALL)
         )
         place, later = places_of(n, period), np.arange(n) >= n // 2
-        halves = [_means(values[half], place[half], int(place.max()) + 1) for half in (later, ~later)]
+        halves = [
+            means_of(values[half], place[half], places=int(place.max()) + 1) for half in (later, ~later)
+        ]
         if np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
             continue
-        means = _means(values, np.arange(n) % period * FEWEST_CASES // period)
+        means = means_of(values, np.arange(n) % period * FEWEST_CASES // period)
         if period < FEWEST_CASES or np.asarray(np.corrcoef(means, np.roll(means, 1)))[0, 1] >= SMOOTH:
             return period
     return 0
@@ -513,16 +515,10 @@ def _stands_out(power: FloatArray) -> bool:
     return bool(strongest[LEAST_PERIODS - 1 :].max() > OF_NOISE)
 
 
-def _means(values: FloatArray, place: IntArray, places: int = 0) -> FloatArray:
-    return np.asarray(
-        np.bincount(place, values, places) / np.maximum(np.bincount(place, minlength=places), 1)
-    )
-
-
 def _explained(values: FloatArray, place: IntArray) -> float:
     """Return the squares that the means of places explain, beyond those that noise does, over its variance."""
     size = np.bincount(place)
-    between = float(np.square(_means(values, place)) @ size)
+    between = float(np.square(means_of(values, place)) @ size)
     noise = (inner(values, values) - between) / (len(values) - len(size))
     return between / max(noise, 1e-300) - len(size) + 1
 
@@ -676,7 +672,7 @@ class InOrder(ABC):
         if np.mean(is_shared[place]) < SORTED or np.count_nonzero(is_shared) < FEWEST_CROSSED:
             return False
         errors = errors if self.by is None else without_labels(errors, self.by[1])
-        within = errors - (np.bincount(self.group, errors) / np.maximum(size, 1))[self.group]
+        within = errors - means_of(errors, self.group)[self.group]
         return worth_of([within], place)[1] < CROSSED
 
     def in_sequence(self, errors: FloatArray, also: Sequence[FloatArray]) -> bool:
@@ -687,7 +683,7 @@ class InOrder(ABC):
         if len(first) < FEWEST_FOLLOWING:
             return False
         errors = errors if self.by is None else without_labels(errors, self.by[1])
-        means = [_means(each, self.group)[np.argsort(first)] for each in (errors, *also)]
+        means = [means_of(each, self.group)[np.argsort(first)] for each in (errors, *also)]
         is_sorted = any(are_sorted(each) for each in means[1:])
         return not is_sorted and _lag_one(without_trend(means[0])) > FOLLOWING / math.sqrt(len(first))
 
@@ -706,7 +702,7 @@ class InOrder(ABC):
             first = first[some_of(len(first), MOST_LOOKED)]
             held, known = np.bincount(at[first]), [each[first] for each in errors]
             known += [clipped(each) for each in known] * sizes
-            means = [np.where(held > 0, _means(each, at[first]), each.mean()) for each in known]
+            means = [np.where(held > 0, means_of(each, at[first]), each.mean()) for each in known]
             if period := find_season(means):
                 place = places_of(int(at.max()) + 1, period)
                 ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
