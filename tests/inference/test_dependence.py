@@ -11,12 +11,16 @@ from scipy import signal, special
 import uq_tracking as uq
 from tests.scenarios.regression import field, series
 from uq_tracking.errors import SettingsError
-from uq_tracking.inference.samples import _period, clipped, correlation_reach, find_dependence, find_season
+from uq_tracking.inference.samples import Samples, _period, clipped, correlation_reach, find_season
 from uq_tracking.inputs import Predictions
 
 
+def in_order(shape, valid=None, *, spatial=True):
+    return Samples({}, group=None, independent=False, shape=shape, valid=valid, spatial=spatial)
+
+
 def of(z, *, spatial):
-    return find_dependence(z.reshape(-1), z.shape, None, (), spatial=spatial)
+    return in_order(z.shape, spatial=spatial).alike(z.reshape(-1))
 
 
 def test_cases_are_put_together_into_at_most_64_groups():
@@ -46,7 +50,7 @@ def test_missing_pixels_do_not_count():
     rng = np.random.default_rng(3)
     z = field(rng, 1, 96, 2)
     valid = rng.random(z.shape) < 0.8
-    found = find_dependence(z[valid], z.shape, valid, (), spatial=True)
+    found = in_order(z.shape, valid).alike(z[valid])
     assert len(found.group) == valid.sum()
     assert abs(found.reach - of(z, spatial=True).reach) <= 2
     assert correlation_reach(np.where(valid, z, np.nan)) == found.reach
@@ -105,7 +109,7 @@ def test_cases_that_follow_each_other_are_cut_into_blocks():
     assert (found.kind, len(np.unique(found.group))) == ("blocks", 9)
     assert of(noise, spatial=True).kind == "cases"
     valid = rng.random(z.shape) < 0.7
-    assert find_dependence(z[valid], z.shape, valid, (), spatial=True).kind == "blocks"
+    assert in_order(z.shape, valid).alike(z[valid]).kind == "blocks"
     assert of(z[:20], spatial=True).kind == "too few"
     drift = noise * np.linspace(0.7, 1.5, 300)[:, None, None] + np.linspace(-1, 1, 300)[:, None, None]
     assert of(drift, spatial=True).kind == "cases"
@@ -219,7 +223,7 @@ def test_sorted_rows_are_no_series():
     rng = np.random.default_rng(5)
     z = rng.normal(size=1000)
     y = np.sort(z)
-    assert find_dependence(y, (1000,), None, (y,), spatial=False).kind == "sorted"
+    assert in_order((1000,), spatial=False).alike(y, (y,)).kind == "sorted"
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])

@@ -46,6 +46,11 @@ def images(seed=0, groups=30, size=200, spread=0.3):
     return codes, mean + wrong * std * rng.normal(size=len(codes)), mean, std
 
 
+def intervals_of(tables, metrics):
+    """Intervals around the scores of the groups' own statistics."""
+    return interval_table(tables, SETTINGS, metrics, scores=leave_out(tables, SETTINGS, metrics).whole)
+
+
 def tables_of(codes, y, mean, std):
     return build_groups(REGRESSION, Predictions(y, mean, std, groups=codes))
 
@@ -177,17 +182,16 @@ class TestIntervals:
     def test_groups_of_very_different_scale_give_none_to_what_a_few_of_them_carry(self):
         keys = {"ause_rmse", "aurg_rmse", "cv"}
         for spread, given in ((0.0, keys), (0.3, keys), (1.0, set())):
-            found = interval_table(tables_of(*images(spread=spread)), SETTINGS, find([*keys, "mae"]))
+            found = intervals_of(tables_of(*images(spread=spread)), find([*keys, "mae"]))
             assert set(found.values) == given | {"mae"}
             for key in keys - given:
                 assert "groups differ so much in scale that these 30 are worth" in found.undefined[key]
 
     def test_a_unit_that_is_a_power_of_two_moves_no_interval(self):
         codes, y, mean, std = images(groups=12, size=50)
-        one = interval_table(tables_of(codes, y, mean, std), SETTINGS, find(["ence", "n_merci"])).values
-        other = interval_table(
-            tables_of(codes, 1024 * y, 1024 * mean, 1024 * std), SETTINGS, find(["ence", "n_merci"])
-        ).values
+        one = intervals_of(tables_of(codes, y, mean, std), find(["ence", "n_merci"])).values
+        larger = tables_of(codes, 1024 * y, 1024 * mean, 1024 * std)
+        other = intervals_of(larger, find(["ence", "n_merci"])).values
         for key in one:
             assert_allclose(one[key], other[key], rtol=1e-9)
 
@@ -195,7 +199,7 @@ class TestIntervals:
         codes, y, mean, std = images(groups=12, size=400, spread=0.0)
         kept = np.arange(len(codes)) % 400 < 20 * 2 ** (codes % 5)
         tables = tables_of(*(part[kept] for part in (codes, y, mean, std)))
-        assert {"ause_rmse", "cv"} <= set(interval_table(tables, SETTINGS, find(["ause_rmse", "cv"])).values)
+        assert {"ause_rmse", "cv"} <= set(intervals_of(tables, find(["ause_rmse", "cv"])).values)
 
     @pytest.mark.slow
     def test_weights_that_grow_with_the_variance_let_fewer_groups_carry_more_scores(self):
@@ -220,7 +224,7 @@ class TestIntervals:
         metric = Metric(
             "odd", family="spread", direction=None, summary="x", formula="x", source="x", function=odd
         )
-        made = interval_table(tables_of(*images(groups=9, size=10)), SETTINGS, [metric])
+        made = interval_table(tables_of(*images(groups=9, size=10)), SETTINGS, [metric], scores={"odd": 1.0})
         assert made.values == {}
         assert "undefined without some of the groups" in made.undefined["odd"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.inference.places import Places, find_places, find_strata
+from uq_tracking.inference.places import Errors, Places, find_places, find_strata
 
 
 def samples(n, seed=0, spread=0.6):
@@ -19,7 +19,7 @@ def samples(n, seed=0, spread=0.6):
 
 
 def found(error, std, mean, **options):
-    return {(each.quantity, each.on) for each in find_places(error, std, mean, **options).found()}
+    return {(each.quantity, each.on) for each in find_places(Errors(error, std, mean, **options)).found()}
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ def test_calibrated_models_are_rarely_wrong_anywhere():
 
 def test_standard_deviations_that_vary_too_much_are_found_with_their_factors():
     error, std, mean = samples(2000)
-    places = find_places(error / np.sqrt(std), std, mean)
+    places = find_places(Errors(error / np.sqrt(std), std, mean))
     (one,) = places.found()
     assert (one.quantity, one.on, one.grade) == ("scale", "std", "off")
     assert one.slope < 0
@@ -55,7 +55,7 @@ def test_both_are_found_where_both_are_wrong():
 def test_limits_hold_for_all_parts_together():
     inside = 0
     for seed in range(60):
-        places = find_places(*samples(1000, seed))
+        places = find_places(Errors(*samples(1000, seed)))
         parts = [part for each in places.parts.values() for part in each]
         inside += all(p.factor_low < 1 < p.factor_high and p.bias_low < 0 < p.bias_high for p in parts)
     assert inside >= 55
@@ -65,10 +65,10 @@ def test_groups_make_it_less_certain():
     error, std, mean = samples(2000, spread=0.3)
     error = error / std**0.3
     group = np.repeat(np.arange(10), 200)
-    alone = find_places(error, std, mean)
-    together = find_places(error, std, mean, group=group)
+    alone = find_places(Errors(error, std, mean))
+    together = find_places(Errors(error, std, mean, group=group))
     assert min(each.p for each in together.patterns) > min(each.p for each in alone.patterns)
-    assert find_places(error, std, mean, group=np.arange(2000) % 7) == Places()
+    assert find_places(Errors(error, std, mean, group=np.arange(2000) % 7)) == Places()
 
 
 @pytest.mark.parametrize("kind", ["no error", "equal errors", "one std", "two values", "one outlier", "few"])
@@ -95,7 +95,9 @@ def labels(n, seed, count):
 
 def claimed(error, std, label, **options):
     names = [str(k) for k in range(label.max() + 1)]
-    return [k for each in find_strata(error, std, label, names, **options).patterns for k in each.named]
+    return [
+        k for each in find_strata(Errors(error, std, **options), label, names).patterns for k in each.named
+    ]
 
 
 @pytest.mark.slow
@@ -114,26 +116,26 @@ def test_only_the_label_that_is_wrong_is_named():
 def test_labels_of_which_none_stands_out_are_found_together_unless_they_share_groups():
     (error, std, _), label = samples(2000), np.arange(2000) % 50
     error, names = np.where(label < 25, 1.25, 0.8) * error, [str(k) for k in range(50)]
-    (found,) = [each for each in find_strata(error, std, label, names).patterns if each.spread]
+    (found,) = [each for each in find_strata(Errors(error, std), label, names).patterns if each.spread]
     assert (found.quantity, found.grade) == ("scale", "off")
     assert found.spread == pytest.approx(math.log(1.25), rel=0.3)
     of_one = math.pi / 2 - 1  # squared coefficient of variation of |z|
     assert found.enough == pytest.approx(of_one / found.spread**2, rel=0.3)
     low, high = found.named
     assert low >= 25 > high
-    crossed = find_strata(error, std, label, names, group=np.arange(2000) // 50)
+    crossed = find_strata(Errors(error, std, group=np.arange(2000) // 50), label, names)
     assert not any(each.spread for each in crossed.patterns)
 
 
 def test_a_label_of_few_samples_or_few_groups_says_nothing():
     error, std, _ = samples(400)
     label = (np.arange(400) >= 385).astype(int)
-    few = find_strata(np.where(label == 1, 9, 1) * error, std, label, ["many", "few"])
+    few = find_strata(Errors(np.where(label == 1, 9, 1) * error, std), label, ["many", "few"])
     assert few.strata[1].word == "too few"
     assert few.patterns == ()
     label, group = np.arange(400) // 100, np.arange(400) // 50
     assert claimed(np.where(label == 1, 3, 1) * error, std, label, group=group) == []
-    assert find_strata(error, std, label, list("abcd"), group=group // 2) == Places()
+    assert find_strata(Errors(error, std, group=group // 2), label, list("abcd")) == Places()
 
 
 @pytest.mark.slow

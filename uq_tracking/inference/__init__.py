@@ -88,7 +88,7 @@ def judge(
             statistics = samples.grouped(statistics, dependence.group)
         noise = noise_floors(statistics, task, settings, scores)
         made_of = plugins.tasks()[task].tests
-        tests = made_of(statistics, settings, noise, samples, dependence, among=among, names=names)
+        tests = made_of(statistics, settings, samples, dependence, among=among, names=names)
         try:
             verdict = tests.verdict()
         except Undefined as reason:

@@ -18,9 +18,8 @@ from scipy import special
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference.doctor import halves_of
 from uq_tracking.inference.events import SLIGHT_GAP, Event
-from uq_tracking.inference.limits import TINY, contrast_parts
+from uq_tracking.inference.limits import FEWEST_GROUPS, TINY, contrast_parts, means_of
 from uq_tracking.inference.places import (
-    FEWEST_GROUPS,
     PARTS,
     PER_PART,
     TOGETHER,
@@ -33,7 +32,6 @@ from uq_tracking.inference.places import (
 )
 from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities
-from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.events import fitted_odds
 from uq_tracking.metrics.registry import Metric, compute
@@ -44,6 +42,7 @@ from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 MOST_CURED = 1 << 18
 """Probabilities that a recalibration is looked for with."""
@@ -306,28 +305,12 @@ class ClassSamples(InOrder):
         own = np.unique(weights, return_inverse=True)[1]
         return is_nested(self.data.truth.astype(np.int64), own)
 
-    @cached_property
-    def of_truth(self) -> bool:
-        """Whether a set of labels is left out, as it is made of the truth."""
-        return self.by is not None and len(self.sets) < len(sets_of(self.by[0]))
-
-    @cached_property
-    def sets(self) -> list[tuple[list[str], IntArray]]:
-        """Names and place of each sample's label, of each set of labels but those that are made of the truth.
-
-        These are classes, groups of classes, and right or wrong predictions.
-        """
-        if self.by is None:
-            return []
-        names, joint = self.by
+    @override
+    def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:
+        """Return whether labels are those of classes, groups of classes, or right or wrong predictions."""
         outcomes = [np.asarray(each, dtype=np.int64) for each in (self.data.truth, self.rows["correct"])]
-        sets = [(own, place[joint]) for own, place in sets_of(names)]
-        return [
-            (own, label)
-            for own, label in sets
-            if not {name.rpartition(": ")[2] for name in own} <= DRAWN
-            and not any(is_drawn(label, outcome) for outcome in outcomes)
-        ]
+        are_drawn = {name.rpartition(": ")[2] for name in names} <= DRAWN
+        return are_drawn or any(is_drawn(label, outcome) for outcome in outcomes)
 
     def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
         """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.
@@ -367,8 +350,7 @@ class ClassSamples(InOrder):
         level = level / 2 if slopes else level
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(len(names)))
-        mean = np.bincount(label, stated if weight is None else weight * stated) / np.bincount(label, weight)
-        gap, lean = occurs - stated, stated - mean[label]
+        gap, lean = occurs - stated, stated - means_of(stated, label, weight)[label]
         each, many, judged = level * (1 - TOGETHER), size >= PER_PART, np.zeros(len(names), dtype=bool)
         off, of_all = dict[int, Event](), list[OffStratum]()
 
@@ -378,8 +360,10 @@ class ClassSamples(InOrder):
             rate, score = float(np.average(stated[here], weights=mass)), gap[here]
             limits = mean_limits(score * lean[here] if slope else score, mass, units, 1 - each)
             if slope:
-                return _line(rate, limits, float(np.average(np.square(lean[here]), weights=mass)))
-            return _event(rate, limits)
+                spread = max(float(np.average(np.square(lean[here]), weights=mass)), TINY)
+                return Event(rate, rate, 0.0, 1.0, *(1 + each / spread for each in limits))
+            value, low, high = (rate + each for each in limits)
+            return Event(rate, value, max(low, 0.0), min(high, 1.0))
 
         for slope in (False, True)[: 1 + slopes]:
             score = lean * gap if slope else gap
@@ -428,12 +412,10 @@ class ClassSamples(InOrder):
         fifth = np.minimum(PARTS * at, PARTS - 1).astype(np.int64)
         fifths = fifth == np.arange(PARTS)[:, None]
 
-        def means(values: FloatArray, place: IntArray) -> FloatArray:
-            product = values if weight is None else weight * values
-            return np.asarray(np.bincount(place, product) / np.bincount(place, weight))
-
         def values_of(score: FloatArray) -> FloatArray:
-            return means(score if label is None else score - means(score, label)[label], block)
+            return means_of(
+                score if label is None else score - means_of(score, label, weight)[label], block, weight
+            )
 
         for of, share, (stated, occurs) in self.events(level):
             lean, fixed = stated - np.average(stated, weights=weight), _refitted(stated, occurs, weight)
@@ -441,8 +423,10 @@ class ClassSamples(InOrder):
                 spread = float(np.average(np.square(lean), weights=weight)) if slope else 1.0
                 score, rest = ((occurs - each) * (lean if slope else 1) for each in (stated, fixed))
                 each, least = share / (1 if of else 2), SLIGHT_GAP * spread
-                ends = [1 + means(score, fifth[block]) / spread] if slope else []
-                rates = np.stack(ends or [means(column, fifth[block]) for column in (stated, occurs)], axis=1)
+                ends = [1 + means_of(score, fifth[block], weight) / spread] if slope else []
+                rates = np.stack(
+                    ends or [means_of(column, fifth[block], weight) for column in (stated, occurs)], axis=1
+                )
                 both = [values_of(score), values_of(rest)]  # what one recalibration mends is no drift
                 trends = [trend_of(at, values) for values in both]
                 p = max(trend.p for trend in trends)
@@ -513,16 +497,6 @@ def _ranks_within(values: FloatArray, label: IntArray) -> FloatArray:
 def _side(event: Event) -> tuple[bool, bool]:
     """Return whether it is the rate that is wrong, and whether it, or the slope, is too high."""
     return event.slope is None, event.stated > event.observed if event.slope is None else event.slope > 1
-
-
-def _event(stated: float, gap: tuple[float, float, float]) -> Event:
-    """Return an event with the limits of its rate."""
-    return Event(stated, stated + gap[0], max(stated + gap[1], 0.0), min(stated + gap[2], 1.0))
-
-
-def _line(stated: float, lean: tuple[float, float, float], spread: float) -> Event:
-    """Return an event with the slope of its rate over the probability."""
-    return Event(stated, stated, 0.0, 1.0, *(1 + each / max(spread, TINY) for each in lean))
 
 
 def is_off(event: Event) -> bool:

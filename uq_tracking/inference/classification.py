@@ -212,7 +212,7 @@ class ClassTests(Tests):
             data = changed(self.samples.data, groups=group).part(~np.isin(group, few))
             statistics = counted(self.statistics.layout, data)
             among = OF_OTHERS * self.among
-            others = ClassTests(statistics, self.settings, {}, among=among, names=self.names)
+            others = ClassTests(statistics, self.settings, among=among, names=self.names)
             found = others.verdict()
             if found.calibration in words.NO_CLAIM:
                 expected, made = (float(each[few].sum() / count[few].sum()) for each in (doubt, wrong))
@@ -310,7 +310,7 @@ class ClassTests(Tests):
             try:
                 data = fit.recalibrated(method)
                 after = fit.score(data, metric, statistics.layout, self.settings)
-                tests = ClassTests(counted(statistics.layout, data), self.settings, {}, among=self.among)
+                tests = ClassTests(counted(statistics.layout, data), self.settings, among=self.among)
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 continue

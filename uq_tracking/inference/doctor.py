@@ -20,9 +20,11 @@ from scipy import special
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.formatting import format_number
+from uq_tracking.inference.limits import means_of
 from uq_tracking.inference.places import (
     NEGLIGIBLE_SHAPE,
     SIZE_LEVEL,
+    Errors,
     find_places,
     find_strata,
     grade_of_factor,
@@ -326,15 +328,11 @@ def unit_of_label(
 ) -> Suspicion | None:
     """Recognize a label whose true values are a multiple of the predictions, where those of others are not."""
     count = np.bincount(label)
-
-    def mean_of(values: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(label, values) / count)
-
-    centres = [mean_of(values.astype(np.float64)) for values in (target, mean)]
+    centres = [means_of(values.astype(np.float64), label) for values in (target, mean)]
     truth, predicted = target - centres[0][label], mean - centres[1][label]
-    variances = mean_of(np.square(truth)), mean_of(np.square(predicted))
+    variances = means_of(np.square(truth), label), means_of(np.square(predicted), label)
     slopes = np.sqrt(variances[0] / variances[1])
-    correlation = mean_of(truth * predicted) / np.sqrt(variances[0] * variances[1])
+    correlation = means_of(truth * predicted, label) / np.sqrt(variances[0] * variances[1])
     known = np.flatnonzero((count >= FEWEST) & (correlation > SAME_ORDER))
     off = known[np.abs(np.log(slopes[known])) > math.log(1.5)]
     if len(known) < 3 or not len(off) or abs(np.median(np.log(slopes[known]))) > math.log(1.2):
@@ -574,14 +572,14 @@ def _filled_prediction(mean: FloatArray, z: FloatArray) -> Suspicion | None:
     )
 
 
-def _near_constant(std: FloatArray, width: float = 0.02) -> Suspicion | None:
+def _near_constant(std: FloatArray) -> Suspicion | None:
     ordered = np.sort(std)
     if ordered.std() < ALIKE * ordered.mean() or len(std) < FEWEST:
         return None
-    held = np.searchsorted(ordered, ordered * (1 + width), side="right") - np.arange(len(ordered))
+    held = np.searchsorted(ordered, ordered * (1 + ALIKE), side="right") - np.arange(len(ordered))
     share = float(held.max()) / len(ordered)
     if share >= 0.9:
-        value = float(ordered[held.argmax()] * (1 + width / 2))
+        value = float(ordered[held.argmax()] * (1 + ALIKE / 2))
         return Suspicion(
             "near-constant std",
             f"{format_number(100 * share, 2)} % of the stds lie within 1 % of {format_number(value)}: the ranking "
@@ -785,7 +783,7 @@ def _cure_of_shape(
         after += _largest_gap(pit[half]) / 2
     error = std * special.ndtri(np.clip(pit, 0.5 / len(pit), 1 - 0.5 / len(pit)))
     removes = after <= TWO_SAMPLES * math.sqrt(4 / len(side))
-    removes = removes and not find_places(error, std, mean, group=group).found()
+    removes = removes and not find_places(Errors(error, std, mean, group=group)).found()
     if after <= GAIN * before:
         return Cure(CdfIsotonic.method, before, after, "pit_ks", removes)
     return None if removes else Cure()
@@ -798,16 +796,15 @@ def _largest_gap(pit: FloatArray) -> float:
 
 def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None, label: IntArray | None) -> bool:
     """Check that neither the size nor places of standard deviations are wrong, combinations of halves, nor labels."""
-    error, std, weight = rows["target"] - rows["mean"], rows["std"], rows.get("weight")
-    square = mean_limits(np.square(error / std), weight, group, SIZE_LEVEL, log=True)
-    places = find_places(error, std, rows["mean"], weight=weight, group=group)
-    halves = [(column > np.median(column)).astype(np.int64) for column in (std, rows["mean"])]
-    found = places.found()
+    mean, std = rows["mean"], rows["std"]
+    errors = Errors(rows["target"] - mean, std, mean, rows.get("weight"), group)
+    square = mean_limits(np.square(errors.z), **errors.units, level=SIZE_LEVEL, log=True)
+    halves = [(column > np.median(column)).astype(np.int64) for column in (std, mean)]
+    found = find_places(errors).found()
     for each in (halves[0] + 2 * halves[1], label):
         if each is not None:
             names, cell = np.unique(each, return_inverse=True)
-            strata = find_strata(error, std, cell, [str(name) for name in names], weight=weight, group=group)
-            found = (*found, *strata.found())
+            found = (*found, *find_strata(errors, cell, [str(name) for name in names]).found())
     wrong = any(each.quantity == "scale" or each.on == "label" for each in found)
     return grade_of_factor(*(math.sqrt(each) for each in square)) in ("fine", "unclear") and not wrong
 

@@ -154,7 +154,7 @@ def interval_table(
     metrics: Iterable[Metric],
     level: float = 0.95,
     *,
-    scores: Mapping[str, float] | None = None,
+    scores: Mapping[str, float],
 ) -> Intervals:
     """Confidence intervals of scores, or the reasons why there are none.
 
@@ -166,8 +166,8 @@ def interval_table(
     metrics : iterable of Metric
     level : float
         Confidence level.
-    scores : mapping of float, optional
-        Exact scores to place the intervals around; by default those of the groups' coarse statistics.
+    scores : mapping of float
+        Exact scores to place the intervals around, as those of the groups' statistics are coarse.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def interval_table(
         The level is out of range.
     """
     check_level(level)
-    chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
+    chosen = [metric for metric in metrics if not metric.needs and metric.key in scores]
     if (reason := too_few(tables)) is not None:
         return Intervals({}, dict.fromkeys((metric.key for metric in chosen), reason), {})
     left = leave_out(tables, settings, chosen)
@@ -184,13 +184,12 @@ def interval_table(
     undefined: dict[str, str] = {}
     notes: dict[str, str] = {}
     for metric in chosen:
-        key = metric.key
+        key, exact = metric.key, scores[metric.key]
         try:
             if (hidden := left.hidden(metric)) and not metric.share:
                 raise Undefined(hidden)
             together.require_carried(metric.needs_groups)
             if metric.gap is not None and metric.reduction is not None:
-                exact = None if scores is None else scores[key]
                 found = together.gap_limits(metric.gap, metric.reduction, level, exact)
             else:
                 squares = metric.squares(tables, settings) if callable(metric.squares) else metric.squares
@@ -199,7 +198,6 @@ def interval_table(
                         "errors have such heavy tails that the spread of their squares is unknown, so no interval "
                         "would hold"
                     )
-                exact = left.whole.get(key) if scores is None else scores[key]
                 found = _plain_limits(metric, left, exact, level, notes)
             if not all(map(math.isfinite, found)):
                 raise OverflowError
@@ -210,7 +208,7 @@ def interval_table(
             undefined[key] = "its limits overflow 64-bit numbers"
             continue
         values[key] = float(found[0]), float(found[1])
-        if exact is not None and not found[0] <= exact <= found[1]:
+        if not found[0] <= exact <= found[1]:
             side = "above" if exact > found[1] else "below"
             notes[key] = (
                 f"the interval is of the debiased value, without what noise adds: the score lies {side} it"
@@ -218,13 +216,9 @@ def interval_table(
     return Intervals(values, undefined, notes, left)
 
 
-def _plain_limits(
-    metric: Metric, left: LeftOut, exact: float | None, level: float, notes: dict[str, str]
-) -> Range:
+def _plain_limits(metric: Metric, left: LeftOut, exact: float, level: float, notes: dict[str, str]) -> Range:
     """The jackknife's limits within the metric's range; Undefined if they would not hold."""
     influence = Influence.left_out(left.estimates(metric.key), left.freedom)
-    if exact is None:
-        raise Undefined(f"{metric.key} is undefined")
     if metric.share:
         return effective_share_limits(exact, influence, left.n_groups, level)
     if influence.dominance > HOPELESS:
@@ -292,7 +286,7 @@ class _Together:
                 f"it needs {needed:.1f}"
             )
 
-    def gap_limits(self, gap: Gap, reduction: Reduction, level: float, exact: float | None) -> Range:
+    def gap_limits(self, gap: Gap, reduction: Reduction, level: float, exact: float) -> Range:
         """Compute the limits of a reduced gap."""
         if reduction.is_largest and (reason := gap.why_no_largest(self.statistics, self.settings)):
             raise Undefined(reason)
@@ -354,12 +348,11 @@ def mean_limits(
     return (total * low * low, total * high * high) if reduction.degree == 2 else (total * low, total * high)
 
 
-def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float | None) -> Range:
+def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float) -> Range:
     """Limits of the largest gap, which is off by at most the largest gap of noise."""
     noise = np.abs(multivariate_t(left_out_moves(without), freedom)).max(axis=1)
-    observed = float(np.abs(without.mean(axis=0)).max()) if exact is None else exact
     reach = float(np.quantile(noise, level))
-    return max(observed - reach, 0.0), min(observed + reach, 1.0)
+    return max(exact - reach, 0.0), min(exact + reach, 1.0)
 
 
 def with_intervals(

@@ -40,6 +40,7 @@ freedom that their number, the kurtosis and their leverage on that very test all
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -345,6 +346,11 @@ class Contrasts:
     freedom: FloatArray
     p: FloatArray
 
+    @classmethod
+    def joined(cls, some: Sequence[Contrasts]) -> Contrasts:
+        """Return the tests of some parts, and those of others after them."""
+        return cls(*map(np.concatenate, zip(*(vars(each).values() for each in some), strict=True)))
+
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return limits that each hold at this level."""
         reach = special.stdtrit(np.maximum(self.freedom, 1.0), (1 + level) / 2) * self.error
@@ -491,8 +497,7 @@ def contrast_parts(
             u = own[some] * (moved - excess[some] * held) - of_group
             most = (held > 0).sum(axis=0) - 1.0
             made.append(_of_groups(estimate[some], u, held / of_part[some], most))
-        columns = ([getattr(each, name) for each in made] for name in ("estimate", "error", "freedom", "p"))
-        return Contrasts(*map(np.concatenate, columns))
+        return Contrasts.joined(made)
     powers = _power_sums(starts, sizes, centred, weight)
     square, cube, fourth = (
         (-common) ** k * (powers[k][k].sum() - powers[k][k])
@@ -582,6 +587,15 @@ def _p_of_t(t: FloatArray, skew: FloatArray, freedom: FloatArray) -> FloatArray:
 
 def _mean(values: FloatArray, weight: FloatArray | None) -> float:
     return float(values.mean() if weight is None else weight @ values / weight.sum())
+
+
+def means_of(
+    values: FloatArray, place: IntArray, weight: FloatArray | None = None, places: int = 0
+) -> FloatArray:
+    """Return the mean of the values at each place, by weight; 0 where there are none."""
+    held = np.bincount(place, weight, places)
+    sums = np.bincount(place, values if weight is None else weight * values, places)
+    return np.asarray(sums / np.where(held > 0, held, 1))
 
 
 def _power_sums(

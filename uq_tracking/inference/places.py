@@ -13,14 +13,22 @@ bias must also be found without it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference.limits import Contrasts, Influence, Ordered, contrast_parts, contrast_trend
+from uq_tracking.inference.limits import (
+    FEWEST_GROUPS,
+    Contrasts,
+    Influence,
+    Ordered,
+    contrast_parts,
+    contrast_trend,
+    means_of,
+)
 from uq_tracking.inputs.labels import MOST_BLOCKS, Series, without_change
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.parallel import SIDE_BY_SIDE, inner, map_threads
@@ -46,7 +54,6 @@ FEWEST_IN_ORDER, FOLLOWING, OF_LABEL = 100, 2.5, 0.06
 few and long blocks are compared, and least share of these that is named."""
 PER_PART = 20
 """Fewest independent samples in a part; with fewer than two parts, nothing is tested."""
-FEWEST_GROUPS = 8
 FEWEST_GROUPS_OF_PARTS = 20
 """With fewer groups only the trends are tested."""
 MOST = 1 << 18
@@ -122,9 +129,23 @@ class Part:
 
     def is_off(self, quantity: Quantity) -> bool:
         """Check whether the limits of its own factor or bias exclude none."""
-        if quantity == "scale":
-            return not self.factor_low <= 1 <= self.factor_high
-        return not self.bias_low <= 0 <= self.bias_high
+        _, low, high = self.size(quantity)
+        return not low <= 0 <= high
+
+    def size(self, quantity: Quantity) -> tuple[float, float, float]:
+        """Return the log of the factor, or the bias, with limits."""
+        if quantity == "bias":
+            return self.bias, self.bias_low, self.bias_high
+        value, low, high = (math.log(max(each, SMALLEST)) for each in self.factors)
+        return value, low, high
+
+    def distance(self, quantity: Quantity) -> float:
+        """Return how far it is from calibrated."""
+        return abs(self.size(quantity)[0])
+
+    def graded(self, quantity: Quantity) -> Grade:
+        """Return how much its factor or bias matters."""
+        return grade(*self.size(quantity), NEGLIGIBLE[quantity], SLIGHT[quantity])
 
 
 @dataclass(frozen=True)
@@ -233,41 +254,80 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
-class _Along:
-    """The tests of one quantity along one covariate: the trend, and the parts if they are tested."""
+class Errors:
+    """Errors of samples, and what else is known of these.
 
-    quantity: Quantity
-    on: Covariate
-    trend: Contrasts
-    parts: Contrasts | None
+    Attributes
+    ----------
+    error, std : array, shape (n,)
+        Truth minus prediction, and stated standard deviation, above 0.
+    mean : array, shape (n,), or None
+        Prediction; without it only the dependence on the standard deviation is tested.
+    weight : array, shape (n,), or None
+    group : array of int, shape (n,), or None
+        Number of each sample's group; without it samples are independent.
+    inside : array, shape (n, 1) or (n, 2), or None
+        Whether the widest interval contains the target; and whether this lies above it, if no median is stated.
+    square, variance : array, shape (n,), or None
+        Squared errors and variances, if the factors of parts are roots of their ratios.
+    plain : array, shape (n,), or None
+        Truth minus prediction in standard deviations, if errors are scores of something else: those of a wrong shape
+        are one-sided where predictions are right on average.
+    """
 
-    def least_p(self, number: int) -> float:
-        """Return the least p-value, adjusted for this number of tests."""
-        least = self.trend.p.min() if self.parts is None else min(self.trend.p.min(), self.parts.p.min())
-        return min(1.0, number * float(least))
+    error: FloatArray
+    std: FloatArray
+    mean: Any = None
+    weight: FloatArray | None = None
+    group: IntArray | None = None
+    inside: FloatArray | None = None
+    square: FloatArray | None = None
+    variance: FloatArray | None = None
+    plain: FloatArray | None = None
+
+    def at(self, place: slice | IntArray) -> Errors:
+        """Return those at some places."""
+        columns: dict[str, Any] = {name: column for name, column in vars(self).items() if column is not None}
+        return Errors(**{name: column[place] for name, column in columns.items()})
+
+    def thinned(self) -> Errors:
+        """Return some of them, evenly spread, with groups numbered anew."""
+        some = self.at(some_of(len(self.error), MOST))
+        return some if some.group is None else replace(some, group=dense(some.group)[1])
+
+    @property
+    def z(self) -> FloatArray:
+        """Errors in standard deviations."""
+        return self.error / self.std
+
+    @property
+    def units(self) -> dict[str, Any]:
+        """Weights and groups, as tests take them."""
+        return {"weight": self.weight, "group": self.group}
+
+    def shifted(self) -> FloatArray:
+        """Return z without what all errors have in common, which is more stds where these are small."""
+        z, unit = (np.average(each / self.std, weights=self.weight) for each in (self.error, 1.0))
+        return np.asarray((self.error - z / unit) / self.std)
+
+    def seconds(self) -> list[FloatArray]:
+        """Return other z in which a difference of bias must be found too."""
+        return [self.shifted()] if self.plain is None else [self.shifted(), self.plain]
 
 
 @dataclass(frozen=True, eq=False)
-class _Samples:
-    """Samples in the order of a covariate."""
+class _Sorted:
+    """Errors in the order of a covariate."""
 
     on: Covariate
     covariate: FloatArray
     order: Ordered
-    error: FloatArray
-    std: FloatArray
-    weight: FloatArray | None
-    group: IntArray | None
-    inside: FloatArray | None
-    square: FloatArray | None
-    variance: FloatArray | None
-    plain: FloatArray | None
+    errors: Errors
 
     @classmethod
-    def of(cls, on: Covariate, covariate: FloatArray, order: Ordered, *columns: Any) -> _Samples:
-        """Put error, std, weight, group, what intervals contain, sizes and plain z into an order."""
-        ordered: list[Any] = [None if column is None else column[order.place] for column in columns]
-        return cls(on, covariate[order.place], order, *ordered)
+    def by(cls, on: Covariate, covariate: FloatArray, order: Ordered, errors: Errors) -> _Sorted:
+        """Put errors into an order."""
+        return cls(on, covariate[order.place], order, errors.at(order.place))
 
     def without_lines(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Return what remains of values after a straight line in the covariate within each part."""
@@ -283,18 +343,13 @@ class _Samples:
         slope = np.divide(mean(x * y), square, out=np.zeros(len(starts)), where=square > 0)
         return np.asarray(y - np.repeat(slope, sizes) * x)
 
-    def shifted(self) -> FloatArray:
-        """Return z without what all errors have in common, which is more stds where these are small."""
-        z, unit = (np.average(each / self.std, weights=self.weight) for each in (self.error, 1.0))
-        shift = z / unit
-        return np.asarray((self.error - shift) / self.std)
-
-    def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> _Along:
-        ratio = quantity == "scale"
-        units: dict[str, Any] = {"ratio": ratio, "weight": self.weight, "group": self.group}
+    def tests(self, quantity: Quantity, score: FloatArray, *, in_parts: bool) -> Contrasts:
+        """Test the trend, and then the parts, if they are tested."""
+        units: dict[str, Any] = {"ratio": quantity == "scale", **self.errors.units}
         trend = contrast_trend(score, self.order.rank, **units)
-        parts = contrast_parts(score, self.order.starts, **units) if in_parts else None
-        return _Along(quantity, self.on, trend, parts)
+        if not in_parts:
+            return trend
+        return Contrasts.joined([trend, contrast_parts(score, self.order.starts, **units)])
 
 
 def some_of(n: int, most: int) -> slice | IntArray:
@@ -305,113 +360,74 @@ def some_of(n: int, most: int) -> slice | IntArray:
     return np.random.default_rng(0).integers(ends[:-1], ends[1:])
 
 
-def _thinned(*columns: Any) -> list[Any]:
-    """Return some of the samples, evenly spread."""
-    some = some_of(len(columns[0]), MOST)
-    return [None if each is None else each[some] for each in columns]
-
-
-def find_places(
-    error: FloatArray,
-    std: FloatArray,
-    mean: FloatArray | None,
-    *,
-    weight: FloatArray | None = None,
-    group: IntArray | None = None,
-    inside: FloatArray | None = None,
-    level: float = LEVEL,
-    sizes: Sequence[FloatArray | None] = (None, None),
-    plain: FloatArray | None = None,
-) -> Places:
+def find_places(errors: Errors, level: float = LEVEL) -> Places:
     """Test where scale and bias depend on the standard deviation and on the prediction.
 
     Parameters
     ----------
-    error, std : array, shape (n,)
-        Truth minus prediction, and stated standard deviation, above 0.
-    mean : array, shape (n,), or None
-        Prediction; without it only the dependence on the standard deviation is tested.
-    weight : array, shape (n,), optional
-    group : array of int, shape (n,), optional
-        Number of each sample's group; without it samples are independent.
-    inside : array, shape (n, 1) or (n, 2), optional
-        Whether the widest interval contains the target; and whether this lies above it, if no median is stated.
+    errors : Errors
     level : float
         Share of calibrated models of which anything is claimed.
-    sizes : pair of array, shape (n,), or of None
-        Squared errors and variances, if the factors of parts are roots of their ratios.
-    plain : array, shape (n,), optional
-        Truth minus prediction in standard deviations, if errors are scores of something else: those of a wrong shape
-        are one-sided where predictions are right on average.
     """
-    if len(error) > MOST:
-        error, std, mean, weight, group, inside, *sizes, plain = _thinned(
-            error, std, mean, weight, group, inside, *sizes, plain
-        )
-        group = None if group is None else dense(group)[1]
-    n = len(error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
+    errors = errors.thinned() if len(errors.error) > MOST else errors
+    weight, group = errors.weight, errors.group
+    n = len(errors.error) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
     count = min(PARTS, int(n // PER_PART))
     groups = None if group is None else int(group.max()) + 1
     if count < 2 or (groups is not None and groups < FEWEST_GROUPS):
         return Places()
-    covariates: dict[Covariate, FloatArray] = {"std": std} if mean is None else {"std": std, "mean": mean}
+    covariates: dict[Covariate, FloatArray] = {"std": errors.std}
+    covariates |= {} if errors.mean is None else {"mean": errors.mean}
 
-    def ordered_by(on: Covariate) -> _Samples:
+    def ordered_by(on: Covariate) -> _Sorted:
         # rounding makes no widths differ, else its size, that of the ends, would be found
-        values = np.asarray(np.log(std).round(DIGITS), dtype=np.float64) if on == "std" else covariates[on]
-        order = Ordered.by(values, count, weight)
-        return _Samples.of(on, covariates[on], order, error, std, weight, group, inside, *sizes, plain)
+        values = np.asarray(np.log(errors.std).round(DIGITS), np.float64) if on == "std" else covariates[on]
+        return _Sorted.by(on, covariates[on], Ordered.by(values, count, weight), errors)
 
-    ordered = map_threads(ordered_by, covariates, least=2 if len(error) >= SIDE_BY_SIDE else 3)
-    ordered = [samples for samples in ordered if len(samples.order.starts) > 1]
+    ordered = map_threads(ordered_by, covariates, least=2 if len(errors.error) >= SIDE_BY_SIDE else 3)
+    ordered = [each for each in ordered if len(each.order.starts) > 1]
     in_parts = groups is None or groups >= FEWEST_GROUPS_OF_PARTS
-    tested = []
-    for samples in ordered:
-        z = samples.error / samples.std
-        tested += [samples.tests("scale", np.abs(z), in_parts=in_parts)]
-        tested += [samples.tests("bias", z, in_parts=in_parts)]
-    number = sum(1 if each.parts is None else 1 + len(each.parts.p) for each in tested)
-    own = {samples.on: _parts(samples, 1 - level / number) for samples in ordered}
+    tested: dict[tuple[Quantity, Covariate], Contrasts] = {}
+    for each in ordered:
+        z = each.errors.z
+        tested["scale", each.on] = each.tests("scale", np.abs(z), in_parts=in_parts)
+        tested["bias", each.on] = each.tests("bias", z, in_parts=in_parts)
+    number = sum(len(tests.p) for tests in tested.values())
+    own = {each.on: _parts(each, 1 - level / number) for each in ordered}
     also: dict[tuple[Quantity, Covariate], float] = {}
     size = None
-    significant = {(each.quantity, each.on) for each in tested if each.least_p(number) < level}
+    significant = {what for what, tests in tested.items() if number * tests.p.min() < level}
 
-    def test_again(samples: _Samples, quantity: Quantity, *values: FloatArray | None) -> None:
-        for each in values:
-            if each is not None:
-                p = samples.tests(quantity, each, in_parts=in_parts).least_p(number)
-                also[quantity, samples.on] = max(p, also.get((quantity, samples.on), 0.0))
+    def test_again(samples: _Sorted, quantity: Quantity, values: Iterable[FloatArray]) -> None:
+        p = (samples.tests(quantity, z, in_parts=in_parts).p.min() for z in values)
+        also[quantity, samples.on] = min(1.0, number * float(max(p)))
 
-    for samples in ordered:
-        if ("bias", samples.on) in significant:
-            test_again(samples, "bias", samples.shifted(), samples.plain)
+    for each in ordered:
+        if ("bias", each.on) in significant:
+            test_again(each, "bias", each.errors.seconds())
     of_mean = next((each for each in ordered if each.on == "mean"), None)
-    if of_mean is not None and (significant or abs(float(np.mean(error / std))) > ONE_SIDED):
+    if of_mean is not None and (significant or abs(float(np.mean(errors.z))) > ONE_SIDED):
         # by lines through all errors alike, and through those of small stds most of all
-        rest = np.empty((2, len(error)))
-        relative = np.maximum(of_mean.std / of_mean.std.max(), LEAST_STD)
-        precision = (1.0 if of_mean.weight is None else of_mean.weight) / np.square(relative)
-        for row, weights in zip(rest, (of_mean.weight, precision), strict=True):
-            row[of_mean.order.place] = of_mean.without_lines(of_mean.error, weights)
-        scores = of_mean.error / of_mean.std, of_mean.shifted()
-        of_z = (of_mean.without_lines(z, of_mean.weight) for z in scores)
-        ways = (*(rest[:, of_mean.order.place] / of_mean.std), *of_z)
-        least = min(
-            mean_limits(np.square(each), of_mean.weight, of_mean.group, SIZE_LEVEL, log=True) for each in ways
-        )
+        by_mean, rest = of_mean.errors, np.empty((2, len(errors.error)))
+        relative = np.maximum(by_mean.std / by_mean.std.max(), LEAST_STD)
+        precision = (1.0 if by_mean.weight is None else by_mean.weight) / np.square(relative)
+        for row, weights in zip(rest, (by_mean.weight, precision), strict=True):
+            row[of_mean.order.place] = of_mean.without_lines(by_mean.error, weights)
+        of_z = (of_mean.without_lines(z, by_mean.weight) for z in (by_mean.z, by_mean.shifted()))
+        ways = (*(rest[:, of_mean.order.place] / by_mean.std), *of_z)
+        least = min(mean_limits(np.square(z), **by_mean.units, level=SIZE_LEVEL, log=True) for z in ways)
         size = (_finite(math.sqrt(least[0])), _finite(math.sqrt(least[1])), _finite(math.sqrt(least[2])))
-        for samples in ordered:
-            if ("scale", samples.on) in significant:
-                test_again(samples, "scale", *np.abs(rest[:, samples.order.place] / samples.std))
+        for each in ordered:
+            if ("scale", each.on) in significant:
+                test_again(each, "scale", np.abs(rest[:, each.order.place] / each.errors.std))
     patterns = [
-        _pattern(each, number, level, own[each.on], also.get((each.quantity, each.on), 0.0))
-        for each in tested
+        _pattern(of, tests, also.get(of, 0.0), number, level, own[of[1]]) for of, tests in tested.items()
     ]
     patterns = [each for each in patterns if not _repeats(each, patterns, ordered)]
     return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
 
 
-def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_Samples]) -> bool:
+def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_Sorted]) -> bool:
     """Check whether a pattern names the samples that the same quantity along the other covariate names.
 
     Where predictions and standard deviations rise together, scale is said along these and bias along those.
@@ -421,7 +437,7 @@ def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_S
     place_of = {each.on: np.split(each.order.place, each.order.starts[1:]) for each in ordered}
     for other in patterns:
         if other.found and other.quantity == pattern.quantity and other.on != pattern.on:
-            named = np.zeros(len(ordered[0].error), dtype=bool)
+            named = np.zeros(len(ordered[0].covariate), dtype=bool)
             for part in other.named or (0, -1):
                 named[place_of[other.on][part]] = True
             mine = np.concatenate([place_of[pattern.on][part] for part in pattern.named or (0, -1)])
@@ -430,20 +446,14 @@ def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_S
 
 
 def find_strata(
-    error: FloatArray,
-    std: FloatArray,
+    errors: Errors,
     label: IntArray,
     names: Sequence[str],
     *,
-    weight: FloatArray | None = None,
-    group: IntArray | None = None,
-    inside: FloatArray | None = None,
     level: float = LEVEL_OF_LABELS,
     of: str = "",
     made: Made = "given",
     tests_of_all: int = 0,
-    sizes: Sequence[FloatArray | None] = (None, None),
-    plain: FloatArray | None = None,
 ) -> Places:
     """Test whether scale and bias of the samples with one label differ from those of all.
 
@@ -451,8 +461,7 @@ def find_strata(
 
     Parameters
     ----------
-    error, std, weight, group, inside, sizes, plain
-        As for `find_places`.
+    errors : Errors
     label : array of int, shape (n,)
         Place of each sample's label among the names; each is there.
     names : sequence of str
@@ -465,23 +474,21 @@ def find_strata(
     tests_of_all : int
         Number of tests of all sets, `tests_of` each; by default of this one.
     """
+    group = errors.group
     if group is not None and int(group.max()) + 1 < FEWEST_GROUPS:
         return Places()
     if made == "area":
-        error, std, label, weight, group, inside, *sizes, plain = _thinned(
-            error, std, label, weight, group, inside, *sizes, plain
-        )
+        some = some_of(len(label), MOST)
+        errors, label, group = errors.at(some), label[some], None if group is None else group[some]
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
-    columns = (error, std, weight, group, inside, *sizes, plain)
-    samples = _Samples.of("label", label.astype(float), order, *columns)
+    samples = _Sorted.by("label", label.astype(float), order, errors)
     few = order.sizes < PER_PART
     own = tests_of(label)
     number = (tests_of_all or max(own, 1)) / (1 - TOGETHER)
     parts = _parts(samples, 1 - level / number)
-    z = samples.error / samples.std
+    z, options = samples.errors.z, samples.errors.units
     means = np.repeat([part.bias for part in parts], order.sizes)
-    options: dict[str, Any] = {"weight": samples.weight, "group": samples.group}
     are_nested, least = made != "cell" and is_nested(group, label), level * TOGETHER * own / number / 2
     patterns: list[Pattern] = []
     claims, untested = np.zeros((2, len(names)), dtype=bool), few
@@ -494,7 +501,7 @@ def find_strata(
         apart = tests.together(order.sizes, ~untested) if are_nested else None
         differ = number * p.min() < level or (apart is not None and apart.p < least)
         if quantity == "bias" and differ:
-            for also in [samples.shifted()] if samples.plain is None else [samples.shifted(), samples.plain]:
+            for also in samples.errors.seconds():
                 p = np.maximum(p, contrast_parts(also, order.starts, ratio=False, **options).p)
         if quantity == "scale" and (adjusted[0].min() < level or patterns[0].spread):
             p = np.maximum(p, contrast_parts(np.abs(z - means), order.starts, ratio=True, **options).p)
@@ -506,14 +513,14 @@ def find_strata(
         is_off = np.asarray([part.is_off(quantity) for part in parts])
         off = claims[row] & is_off
         if made == "cell":  # no exceptions: of a wrong shape, mean sizes differ
-            off &= [_size(part, quantity) >= NEGLIGIBLE[quantity] for part in parts]
+            off &= [part.distance(quantity) >= NEGLIGIBLE[quantity] for part in parts]
             claims[row] = off
         # One bad label makes the good ones differ from the mean; a right one may also be the exception.
         others = ~claims[row]
         stands_out = off.any() or np.sum(is_off & others) > MOST_LABELS * np.sum(others)
         claims[row] = off if off.any() or quantity == "bias" else claims[row]
         # overconfidence does more harm
-        harm = [_size(part, quantity) * (1 + (part.factor > 1)) for part in parts]
+        harm = [part.distance(quantity) * (1 + (part.factor > 1)) for part in parts]
         named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -harm[k])
         worst: Grade = "fine" if all(each == "fine" for each in grades) else "unclear"
         if named:
@@ -553,14 +560,7 @@ def tests_of(label: IntArray) -> int:
     return 2 * int(np.count_nonzero(np.bincount(label) >= PER_PART))
 
 
-def find_drift(
-    error: FloatArray,
-    std: FloatArray,
-    *,
-    group: IntArray,
-    weight: FloatArray | None = None,
-    level: float = LEVEL_OF_LABELS,
-) -> Places:
+def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) -> Places:
     """Test whether scale and bias change along the blocks of a series: the trend of what blocks find, and fifths.
 
     Blocks are long, so that what neighbors have in common hardly passes from one to the next. A bias that drifts also
@@ -568,24 +568,18 @@ def find_drift(
 
     Parameters
     ----------
-    error, std, weight
-        As for `find_places`.
-    group : array of int, shape (n,)
+    errors : Errors
+    block : array of int, shape (n,)
         Number of each sample's block, in their order.
     level : float
         Share of calibrated models of which anything is claimed.
     """
-    block = dense(group)[1]
+    weight, block = errors.weight, dense(block)[1]
     blocks = int(block.max()) + 1
     if blocks < FEWEST_GROUPS:
         return Places()
-    mass = np.bincount(block, weight).astype(float)
-    z = error / std
-
-    def mean_of(values: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(block, values if weight is None else weight * values) / mass)
-
-    bias, square = mean_of(z), mean_of(np.square(z))
+    mass, z = np.bincount(block, weight).astype(float), errors.z
+    bias, square = means_of(z, block, weight), means_of(np.square(z), block, weight)
     with np.errstate(divide="ignore"):
         size, spread = np.log(square) / 2, np.log(square - np.square(bias)) / 2
         of_most = np.log(
@@ -637,12 +631,12 @@ def find_drift(
         if not pattern.found and blocks > 2 * PARTS:
             differs = 4 * apart(fifths, values)
             place = int(differs.argmin())
-            how_much = _grade_of_part(parts[place], quantity)
+            how_much = parts[place].graded(quantity)
             if differs[place] < level and how_much in ("slight", "off"):
                 pattern = Pattern(quantity, "order", float(differs[place]), 0.0, (place,), how_much)
         if not pattern.found and quantity in odd:
             place = PARTS + list(odd).index(quantity)
-            how_much = _grade_of_part(parts[place], quantity)
+            how_much = parts[place].graded(quantity)
             pattern = Pattern(quantity, "order", odd[quantity][1], 0.0, (place,), how_much)
         patterns.append(pattern)
     half_width = (
@@ -654,23 +648,21 @@ def find_drift(
     )
 
 
-def find_drifting_label(
-    error: FloatArray, std: FloatArray, label: IntArray, names: Sequence[str], *, level: float
-) -> Places:
+def find_drifting_label(errors: Errors, label: IntArray, names: Sequence[str], *, level: float) -> Places:
     """Find the label whose own samples drift most surely, in the order given, unless most labels drift."""
     held = np.bincount(label)
     known = np.flatnonzero(held >= FEWEST_IN_ORDER).tolist()
     drifting: list[Places] = []
     for place in known:
-        here, at = label == place, np.arange(held[place])
-        rest = without_change(error[here] / std[here])
+        own, at = errors.at(np.flatnonzero(label == place)), np.arange(held[place])
+        rest = without_change(own.z)
         follow = abs(inner(rest[1:], rest[:-1])) > FOLLOWING * inner(rest, rest) / math.sqrt(len(rest))
         blocks = Series(at).blocks if follow else at * MOST_BLOCKS // len(at)
-        own = find_drift(error[here], std[here], group=blocks, level=level / len(known))
-        parts = own.parts.get("order", ())
+        drift = find_drift(own, blocks, level=level / len(known))
+        parts = drift.parts.get("order", ())
         found = tuple(
             replace(each, on="within", within=names[place])
-            for each in own.found()
+            for each in drift.found()
             if each.slope or parts[each.named[0]].share > OF_LABEL  # a single error fills a short block
         )
         drifting += [Places({"within": parts}, found)] if found else []
@@ -723,14 +715,6 @@ def _odd_part(values: Sequence[FloatArray], level: float) -> tuple[FloatArray, f
     return (1 - part if is_first else part), float(p[place]), float(noises[0][place])
 
 
-def _grade_of_part(part: Part, quantity: Quantity) -> Grade:
-    """Return how much the factor or the bias of a part matters."""
-    value, low, high = part.bias, part.bias_low, part.bias_high
-    if quantity == "scale":
-        value, low, high = (math.log(max(each, SMALLEST)) for each in part.factors)
-    return grade(value, low, high, NEGLIGIBLE[quantity], SLIGHT[quantity])
-
-
 @dataclass(frozen=True)
 class Trend:
     """A straight line through the means of blocks, its slope with standard error and p, and what remains."""
@@ -765,11 +749,6 @@ def _word(part: Part, one_sided: bool, other_size: bool) -> str:
     return ", ".join(found) or "no difference"
 
 
-def _size(part: Part, quantity: Quantity) -> float:
-    """Return how far a part is from calibrated."""
-    return abs(math.log(max(part.factor, SMALLEST))) if quantity == "scale" else abs(part.bias)
-
-
 def grade(value: float, low: float, high: float, negligible: float, slight: float) -> Grade:
     """Return how much a statement matters, whose size without an error is 0."""
     if -negligible <= low and high <= negligible:
@@ -791,66 +770,55 @@ def grade_of_factor(value: float, low: float, high: float) -> Grade:
     return grade(logs[0], logs[1], logs[2], NEGLIGIBLE_FACTOR, SLIGHT_FACTOR)
 
 
-def _pattern(along: _Along, number: int, level: float, parts: tuple[Part, ...], also: float) -> Pattern:
+def _pattern(
+    of: tuple[Quantity, Covariate],
+    tests: Contrasts,
+    also: float,
+    number: int,
+    level: float,
+    parts: Sequence[Part],
+) -> Pattern:
     """Return the pattern of a quantity along a covariate; ``also`` is the p-value of a second test it must pass."""
-    quantity = along.quantity
+    (quantity, on), adjusted, grades = of, np.minimum(1.0, number * tests.p), list[Grade]()
     negligible, slight = NEGLIGIBLE[quantity], SLIGHT[quantity]
-    p = max(along.least_p(number), also)
-    each = 1 - level / number
-    trend = min(1.0, number * float(along.trend.p[0]))
-    low, high = (END_TO_END * float(end[0]) for end in along.trend.limits(each))
-    span = END_TO_END * float(along.trend.estimate[0])
-    grades: list[Grade] = []
-    if along.parts is not None:
-        lows, highs = along.parts.limits(each)
-        for value, lower, upper, own in zip(along.parts.estimate, lows, highs, along.parts.p, strict=True):
-            of_part = grade(value, lower, upper, negligible, slight)
-            certain = number * own < level or of_part == "fine"
-            grades.append(of_part if certain else "unclear")
+    p, trend = max(float(adjusted.min()), also), float(adjusted[0])
+    lows, highs = tests.limits(1 - level / number)
+    for value, low, high, own in zip(tests.estimate[1:], lows[1:], highs[1:], adjusted[1:], strict=True):
+        of_part = grade(value, low, high, negligible, slight)
+        certain = own < level or of_part == "fine"
+        grades.append(of_part if certain else "unclear")
     if not grades or (trend < level and not {"slight", "off"} & set(grades) and set(grades) != {"fine"}):
+        span, low, high = (END_TO_END * float(each[0]) for each in (tests.estimate, lows, highs))
         of_trend = grade(span, low, high, negligible, slight)
         grades.append(of_trend if trend < level or of_trend == "fine" else "unclear")
     worst = worst_of(grades)
-    if worst in ("off", "slight") and p >= level:
-        worst = "unclear"
-    slope = float(along.trend.estimate[0]) if trend < level else 0.0
-    named = _named(along, parts, number, level, slope)
+    slope = float(tests.estimate[0]) if trend < level else 0.0
+    claimed = [0, len(parts) - 1] if slope else np.flatnonzero(adjusted[1:] < level).tolist()
+    named = _named(quantity, parts, claimed) if slope or len(adjusted) > 1 else ()
     is_size = quantity == "scale"  # mean absolute errors also differ where only the shape does
     may_be_right = (is_size or not slope) and not any(parts[place].is_off(quantity) for place in named)
     may_be_right |= is_size and slope != 0 and not _differ(parts[0], parts[-1])
-    if (
-        worst in ("off", "slight")
-        and named
-        and (may_be_right or _size(parts[named[0]], quantity) < negligible)
-    ):
+    may_be_right |= bool(named) and parts[named[0]].distance(quantity) < negligible
+    if worst in ("off", "slight") and (p >= level or (named and may_be_right)):
         worst = "unclear"  # it differs from the others, but may be right itself
-    return Pattern(quantity, along.on, p, slope, named, worst)
+    return Pattern(quantity, on, p, slope, named, worst)
 
 
 def _differ(first: Part, last: Part) -> bool:
     """Return whether the factors of two parts differ by more than chance."""
-    logs = np.log(np.clip([first.factors, last.factors], SMALLEST, LARGEST))
-    value, low, high = logs.T
+    value, low, high = np.transpose([first.size("scale"), last.size("scale")])
     return bool(abs(value[1] - value[0]) > DIFFERENT * math.hypot(*(high - low) / 2))
 
 
-def _named(
-    along: _Along, parts: tuple[Part, ...], number: int, level: float, slope: float
-) -> tuple[int, ...]:
-    """Return the parts to name: the outer ones of a trend, else the two that differ most among those claimed.
+def _named(quantity: Quantity, parts: Sequence[Part], claimed: list[int]) -> tuple[int, ...]:
+    """Return the parts to name: the two that differ most among those claimed, as the outer ones of a trend are.
 
     Those whose own limits exclude no error are left out: others that differ from them are named, if any are off.
     """
-    if slope:
-        claimed = [0, len(parts) - 1]
-    elif along.parts is None:
-        return ()
-    else:
-        claimed = np.flatnonzero(number * along.parts.p < level).tolist()
-    claimed.sort(key=lambda place: -_size(parts[place], along.quantity))
-    others = sorted(range(len(parts)), key=lambda place: -_size(parts[place], along.quantity))
-    certain = [[place for place in some if parts[place].is_off(along.quantity)] for some in (claimed, others)]
-    return tuple((certain[0] or certain[1])[:2] or claimed[:1])
+    worst_first = sorted(range(len(parts)), key=lambda place: -parts[place].distance(quantity))
+    off = [place for place in worst_first if parts[place].is_off(quantity)]
+    of_claimed = [place for place in worst_first if place in claimed]
+    return tuple([place for place in off if place in claimed][:2] or off[:2] or of_claimed[:1])
 
 
 def _finite(value: float) -> float:
@@ -858,30 +826,26 @@ def _finite(value: float) -> float:
     return float(np.clip(np.nan_to_num(value, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST))
 
 
-def _parts(samples: _Samples, level: float) -> tuple[Part, ...]:
+def _parts(samples: _Sorted, level: float) -> tuple[Part, ...]:
     """Describe each part, with limits at this level."""
     made: list[Part] = []
-    total = len(samples.error) if samples.weight is None else float(samples.weight.sum())
-    starts = samples.order.starts
-    for start, end in zip(starts, [*starts[1:], len(samples.error)], strict=True):
-        here = slice(start, end)
-        weight = None if samples.weight is None else samples.weight[here]
-        group = None if samples.group is None else samples.group[here]
-        held = [] if samples.inside is None else np.average(samples.inside[here], 0, weight).tolist()
-        error, covariate = samples.error[here], samples.covariate[here]
-        z = error / samples.std[here]
-        bias = z if samples.plain is None else samples.plain[here]
-        size = np.square(z)
-        if samples.square is not None and samples.variance is not None:
-            size = samples.square[here] / np.average(samples.variance[here], weights=weight)
-        square, *of_square = mean_limits(size, weight, group, level, log=True)
+    weights, starts, n = samples.errors.weight, samples.order.starts, len(samples.covariate)
+    total = n if weights is None else float(weights.sum())
+    for start, end in zip(starts, [*starts[1:], n], strict=True):
+        here, covariate = samples.errors.at(slice(start, end)), samples.covariate[start:end]
+        weight, z = here.weight, here.z
+        held = [] if here.inside is None else np.average(here.inside, 0, weight).tolist()
+        bias, size = z if here.plain is None else here.plain, np.square(z)
+        if here.square is not None and here.variance is not None:
+            size = here.square / np.average(here.variance, weights=weight)
+        square, *of_square = mean_limits(size, **here.units, level=level, log=True)
         made.append(
             Part(
                 float(end - start if weight is None else weight.sum()) / total,
                 float(covariate[0]),
                 float(covariate[-1]),
                 *(_finite(math.sqrt(each)) for each in (square, *of_square)),
-                *(_finite(each) for each in mean_limits(bias, weight, group, level)),
+                *(_finite(each) for each in mean_limits(bias, **here.units, level=level)),
                 **dict(zip(("inside", "above"), held, strict=False)),
             )
         )

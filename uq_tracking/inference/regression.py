@@ -37,13 +37,21 @@ from uq_tracking.inference.findings import (
     Tail,
 )
 from uq_tracking.inference.intervals import effective_share_limits
-from uq_tracking.inference.limits import DOMINATED, Estimated, Influence, Range, heavy_tails, share_limits
+from uq_tracking.inference.limits import (
+    DOMINATED,
+    Estimated,
+    Influence,
+    Range,
+    heavy_tails,
+    means_of,
+    share_limits,
+)
 from uq_tracking.inference.noise import floor_of, kolmogorov_floor, kolmogorov_stretch
 from uq_tracking.inference.places import (
     LEVEL,
     LEVEL_OF_CELLS,
     LEVEL_OF_LABELS,
-    MOST,
+    Errors,
     Grade,
     Made,
     Pattern,
@@ -53,14 +61,12 @@ from uq_tracking.inference.places import (
     find_places,
     find_strata,
     grade_of_factor,
-    some_of,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, are_intervals, is_slow, without_labels
+from uq_tracking.inference.samples import Dependence, is_slow, without_labels
 from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
-from uq_tracking.inputs.labels import sets_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
@@ -341,7 +347,7 @@ class RegressionTests(Tests):
             return None
         name = found.in_places.strata[first.named[0]].name
         z = self.samples.z()
-        here = next(label == own.index(name) for own, label in self._sets if name in own)
+        here = next(label == own.index(name) for own, label in self.samples.sets if name in own)
         large = here & (np.abs(z) > FAR)
         share = float(large.sum() / here.sum())
         if not RARE_OF_LABEL < share < 1 / 2:
@@ -358,11 +364,8 @@ class RegressionTests(Tests):
         statistics = self.statistics
         if statistics.groups is not None:
             return False
-        share, n = (
-            float(quantile_shares(statistics, self.settings, np.asarray([0.5]))[0]),
-            statistics.n_effective,
-        )
-        low, high = share_limits(share * n, n, self.at(SCALE_LEVEL))
+        share, n = quantile_shares(statistics, self.settings, np.asarray([0.5]))[0], statistics.n_effective
+        low, high = share_limits(float(share) * n, n, self.at(SCALE_LEVEL))
         return low <= 0.5 <= high
 
     def _multiple(self) -> float | None:
@@ -442,11 +445,10 @@ class RegressionTests(Tests):
             for half in (side, ~side):
                 fitted[half] = powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
             left = loss(target - fitted)
-        elif "label" in on and self._sets:
-            label = np.unique([place for _, place in self._sets], axis=1, return_inverse=True)[1]
-            held = np.bincount(label)
-            by_mean = loss(error - (np.bincount(label, error) / held)[label])
-            by_share = loss(error - (np.bincount(label, error / std) / held)[label] * std)
+        elif "label" in on and samples.sets:
+            label = np.unique([place for _, place in samples.sets], axis=1, return_inverse=True)[1]
+            by_mean = loss(error - means_of(error, label)[label])
+            by_share = loss(error - means_of(error / std, label)[label] * std)
             said, left = words.of_correction(biased, in_std=by_share < by_mean), min(by_mean, by_share)
         else:
             return said
@@ -462,7 +464,7 @@ class RegressionTests(Tests):
         shape = calibration in CURABLE_SHAPES
         if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
             return None
-        label = samples.by[1] if samples.by is not None and self._sets else None
+        label = samples.by[1] if samples.by is not None and samples.sets else None
         unit = samples.units(self.dependence)
         cure = find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
@@ -478,22 +480,22 @@ class RegressionTests(Tests):
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         if samples is None:
             return ()
+        target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
         if samples.is_crossed(self.dependence, samples.z()):
             return (crossed_groups(of_table=samples.group is None),)
-        if samples.in_sequence(samples.z(), [samples.rows[name] for name in ("target", "mean", "std")]):
+        if samples.in_sequence(samples.z(), [target, mean, std]):
             return (groups_in_sequence(),)
         if is_distribution(self.statistics):
-            rows = {name: samples.rows[name].astype(np.float64) for name in ("target", "mean", "std")}
-            are_draws = form_of(self.statistics.facts).noisy_std and np.all(rows["std"] > 0)
-            lacking = no_noise(rows["target"] - rows["mean"], rows["std"]) if are_draws else None
+            error, spread = target.astype(np.float64) - mean, std.astype(np.float64)
+            are_draws = form_of(self.statistics.facts).noisy_std and np.all(spread > 0)
+            lacking = no_noise(error, spread) if are_draws else None
             return () if lacking is None else (lacking,)
         gaussian = self.settings.family == "gaussian"
-        target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
         in_order = len(samples.shape) == 1 and samples.shape == target.shape
         found = examine(
             target, mean, std, gaussian=gaussian, spread_of_means=samples.members, in_order=in_order
         )
-        own = self._sets if samples.by is not None and not (samples.recur or found) else []
+        own = samples.sets if samples.by is not None and not (samples.recur or found) else []
         of_labels = (unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]
 
@@ -548,106 +550,74 @@ class RegressionTests(Tests):
         if equal > MOST_EQUAL * _total(self.statistics):
             self.caveats.append("Places are not tested: many true values equal a quantile.")
             return None
-        rows = along = rest = samples.rows
+        rows, group = samples.rows, samples.units(self.dependence)
+        errors = along = rest = self._of_rows(rows, group)
         if form_of(self.statistics.facts).noisy_std and rows["size"].min() <= MOST_HALVED:
-            along, rest = _half_of(rows, "one_"), _half_of(rows, "other_")
-        error, std = self._standardizable(rows)
+            along, rest = (self._of_rows(_half_of(rows, half), group) for half in ("one_", "other_"))
         in_order = samples.in_order(self.dependence)
         in_series = samples.by is not None and not samples.recur and samples.is_series
-        more = in_order + bool(self._sets) + in_series
+        more = in_order + bool(samples.sets) + in_series
         level, each = LEVEL / self.among, LEVEL_OF_LABELS / self.among / max(more, 1)
-        units = {"weight": rows.get("weight"), "group": samples.units(self.dependence)}
         found = Places()
-        if np.all(along["std"] > 0):
-            at, mean = self._standardizable(along)[1], along["mean"].astype(np.float64)
+        if np.all(along.std > 0):
             # past errors move a slow forecast, so that its own errors seem to depend on it
-            known_mean = None if in_order and is_slow(mean, units["group"]) else mean
-            score, of_score = self._standardizable(rest)
-            options: dict[str, Any] = {**units, **self._of_parts(rest), "level": level - more * each}
-            found = find_places(score / of_score * at, at, known_mean, **options)
+            mean = None if in_order and is_slow(along.mean, group) else along.mean
+            scored = replace(rest, error=rest.z * along.std, std=along.std, mean=mean)
+            found = find_places(scored, level - more * each)
         if in_order:
             label = None if samples.recur else samples.recurring  # what they explain is no drift
-            drifting = error if label is None else std * without_labels(error / std, label)
-            found = found.joined(find_drift(drifting, std, **units, level=each))
+            own_error = errors.error if label is None else errors.std * without_labels(errors.z, label)
+            found = found.joined(find_drift(replace(errors, error=own_error), group, level=each))
         made: Made = "area" if samples.by is None else "period" if samples.recur else "given"
         if samples.by is not None and in_order and (samples.recur or not samples.ordered):
-            units["group"] = samples.units(replace(samples, group=None).dependence(within=samples.by[1]))
-        tests = sum(tests_of(label) for _, label in self._sets)
-        for own, label in self._sets:
-            of = str(own[0]).partition(": ")[0] if len(self._sets) > 1 else samples.recur
-            columns = {**units, **self._of_parts(rows), "level": each, "tests_of_all": tests}
-            strata = find_strata(error, std, label, own, **columns, of=of, made=made)
+            group = samples.units(replace(samples, group=None).dependence(within=samples.by[1]))
+            errors = replace(errors, group=group)
+        tests = sum(tests_of(label) for _, label in samples.sets)
+        for own, label in samples.sets:
+            of = str(own[0]).partition(": ")[0] if len(samples.sets) > 1 else samples.recur
+            strata = find_strata(errors, label, own, level=each, tests_of_all=tests, of=of, made=made)
             if made == "given" and len(own) > 1 and all(each.word == "too few" for each in strata.strata):
                 self.notes.append(words.FEW_OF_LABELS)
             found = found.joined(strata) if made != "area" or strata.found() else found
             if in_series and "weight" not in rows:
                 order = slice(None) if samples.clock is None else np.argsort(samples.clock, kind="stable")
-                found = found.joined(
-                    find_drifting_label(
-                        error[order], std[order], label[order], own, level=each / len(self._sets)
-                    )
-                )
+                of_one = each / len(samples.sets)
+                found = found.joined(find_drifting_label(errors.at(order), label[order], own, level=of_one))
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
-        if is_plain and not found.found() and not _are_shifted(error, std):
-            some, group = some_of(len(error), MOST), units["group"]
-            error, std, mean = error[some], std[some], rows["mean"][some]
-            units["group"] = None if group is None else np.unique(group[some], return_inverse=True)[1]
-            large, high = (values > np.median(values) for values in (std, mean))
-            cell = large + 2 * high
+        if is_plain and not found.found() and not _are_shifted(errors):
+            some = errors.thinned()
+            cell = (some.std > np.median(some.std)) + 2 * (some.mean > np.median(some.mean))
             if np.bincount(cell, minlength=len(CELLS)).all():
-                columns = {**units, "level": LEVEL_OF_CELLS / self.among, "made": "cell"}
-                strata = find_strata(error, std, cell, CELLS, **columns)
+                strata = find_strata(some, cell, CELLS, level=LEVEL_OF_CELLS / self.among, made="cell")
                 found = found.joined(strata) if strata.found() else found
         return found
 
-    @cached_property
-    def _sets(self) -> list[tuple[list[str], IntArray]]:
-        """Names and place of each sample's label, of each set of labels but those that are made of the truth.
-
-        Without labels, areas of maps.
-        """
-        if self.samples is None or self.samples.by is None:
-            return [] if self.samples is None else self.samples.areas()
-        names, joint = self.samples.by
-        sets = [(own, place[joint]) for own, place in sets_of(names)]
-        target, mean = self.samples.rows["target"], self.samples.rows["mean"]
-        kept = [each for each in sets if not are_intervals(each[1], target) or are_intervals(each[1], mean)]
-        if len(kept) < len(sets):
-            self.caveats.append(words.OF_TRUTH)
-        return kept
-
-    def _of_parts(self, rows: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what else is known of samples: what intervals contain, or squared errors and variances."""
-        if not is_distribution(self.statistics) or form_of(self.statistics.facts).is_interval:
-            if (inside := rows.get("inside_widest")) is None:
-                return {}
-            above = (rows["pit_low"] > 0.5) * (1 - inside)
-            has_median = any(map(_is_median, self._below))
-            return {"inside": np.stack([inside] if has_median else [inside, above], axis=1)}
-        truth, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
-        noisy = form_of(self.statistics.facts).noisy_std
-        known: dict[str, Any] = {} if noisy else {"plain": (truth - mean) / std}
-        return (
-            known
-            if heavy_tails(self.statistics)
-            else {**known, "sizes": (np.square(truth - mean), np.square(std))}
-        )
-
-    def _standardizable(self, rows: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
-        """Return errors and stds.
+    def _of_rows(self, rows: Mapping[str, Any], group: IntArray | None) -> Errors:
+        """Return errors and stds, with what intervals contain, or squared errors and variances.
 
         Errors of predictions in another form are Gaussian scores of F(y), times their std: drawn at random where F(y)
         is known between two values only, as of draws.
         """
         target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        found = Errors(target - mean, std, mean, rows.get("weight"), group)
         if not is_distribution(self.statistics):
-            return target - mean, std
-        std = rows.get("width_widest", std)
-        low, high = rows["pit_low"], rows["pit_high"]
+            return found
+        form, low, high = form_of(self.statistics.facts), rows["pit_low"], rows["pit_high"]
         # The same draws for all data would share their chance trends.
         own = np.random.default_rng(zlib.crc32(target.tobytes()))
         pit = low + (high - low) * own.random(len(low))
-        return np.clip(special.ndtri(pit), -DEEPEST, DEEPEST) * std, std
+        wide = rows.get("width_widest", std)
+        scored = replace(found, error=np.clip(special.ndtri(pit), -DEEPEST, DEEPEST) * wide, std=wide)
+        if form.is_interval and (inside := rows.get("inside_widest")) is not None:
+            has_median = any(map(_is_median, self._below))
+            above = (low > 0.5) * (1 - inside)
+            return replace(scored, inside=np.stack([inside] if has_median else [inside, above], axis=1))
+        if form.is_interval:
+            return scored
+        scored = scored if form.noisy_std else replace(scored, plain=found.z)
+        if heavy_tails(self.statistics):
+            return scored
+        return replace(scored, square=np.square(found.error), variance=np.square(std))
 
     def _shape(self) -> Shape:
         statistics, settings = self.statistics, self.settings
@@ -854,7 +824,8 @@ class RegressionTests(Tests):
 
     def of_data(self) -> list[str]:
         """Caveats on stds that are estimates, and on what is not tested."""
-        caveats, size = [], self.statistics.moments.get("size")
+        of_truth = self.samples is not None and self.samples.of_truth
+        caveats, size = [words.OF_TRUTH] * of_truth, self.statistics.moments.get("size")
         form = form_of(self.statistics.facts)
         if form.noisy_std and size is not None and size.low < ENOUGH_DRAWS:
             caveats.append(
@@ -886,9 +857,10 @@ class RegressionTests(Tests):
             return math.nan
 
 
-def _are_shifted(error: FloatArray, std: FloatArray) -> bool:
+def _are_shifted(errors: Errors) -> bool:
     """Return whether errors have something in common: it is more standard deviations where these are small."""
-    means = ((values.mean(), values.std() / math.sqrt(len(values))) for values in (error, error / std))
+    known = errors.error, errors.z
+    means = ((values.mean(), values.std() / math.sqrt(len(values))) for values in known)
     return any(abs(mean) > FAR * noise for mean, noise in means)
 
 

@@ -27,16 +27,19 @@ Groups are worth :math:`n / F` independent samples, with F the mean square betwe
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from scipy import fft, special
 
+from uq_tracking.inference.limits import means_of
 from uq_tracking.inference.places import some_of
 from uq_tracking.inputs.forms.mean_std import MeanStd
-from uq_tracking.inputs.labels import without_change, without_trend
+from uq_tracking.inputs.labels import sets_of, without_change, without_trend
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.parallel import inner
 from uq_tracking.statistics.blocks import block_length
@@ -44,7 +47,7 @@ from uq_tracking.statistics.groups import GroupTally, count_groups, plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import Self
+from uq_tracking.typed import Self, override
 
 OFTEN = 20
 """Changes of the label for each label, from which labels are not stretches of the samples."""
@@ -154,58 +157,6 @@ class Dependence:
     distant: float | None = None
 
 
-def find_dependence(
-    z: FloatArray,
-    shape: tuple[int, ...],
-    valid: FloatArray | None,
-    also: Sequence[FloatArray],
-    *,
-    spatial: bool,
-    case: IntArray | None = None,
-    sizes: FloatArray | None = None,
-) -> Dependence:
-    """Find out which samples belong together from the order and the shape in which they were given.
-
-    Parameters
-    ----------
-    z : array, shape (n,)
-        Standardized errors of the samples that count, in C order.
-    shape : tuple of int
-        Shape of the input.
-    valid : bool array of this shape, or None
-        Which samples count.
-    also : sequence of array, shape (n,)
-        What one-dimensional data may be sorted by: truth, prediction and standard deviation.
-    spatial : bool
-        Whether the last two axes are those of a map.
-    case : array of int, shape (n,), optional
-        Number of each sample's case, where there are some samples of each.
-    sizes : array, shape (n,), optional
-        Sizes of the errors, that are alike where errors of any sign are large; by default clipped absolute values.
-    """
-    keep = slice(None) if valid is None else valid.reshape(-1)
-    lead = shape[:-2] if spatial else shape[:1]
-    cases = math.prod(lead) if case is None else int(case.max()) + 1
-    scores = (z, clipped(z) if sizes is None else sizes)
-    if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=spatial)) is not None:
-        return found
-    if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
-        size = math.prod(shape) if case is None else 0
-        own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
-        if not _cases_follow(scores, own, cases, keep, size):
-            return _of_cases(scores, own, cases)
-        found = _in_blocks(scores, own, cases)
-        if found.kind == "too few" and spatial and size and len(lead) == 1:
-            boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
-            return found if boxes.group is None else boxes
-        return found
-    if spatial and case is not None:
-        return Dependence("few maps", None, float(cases), True)
-    if spatial:
-        return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
-    return _of_series(scores, also)
-
-
 def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Dependence | None:
     """Find out whether rows repeat others, as those of overlapping tiles or of several passes over a sample do.
 
@@ -273,9 +224,9 @@ def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
 
 def is_slow(values: FloatArray, group: IntArray) -> bool:
     """Return whether values vary more between groups than within them."""
-    size = np.bincount(group)
-    means = np.bincount(group, values) / np.maximum(size, 1)
-    return 2 * float(np.square(values - means[group]).sum()) < float(np.square(values - values.mean()).sum())
+    return 2 * float(np.square(values - means_of(values, group)[group]).sum()) < float(
+        np.square(values - values.mean()).sum()
+    )
 
 
 def are_intervals(label: IntArray, values: FloatArray) -> bool:
@@ -289,9 +240,8 @@ def are_intervals(label: IntArray, values: FloatArray) -> bool:
 
 def without_labels(z: FloatArray, label: IntArray) -> FloatArray:
     """Return z without the mean and the size of each label."""
-    count = np.bincount(label)
-    z = z - (np.bincount(label, z) / count)[label]
-    return np.asarray(z / np.sqrt(np.maximum(np.bincount(label, np.square(z)) / count, 1e-300))[label])
+    z = z - means_of(z, label)[label]
+    return np.asarray(z / np.sqrt(np.maximum(means_of(np.square(z), label), 1e-300))[label])
 
 
 def clipped(z: FloatArray) -> FloatArray:
@@ -362,7 +312,7 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
 
 def _of_lines(scores: Scores, line: IntArray, lines: int) -> Dependence:
     """Put lines of samples that are far apart together, or long blocks of them, where each is like the next."""
-    follow = max(_lag_one(_means(score, line, lines)) for score in scores) >= 3 / math.sqrt(lines)
+    follow = max(_lag_one(means_of(score, line, places=lines)) for score in scores) >= 3 / math.sqrt(lines)
     found = _in_blocks(scores, line, lines) if follow else _of_cases(scores, line, lines)
     return replace(found, distant=found.worth if follow else max(found.worth, float(lines)))
 
@@ -370,7 +320,7 @@ def _of_lines(scores: Scores, line: IntArray, lines: int) -> Dependence:
 def _lasts(scores: Scores, line: IntArray, time: IntArray) -> bool:
     """Return whether what lines have in common early is also there late."""
     late, lines = time > time.max() // 2, int(line.max()) + 1
-    halves = ([_means(each[half], line[half], lines) for half in (late, ~late)] for each in scores)
+    halves = ([means_of(each[half], line[half], places=lines) for half in (late, ~late)] for each in scores)
     return any(np.asarray(np.corrcoef(both))[0, 1] > LASTS for both in halves)
 
 
@@ -538,10 +488,12 @@ def find_season(scores: Sequence[FloatArray]) -> int:
             if share[each - 2] >= (AS_MUCH if each >= FEWEST_CASES or each in usual else ALL)
         )
         place, later = places_of(n, period), np.arange(n) >= n // 2
-        halves = [_means(values[half], place[half], int(place.max()) + 1) for half in (later, ~later)]
+        halves = [
+            means_of(values[half], place[half], places=int(place.max()) + 1) for half in (later, ~later)
+        ]
         if np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
             continue
-        means = _means(values, np.arange(n) % period * FEWEST_CASES // period)
+        means = means_of(values, np.arange(n) % period * FEWEST_CASES // period)
         if period < FEWEST_CASES or np.asarray(np.corrcoef(means, np.roll(means, 1)))[0, 1] >= SMOOTH:
             return period
     return 0
@@ -565,16 +517,10 @@ def _stands_out(power: FloatArray) -> bool:
     return bool(strongest[LEAST_PERIODS - 1 :].max() > OF_NOISE)
 
 
-def _means(values: FloatArray, place: IntArray, places: int = 0) -> FloatArray:
-    return np.asarray(
-        np.bincount(place, values, places) / np.maximum(np.bincount(place, minlength=places), 1)
-    )
-
-
 def _explained(values: FloatArray, place: IntArray) -> float:
     """Return the squares that the means of places explain, beyond those that noise does, over its variance."""
     size = np.bincount(place)
-    between = float(np.square(_means(values, place)) @ size)
+    between = float(np.square(means_of(values, place)) @ size)
     noise = (inner(values, values) - between) / (len(values) - len(size))
     return between / max(noise, 1e-300) - len(size) + 1
 
@@ -629,7 +575,7 @@ def child(node: IntArray, level: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class InOrder:
+class InOrder(ABC):
     """Samples that count, in the order in which they were given; copies, so that the caller may reuse its arrays.
 
     Attributes
@@ -662,6 +608,11 @@ class InOrder:
     recur: str = ""
     """After how many samples errors recur, if their place in that period is what labels them; else ""."""
 
+    @property
+    def keep(self) -> Any:
+        """Places of the samples that count in the input, in C order."""
+        return slice(None) if self.valid is None else self.valid.reshape(-1)
+
     def units(self, dependence: Dependence | None) -> IntArray | None:
         """Return the number of each sample's group, given or found."""
         return self.group if dependence is None else dependence.group
@@ -689,6 +640,24 @@ class InOrder:
         are_stretches = not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels
         return None if are_stretches and labels >= FEWEST_CASES else self.by[1]
 
+    @cached_property
+    def sets(self) -> list[tuple[list[str], IntArray]]:
+        """Names and place of each sample's label, of each set of labels but those that are made of the truth."""
+        if self.by is None:
+            return []
+        names, joint = self.by
+        sets = ((own, place[joint]) for own, place in sets_of(names))
+        return [(own, label) for own, label in sets if not self.are_of_truth(own, label)]
+
+    @abstractmethod
+    def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:
+        """Return whether labels are made of the truth."""
+
+    @property
+    def of_truth(self) -> bool:
+        """Whether a set of labels is left out, as it is made of the truth."""
+        return self.by is not None and len(self.sets) < len(sets_of(self.by[0]))
+
     def is_crossed(self, dependence: Dependence | None, errors: FloatArray) -> bool:
         """Return whether samples at equal places of different groups are alike, as those of the same date are.
 
@@ -705,7 +674,7 @@ class InOrder:
         if np.mean(is_shared[place]) < SORTED or np.count_nonzero(is_shared) < FEWEST_CROSSED:
             return False
         errors = errors if self.by is None else without_labels(errors, self.by[1])
-        within = errors - (np.bincount(self.group, errors) / np.maximum(size, 1))[self.group]
+        within = errors - means_of(errors, self.group)[self.group]
         return worth_of([within], place)[1] < CROSSED
 
     def in_sequence(self, errors: FloatArray, also: Sequence[FloatArray]) -> bool:
@@ -716,7 +685,7 @@ class InOrder:
         if len(first) < FEWEST_FOLLOWING:
             return False
         errors = errors if self.by is None else without_labels(errors, self.by[1])
-        means = [_means(each, self.group)[np.argsort(first)] for each in (errors, *also)]
+        means = [means_of(each, self.group)[np.argsort(first)] for each in (errors, *also)]
         is_sorted = any(are_sorted(each) for each in means[1:])
         return not is_sorted and _lag_one(without_trend(means[0])) > FOLLOWING / math.sqrt(len(first))
 
@@ -735,7 +704,7 @@ class InOrder:
             first = first[some_of(len(first), MOST_LOOKED)]
             held, known = np.bincount(at[first]), [each[first] for each in errors]
             known += [clipped(each) for each in known] * sizes
-            means = [np.where(held > 0, _means(each, at[first]), each.mean()) for each in known]
+            means = [np.where(held > 0, means_of(each, at[first]), each.mean()) for each in known]
             if period := find_season(means):
                 place = places_of(int(at.max()) + 1, period)
                 ends = np.append(np.unique(place, return_index=True)[1], period).tolist()
@@ -750,16 +719,45 @@ class InOrder:
         if self.clock is not None:
             yield "steps", self.clock - self.clock.min()
             return
-        keep = slice(None) if self.valid is None else self.valid.reshape(-1)
         units = ("rows", "columns")[: len(self.shape)] if len(self.shape) < 3 else ("cases",)
         for unit, place in zip(units, np.indices(self.shape, sparse=True), strict=False):
-            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[keep]
+            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[self.keep]
 
-    def alike(self, z: FloatArray, also: Sequence[FloatArray], sizes: FloatArray | None = None) -> Dependence:
-        """Find out which samples belong together by these errors; ``also`` are columns they may be sorted by."""
-        return find_dependence(
-            z, self.shape, self.valid, also, spatial=self.spatial, case=self.case, sizes=sizes
-        )
+    def alike(
+        self, z: FloatArray, also: Sequence[FloatArray] = (), sizes: FloatArray | None = None
+    ) -> Dependence:
+        """Find out which samples belong together from the order and the shape in which they were given.
+
+        Parameters
+        ----------
+        z : array, shape (n,)
+            Standardized errors.
+        also : sequence of array, shape (n,)
+            What one-dimensional data may be sorted by: truth, prediction and standard deviation.
+        sizes : array, shape (n,), optional
+            Sizes of errors, alike where errors of any sign are large; by default clipped absolute values.
+        """
+        shape, case, keep = self.shape, self.case, self.keep
+        lead = shape[:-2] if self.spatial else shape[:1]
+        cases = math.prod(lead) if case is None else int(case.max()) + 1
+        scores = (z, clipped(z) if sizes is None else sizes)
+        if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=self.spatial)) is not None:
+            return found
+        if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
+            size = math.prod(shape) if case is None else 0
+            own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
+            if not _cases_follow(scores, own, cases, keep, size):
+                return _of_cases(scores, own, cases)
+            found = _in_blocks(scores, own, cases)
+            if found.kind == "too few" and self.spatial and size and len(lead) == 1:
+                boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
+                return found if boxes.group is None else boxes
+            return found
+        if self.spatial and case is not None:
+            return Dependence("few maps", None, float(cases), True)
+        if self.spatial:
+            return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
+        return _of_series(scores, also)
 
 
 @dataclass(frozen=True, eq=False)
@@ -812,17 +810,27 @@ class Samples(InOrder):
             axes = {name: axis for name, axis in axes.items() if axis < len(self.shape) - 2}
             if min(self.shape[-2:]) >= LEAST_SIDE:
                 axes |= {"rows": len(self.shape) - 2, "columns": len(self.shape) - 1}
-        made, keep = [], slice(None) if self.valid is None else self.valid.reshape(-1)
+        made = []
         for name, axis in axes.items():
             size, bands = self.shape[axis], BANDS if name in ("rows", "columns") else self.shape[axis]
             band = (np.arange(size) * bands // size).reshape(-1, *[1] * (len(self.shape) - 1 - axis))
-            label = np.broadcast_to(band, self.shape).reshape(-1)[keep]
+            label = np.broadcast_to(band, self.shape).reshape(-1)[self.keep]
             known = np.bincount(label, minlength=bands) > 0
             ends = [-(-k * size // bands) for k in range(bands + 1)]
             of = [f"index {k}" if bands == size else f"{ends[k]}:{ends[k + 1]}" for k in range(bands)]
             names = [f"{name}: {of[k]}" for k in np.flatnonzero(known)]
             made.append((names, label if known.all() else (np.cumsum(known) - 1)[label]))
         return made
+
+    @cached_property
+    @override
+    def sets(self) -> list[tuple[list[str], IntArray]]:
+        """Names and place of each sample's label, of each set; without labels, areas of maps."""
+        return self.areas() if self.by is None else super().sets
+
+    @override
+    def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:
+        return are_intervals(label, self.rows["target"]) and not are_intervals(label, self.rows["mean"])
 
     def z(self) -> FloatArray:
         """Return the errors in standard deviations, or, where some are 0, the errors."""

@@ -34,7 +34,7 @@ from uq_tracking.inference.classes import OffClass
 from uq_tracking.inference.doctor import Cure, Suspicion
 from uq_tracking.inference.events import Event
 from uq_tracking.inference.limits import DOMINATED, FEWEST_CARRYING, Estimated, Influence, p_of_gamma, too_few
-from uq_tracking.inference.noise import TRUSTED_GROUPS, NoiseFloor
+from uq_tracking.inference.noise import TRUSTED_GROUPS
 from uq_tracking.inference.places import Grade, Places
 from uq_tracking.inference.samples import Dependence
 from uq_tracking.metrics import groups
@@ -225,13 +225,10 @@ class Tests(ABC):
     ----------
     statistics : Statistics
     settings : Settings
-    noise : dict of NoiseFloor
-        Noise floors of the scores, by key.
     """
 
     statistics: Any
     settings: Settings
-    noise: Mapping[str, NoiseFloor]
     samples: Any = None
     """The samples in the order given, if they are in memory."""
     dependence: Dependence | None = None
