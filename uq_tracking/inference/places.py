@@ -582,9 +582,8 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
     bias, square = means_of(z, block, weight), means_of(np.square(z), block, weight)
     with np.errstate(divide="ignore"):
         size, spread = np.log(square) / 2, np.log(square - np.square(bias)) / 2
-        of_most = np.log(
-            mean_of(np.minimum(np.abs(z), MOST_MEDIANS * np.median(np.abs(z))))
-        )  # not of a single one
+        clipped = np.minimum(np.abs(z), MOST_MEDIANS * np.median(np.abs(z)))  # else a single one tells
+        of_most = np.log(means_of(clipped, block, weight))
     if not np.isfinite(spread).all():
         return Places()
     at = (np.cumsum(mass) - mass / 2) / mass.sum()
