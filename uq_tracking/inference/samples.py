@@ -475,7 +475,8 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         if np.ptp(score) <= EQUAL * np.abs(score).max():
             continue
         usual = [each for each in USUAL if n >= LEAST_PERIODS * each and _p_of_places(values, each) < SURELY]
-        if not usual and (n < 4 * WIDE or not _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:])):
+        stands_out = n >= 4 * WIDE and _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:])
+        if not usual and not stands_out:
             continue
         periods = range(2, min(n // LEAST_PERIODS, MOST_PERIOD) + 1)
         explained = np.asarray([_explained(values, places_of(n, period)) for period in periods])
@@ -487,6 +488,8 @@ def find_season(scores: Sequence[FloatArray]) -> int:
             for each in divisors
             if share[each - 2] >= (AS_MUCH if each >= FEWEST_CASES or each in usual else ALL)
         )
+        if not stands_out and period not in usual:
+            continue
         place, later = places_of(n, period), np.arange(n) >= n // 2
         halves = [
             means_of(values[half], place[half], places=int(place.max()) + 1) for half in (later, ~later)
