@@ -42,6 +42,7 @@ Raised by twelve functions: areas of maps are looked at, as labels are, and erro
 Raised by eleven functions: places of draws, fifths of an order, samples that stand for a million, how to shift.
 Raised by five when a verdict came to look for filled predictions, rows of the training, groups that share dates, and
 gross errors of one label.
+Raised by eleven functions: tables, groups in sequence, periods along axes, and hashes that show overlapping test sets.
 """
 
 
