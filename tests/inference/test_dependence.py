@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import signal, special
+from scipy import ndimage, signal, special
 
 import uq_tracking as uq
 from tests.scenarios.regression import field, series
@@ -317,3 +317,12 @@ WITHOUT_SEASON = {
 def test_errors_that_do_not_recur_have_no_season(draw):
     rng = np.random.default_rng(15)
     assert not any(find_season((z, clipped(z))) for z in (WITHOUT_SEASON[draw](rng) for _ in range(100)))
+
+
+def test_a_masked_column_of_a_smooth_map_brings_no_warning():
+    rng = np.random.default_rng(0)
+    error = ndimage.gaussian_filter(rng.normal(size=(40, 60)), 8)
+    mean, mask = rng.normal(size=error.shape), np.zeros(error.shape, dtype=bool)
+    mask[:, 5] = True
+    verdict = uq.evaluate(mean + error / error.std(), mean, np.ones(error.shape), mask=mask).verdict
+    assert verdict.calibration == "not enough data"

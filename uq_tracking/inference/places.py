@@ -638,10 +638,9 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
             how_much = parts[place].graded(quantity)
             pattern = Pattern(quantity, "order", odd[quantity][1], 0.0, (place,), how_much)
         patterns.append(pattern)
-    half_width = (
-        float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2)) * of_spread.noise / math.sqrt(blocks)
-    )
-    logs = np.average(spread, weights=mass) + half_width * np.asarray([0, -1, 1])
+    beyond = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2))
+    error = beyond * of_spread.noise / math.sqrt(blocks)
+    logs = np.average(spread, weights=mass) + error * np.asarray([0, -1, 1])
     return Places(
         {"order": parts}, tuple(patterns), tuple(np.exp(logs).tolist()) if patterns[0].found else None
     )

@@ -294,7 +294,7 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
     If each is like the next, as dates are, long blocks of them; but in a map, neighbors are alike anyway. Samples of
     a column are far apart.
     """
-    places = [np.broadcast_to(each, shape).reshape(-1)[keep] for each in np.indices(shape, sparse=True)]
+    places = list(_along_axes(shape, keep))
     found: list[Dependence | None] = [None, None]
     for axis, fewest in enumerate((FEWEST_ROWS if spatial else FEWEST_CASES, FEWEST_ROWS)):
         if shape[axis] >= fewest and worth_of(scores, places[axis])[1] < SWITCH:
@@ -308,6 +308,11 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
             return found[times.index(True)]
         return replace(columns, kind="crossed")
     return rows or columns
+
+
+def _along_axes(shape: tuple[int, ...], keep: Any) -> Iterator[IntArray]:
+    """Yield the place of each sample that counts along each axis."""
+    return (np.broadcast_to(each, shape).reshape(-1)[keep] for each in np.indices(shape, sparse=True))
 
 
 def _of_lines(scores: Scores, line: IntArray, lines: int) -> Dependence:
@@ -343,9 +348,9 @@ def _of_maps(
     tiles = min(int(math.sqrt(MOST_TILES / max(layers, 1))), most)
     if layers * tiles * tiles < FEWEST_TILES:
         worth = min(len(z), len(z) / (1.3 * reach**2)) * layers / cases
-        halves = [np.nanmean(half, axis=(0, 1)) for half in np.array_split(maps, 2, axis=1)]
-        persist = cases == 1 and np.corrcoef(halves)[0, 1] > LASTS  # as dates do at all stations
-        return Dependence("too few", None, worth, True, reach, distant=worth if persist else None)
+        _, row, column = _along_axes(shape, keep)
+        lasts = cases == 1 and _lasts(scores[:1], column, row)  # as dates do at all stations
+        return Dependence("too few", None, worth, True, reach, distant=worth if lasts else None)
     layer, row, column = (
         np.arange(size) * parts // size for size, parts in zip(shape, (layers, tiles, tiles), strict=True)
     )
@@ -494,7 +499,7 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         halves = [
             means_of(values[half], place[half], places=int(place.max()) + 1) for half in (later, ~later)
         ]
-        if np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
+        if not np.ptp(halves, axis=1).all() or np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
             continue
         means = means_of(values, np.arange(n) % period * FEWEST_CASES // period)
         if period < FEWEST_CASES or np.asarray(np.corrcoef(means, np.roll(means, 1)))[0, 1] >= SMOOTH:
@@ -723,8 +728,7 @@ class InOrder(ABC):
             yield "steps", self.clock - self.clock.min()
             return
         units = ("rows", "columns")[: len(self.shape)] if len(self.shape) < 3 else ("cases",)
-        for unit, place in zip(units, np.indices(self.shape, sparse=True), strict=False):
-            yield unit, np.broadcast_to(place, self.shape).reshape(-1)[self.keep]
+        yield from zip(units, _along_axes(self.shape, self.keep), strict=False)
 
     def alike(
         self, z: FloatArray, also: Sequence[FloatArray] = (), sizes: FloatArray | None = None
