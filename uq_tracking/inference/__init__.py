@@ -80,6 +80,7 @@ def judge(
         return Judgement({}, no_verdict("the report was read without its statistics"))
     statistics.complete()
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        samples = None if samples is None else samples.in_season()
         if isinstance(samples, ClassSamples) and statistics.groups is None:
             samples = samples.different()
             statistics = counted(statistics.layout, samples.data) if samples.repeated else statistics

@@ -194,7 +194,7 @@ class ClassSamples(InOrder):
             "groups": group,
             "by": None,
         }
-        made = cls(
+        return cls(
             changed(data, **own),
             step,
             clock=kept(data.clock),
@@ -207,10 +207,13 @@ class ClassSamples(InOrder):
             case=case,
             total=data.n if truth.size < math.prod(shape) else None,
         )
-        if made.in_runs:  # of labels, which recur themselves
-            return made
-        events = islice(made.events(1.0), MOST_RECURRING)
-        return made.with_season(*(occurs - stated for *_, (stated, occurs) in events))
+
+    def in_season(self) -> ClassSamples:
+        """Label samples by their places in a period after which errors of the event, or of a class, recur."""
+        if self.in_runs:  # of labels, which recur themselves
+            return self
+        events = islice(self.events(1.0), MOST_RECURRING)
+        return self.with_season(*(occurs - stated for *_, (stated, occurs) in events))
 
     @property
     def by_class(self) -> bool:

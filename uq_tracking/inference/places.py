@@ -707,9 +707,8 @@ def _odd_part(values: Sequence[FloatArray], level: float) -> tuple[FloatArray, f
     if p[place] >= level:
         return None
     mean, part = tried[place] @ values[0] / own[place], tried[place]
-    is_first = own[place] > 1 and abs(mean) < abs(
-        (values[0].sum() - own[place] * mean) / (number - own[place])
-    )
+    rest = (values[0].sum() - own[place] * mean) / (number - own[place])
+    is_first = own[place] > 1 and abs(mean) < abs(rest)
     return (1 - part if is_first else part), float(p[place]), float(noises[0][place])
 
 

@@ -705,8 +705,7 @@ class InOrder(ABC):
         in_order = self.group is None or self.ordered
         if not in_order or self.by is not None or self.independent or self.case is not None or self.total:
             return self
-        with np.errstate(over="ignore"):
-            is_known = all(np.isfinite(inner(each, each)) for each in errors)
+        is_known = all(np.isfinite(inner(each, each)) for each in errors)
         for unit, at in self._times() if is_known else ():  # else beyond float64
             first = np.flatnonzero(at < MOST_IN_ORDER)
             first = first[some_of(len(first), MOST_LOOKED)]
@@ -788,7 +787,7 @@ class Samples(InOrder):
         rows = data.rows() if kept is None else kept
         if statistics.task != "regression" or "mean" not in rows:
             return None
-        made = cls(
+        return cls(
             {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
             members_of(data),
             clock=None if data.clock is None else data.select(data.clock),
@@ -799,9 +798,10 @@ class Samples(InOrder):
             spatial=looks_spatial(data.shape),
             by=labels_of(data, data.select),
         )
-        with np.errstate(over="ignore"):
-            z = made.z()
-        return made.with_season(z, sizes=True)
+
+    def in_season(self) -> Samples:
+        """Label samples by their places in a period after which errors, or their sizes, recur."""
+        return self.with_season(self.z(), sizes=True)
 
     def areas(self) -> list[tuple[list[str], IntArray]]:
         """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.
