@@ -7,7 +7,7 @@ from torchmetrics.functional.classification import binary_calibration_error, mul
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, TrackingWarning, UnknownMetricError
-from uq_tracking.recalibration import Recalibration, Temperature
+from uq_tracking.recalibration import Recalibration
 
 from .made import pixels, same, samples, softmax
 
@@ -225,7 +225,7 @@ class TestTemperature:
         assert entry["scores"]["accuracy"] == report.scores["accuracy"]
         assert "reliability_recalibrated" in report.curves
         fitted = Recalibration.from_dict(entry["recalibration"])
-        after = uq.evaluate(labels[::2], probs=fitted.apply(z[::2]))
+        after = uq.evaluate(labels[::2], probs=fitted.apply(z[::2], logits=True))
         np.testing.assert_allclose(after.scores["nll"], entry["scores"]["nll"], rtol=1e-12)
         again = uq.evaluate(labels[::2], probs=z[::2], logits=True, calibration=fitted)
         assert again.recalibration["methods"]["temperature"]["how"] == "fitted object"
@@ -265,7 +265,7 @@ class TestTemperature:
 
     def test_another_number_of_classes_is_refused(self):
         labels, z = samples(500)
-        temperature = uq.recalibrate((labels, z), "temperature")
+        temperature = uq.recalibrate((labels, z), "temperature", logits=True)
         with pytest.raises(
             SettingsError, match="fitted to 4 logits per sample, but these predictions have 3"
         ):
@@ -279,8 +279,9 @@ class TestTemperature:
         assert entry["how"] == "fitted on half of the groups, scored on the others"
         second = np.isin(groups, np.random.default_rng(0).permutation(20)[:10])
         used = entry["split"]["scalars"]["temperature"]
+        fitted = uq.recalibrate((labels[~second], z[~second]), "temperature", logits=True)
         # the search ends within 1e-8
-        assert used == pytest.approx(Temperature.fit(labels[~second], z[~second]).temperature, rel=1e-6)
+        assert used == pytest.approx(fitted.temperature, rel=1e-6)
         assert (entry["split"]["fitted"], entry["split"]["scored"]) == (1500, 1500)
         unseen = uq.evaluate(labels[second], probs=z[second] / used, logits=True)
         after = report.after().scores
@@ -288,7 +289,7 @@ class TestTemperature:
         for key, value in after.items():
             assert value == pytest.approx(unseen.scores[key], rel=1e-11), key
         assert 0 < entry["spread"]["nll"] < 0.1
-        whole = Temperature.fit(labels, z).temperature
+        whole = uq.recalibrate((labels, z), "temperature", logits=True).temperature
         assert entry["scalars"]["temperature"] == pytest.approx(whole, rel=1e-6)
         assert entry["scores"]["nll"] < report.scores["nll"] - 0.1
         assert "reliability_recalibrated" in report.curves

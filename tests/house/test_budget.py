@@ -25,10 +25,10 @@ evaluation             782     880       5     6
 figures               1885    1480      13    12
 files                  627     380       4     3
 frameworks             876     360       7     4
-inference             7053    1650      17    11
-inputs                3606    2250      14    18
+inference             7051    1650      17    11
+inputs                3610    2250      14    18
 metrics               2438    1400      13     9
-recalibration         1345     920       7     8
+recalibration         1288     920       7     8
 runs                  1419    1000       8     8
 statistics            2724    2350      13    13
 streams               1300     760       6     7
@@ -36,7 +36,7 @@ tables                 695     430       4     4
 tasks                  341     360       2     2
 testing                595     420       4     5
 tracking              3044    1950      17    17
-total                34004   20540     173   164
+total                33949   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

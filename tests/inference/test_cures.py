@@ -77,8 +77,8 @@ def test_strata_that_are_recalibrated_apart_are_calibrated():
                 ):
                     column[second] = values
             else:
-                fitted = uq.recalibrate((truth[first], special.logit(probs[first])), method)
-                probs[second] = fitted.apply(special.logit(probs[second]))
+                fitted = uq.recalibrate((truth[first], probs[first]), method)
+                probs[second] = fitted.apply(probs[second])
         held = np.concatenate([np.flatnonzero(by == label)[1::2] for label in np.unique(by)])
         own = {} if probs is None else {"probs": probs[held]}
         after = uq.evaluate(truth[held], *(each[held] for each in forecast), **own, by=by[held]).verdict
@@ -198,7 +198,7 @@ def test_what_removes_an_error_of_probabilities_removes_it_on_fresh_samples(meth
     fitted = uq.recalibrate(uq.Predictions.from_probs(labels.astype(int), probs), method)
     labels, probs = make(rng, 3000)
     before = uq.evaluate(labels.astype(int), probs=probs).scores[score]
-    after = fitted.apply(special.logit(probs) if probs.ndim == 1 else np.log(probs))
+    after = fitted.apply(probs)
     assert uq.evaluate(labels.astype(int), probs=after).scores[score] < 0.5 * before
 
 

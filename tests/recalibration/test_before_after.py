@@ -236,7 +236,7 @@ def test_options_that_contradict_each_other():
         uq.evaluate(Y, MU, S, calibration="platt")
     with pytest.raises(SettingsError, match="temperature recalibrates a classification; choose"):
         uq.evaluate(Y, MU, S, calibration=True, recalibration=["temperature"])
-    temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature")
+    temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature", logits=True)
     with pytest.raises(
         SettingsError, match="temperature recalibrates a classification; pass a recalibration"
     ):

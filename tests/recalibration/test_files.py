@@ -91,7 +91,7 @@ def test_refusals(tmp_path, shifted):
     (tmp_path / "bad.npy").write_bytes(b"no array")
     with pytest.raises(FileFormatError, match=r"bad\.npy cannot be read as an array"):
         recalibrate_file(DOUBLE, tmp_path / "bad.npy")
-    temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature")
+    temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature", logits=True)
     with pytest.raises(RecalibrationError, match="temperature recalibrates probabilities"):
         recalibrate_file(temperature, tmp_path / "b.npz")
 

@@ -12,7 +12,13 @@ from scipy import optimize, special, stats
 from sklearn.isotonic import IsotonicRegression
 
 import uq_tracking as uq
-from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
+from uq_tracking.errors import (
+    InputTypeError,
+    InvalidValueError,
+    RecalibrationError,
+    SettingsError,
+    ShapeError,
+)
 from uq_tracking.families import family_of
 from uq_tracking.recalibration import FittedOn, StdIsotonic, std
 from uq_tracking.recalibration.quantiles import Tabulated, knot_ranks
@@ -226,23 +232,29 @@ def loss(labels, logits, t):
 
 def test_temperature_minimizes_the_likelihood(classified):
     labels, logits = classified
-    one = uq.recalibrate((labels, logits), "temperature", split="val")
+    one = uq.recalibrate((labels, logits), "temperature", logits=True, split="val")
     found = optimize.minimize_scalar(lambda t: loss(labels, logits, t), bounds=(0.5, 10), method="bounded")
     assert_allclose(one.temperature, found.x, rtol=1e-4)
     assert loss(labels, logits, one.temperature) < loss(labels, logits, 1.0)
     assert (one.fitted_on.n, one.fitted_on.split) == (1000, "val")
-    assert_allclose(one.apply(logits), special.softmax(logits / one.temperature, axis=-1), rtol=1e-12)
-    assert one.apply(logits.astype(np.float32)).dtype == np.float32
+    assert_allclose(
+        one.apply(logits, logits=True), special.softmax(logits / one.temperature, axis=-1), rtol=1e-12
+    )
+    assert one.apply(logits.astype(np.float32), logits=True).dtype == np.float32
 
 
 def test_temperature_does_not_depend_on_offsets_and_scales_with_the_logits(classified):
     labels, logits = classified
-    one = uq.recalibrate((labels, logits), "temperature").temperature
+    one = uq.recalibrate((labels, logits), "temperature", logits=True).temperature
     assert_allclose(
-        uq.recalibrate((labels, 1e6 * logits + 5e6), "temperature").temperature, 1e6 * one, rtol=1e-6
+        uq.recalibrate((labels, 1e6 * logits + 5e6), "temperature", logits=True).temperature,
+        1e6 * one,
+        rtol=1e-6,
     )
     as_log_probs = special.log_softmax(logits, axis=-1)
-    assert_allclose(uq.recalibrate((labels, as_log_probs), "temperature").temperature, one, rtol=1e-6)
+    assert_allclose(
+        uq.recalibrate((labels, as_log_probs), "temperature", logits=True).temperature, one, rtol=1e-6
+    )
 
 
 def test_temperature_of_predictions_with_classes_on_another_axis(classified):
@@ -251,35 +263,40 @@ def test_temperature_of_predictions_with_classes_on_another_axis(classified):
     images = np.moveaxis(logits, -1, 0)
     data = uq.Predictions.from_probs(hidden, images, logits=True, class_axis=0, ignore_label=255)
     one = uq.recalibrate(data, "temperature", split="val")
-    expected = uq.recalibrate((hidden, logits), "temperature", ignore_label=255)
+    expected = uq.recalibrate((hidden, logits), "temperature", logits=True, ignore_label=255)
     assert_allclose(one.temperature, expected.temperature, rtol=1e-9)
     assert one.fitted_on == FittedOn(800, "arrays", "val", data.digest())
-    assert_allclose(one.apply(images, class_axis=0), np.moveaxis(one.apply(logits), -1, 0), rtol=1e-12)
-    with pytest.raises(SettingsError, match="hold their own weights and ignore_label"):
+    assert_allclose(
+        one.apply(images, logits=True, class_axis=0),
+        np.moveaxis(one.apply(logits, logits=True), -1, 0),
+        rtol=1e-12,
+    )
+    with pytest.raises(SettingsError, match="hold their own weights"):
         uq.recalibrate(data, "temperature", ignore_label=255)
 
 
 def test_one_wild_logit_does_not_lead_the_search_astray(classified):
     labels, logits = classified
-    one = uq.recalibrate((labels, logits), "temperature").temperature
+    one = uq.recalibrate((labels, logits), "temperature", logits=True).temperature
     wild = logits.copy()
     wild[0, 0, labels[0, 0]] = 1e7  # right, and already certain: it adds nothing to the loss
-    assert_allclose(uq.recalibrate((labels, wild), "temperature").temperature, one, rtol=0.02)
+    assert_allclose(uq.recalibrate((labels, wild), "temperature", logits=True).temperature, one, rtol=0.02)
 
 
 def test_temperature_of_one_logit_and_ignored_labels(classified):
     labels, logits = classified
     pair = np.stack([np.zeros((40, 25)), logits[..., 0]], axis=-1)
     truth = (labels == 0).astype(np.uint8)
-    two = uq.recalibrate((truth, pair), "temperature")
-    one = uq.recalibrate((truth, logits[..., 0]), "temperature")
+    two = uq.recalibrate((truth, pair), "temperature", logits=True)
+    one = uq.recalibrate((truth, logits[..., 0]), "temperature", logits=True)
     assert_allclose(one.temperature, two.temperature, rtol=1e-9)
-    assert_allclose(one.apply(logits[..., 0]), two.apply(pair)[..., 1], rtol=1e-9)
+    assert_allclose(one.apply(logits[..., 0], logits=True), two.apply(pair, logits=True)[..., 1], rtol=1e-9)
     hidden = np.where(np.arange(25) < 5, 255, labels)
-    kept = uq.recalibrate((hidden, logits), "temperature", ignore_label=255)
+    kept = uq.recalibrate((hidden, logits), "temperature", logits=True, ignore_label=255)
     assert kept.fitted_on.n == 800
     assert_allclose(
-        kept.temperature, uq.recalibrate((labels[:, 5:], logits[:, 5:]), "temperature").temperature
+        kept.temperature,
+        uq.recalibrate((labels[:, 5:], logits[:, 5:]), "temperature", logits=True).temperature,
     )
 
 
@@ -292,17 +309,17 @@ def test_labels_that_all_have_the_largest_logit_have_no_temperature():
     ):
         for unit in (1e-6, 1.0, 1e6):
             with pytest.raises(RecalibrationError, match="tends to 0: every label already has"):
-                uq.recalibrate((logits.argmax(-1), unit * logits), "temperature")
+                uq.recalibrate((logits.argmax(-1), unit * logits), "temperature", logits=True)
     wrong = (np.array([0, 0, 0, 1]), np.array([1.0, 3.0, 4.0, 1e-3]))  # sigmoid(logit) is that of class 1
     with pytest.raises(RecalibrationError, match="tends to infinity"):
-        uq.recalibrate(wrong, "temperature")
+        uq.recalibrate(wrong, "temperature", logits=True)
     almost = np.array([1, 1, 1, 0]), np.array([1.0, 3.0, 4.0, 0.5])
 
     def slope(b):
         return np.mean((special.expit(b * almost[1]) - almost[0]) * almost[1])
 
     best = 1 / optimize.brentq(slope, 1e-3, 1e3, xtol=1e-14)
-    assert_allclose(uq.recalibrate(almost, "temperature").temperature, best, rtol=1e-6)
+    assert_allclose(uq.recalibrate(almost, "temperature", logits=True).temperature, best, rtol=1e-6)
 
 
 # what cannot be done
@@ -323,7 +340,7 @@ def test_what_a_verdict_names_is_fitted_to_the_report_that_holds_its_samples():
     counted = stream.compute()
     assert counted.verdict.cure == "logistic"
     fitted = uq.recalibrate(counted, "logistic")
-    assert_allclose(fitted.apply(special.logit(probs)), probs**2, atol=0.08)
+    assert_allclose(fitted.apply(probs), probs**2, atol=0.08)
     assert fitted.fitted_on.digest == counted.provenance["digest"]
     with pytest.raises(SettingsError, match="hold their own weights"):
         uq.recalibrate(report, "logistic", weights=np.ones(2000))
@@ -335,25 +352,23 @@ def test_what_a_verdict_names_is_fitted_to_the_report_that_holds_its_samples():
 def test_refusals_of_temperature(classified):
     labels, logits = classified
     refused = [
-        ((labels, logits[..., :2]), RecalibrationError, r"labels are outside 0 \.\.\. 1 .*ignore_label"),
-        ((labels.astype(float), logits), RecalibrationError, "dtype float64; pass class indices"),
-        (
-            (labels, np.where(logits > 5, np.inf, logits)),
-            RecalibrationError,
-            "logits are not finite; for prob",
-        ),
+        ((labels, logits[..., :2]), InvalidValueError, r"values outside 0 \.\.\. 1 .*ignore_label"),
+        ((labels.astype(float), logits), InputTypeError, "dtype float64, not integers"),
+        ((labels, np.where(logits > 5, np.inf, logits)), InvalidValueError, "logits of .* are non-finite"),
         ((logits.argmax(-1), logits), RecalibrationError, "tends to 0: every label already"),
         ((logits.argmin(-1), logits), RecalibrationError, "tends to infinity"),
-        ((labels[:5], logits), ShapeError, "classes along the last axis"),
-        ((labels,), RecalibrationError, r"on Predictions.from_probs\(...\) or \(labels, logits\)"),
+        ((labels[:5], logits), ShapeError, "labels have shape"),
+        ((labels,), RecalibrationError, r"on Predictions.from_probs\(...\) or \(labels, probs\)"),
     ]
     for source, error, message in refused:
         with pytest.raises(error, match=message):
-            uq.recalibrate(source, "temperature")
-    with pytest.raises(RecalibrationError, match="statistics do not hold the logits"):
+            uq.recalibrate(source, "temperature", logits=len(source) == 2)
+    with pytest.raises(RecalibrationError, match="cannot be fitted to probabilities of 0 or 1, which 2 samples"):
+        uq.recalibrate(([0, 1, 1], [0.0, 0.5, 1.0]), "temperature")
+    with pytest.raises(RecalibrationError, match="statistics do not hold the prob"):
         uq.recalibrate(uq.evaluate(*overconfident(50)), "temperature")
     with pytest.raises(ShapeError, match="fitted to 4 classes"):
-        uq.recalibrate((labels, logits), "temperature").apply(logits[..., :3])
+        uq.recalibrate((labels, logits), "temperature", logits=True).apply(logits[..., :3], logits=True)
 
 
 def of(y=None, mu=None, s=None, n=100):
@@ -404,7 +419,7 @@ def test_refusals_of_sources_and_options():
         SettingsError, match="no recalibration method is called 'platt'; choose from std_scaling"
     ):
         uq.recalibrate(report, "platt")
-    with pytest.raises(SettingsError, match="ignore_label is an option of classification"):
+    with pytest.raises(SettingsError, match="ignore_label are options of classification"):
         uq.recalibrate(report, ignore_label=255)
     with pytest.raises(SettingsError, match="n_bins is 0"):
         uq.recalibrate(report, "std_binning", n_bins=0)

@@ -40,11 +40,11 @@ def fitted():
     rng = np.random.default_rng(0)
     labels, logits = rng.integers(0, 3, 300), rng.normal(size=(300, 3))
     logits[np.arange(300), labels] += 1
-    made["temperature"] = uq.recalibrate((labels, logits), "temperature", split="val")
-    made["bias_temperature"] = uq.recalibrate((labels, logits), "bias_temperature", split="val")
+    made["temperature"] = uq.recalibrate((labels, logits), "temperature", logits=True, split="val")
+    made["bias_temperature"] = uq.recalibrate((labels, logits), "bias_temperature", logits=True, split="val")
     event, log_odds = np.tile(labels == 0, 4).astype(int), np.tile(logits[:, 0], 4)
     for method in ("logistic", "isotonic"):
-        made[method] = uq.recalibrate((event, log_odds), method, split="val")
+        made[method] = uq.recalibrate((event, log_odds), method, logits=True, split="val")
     return made
 
 

@@ -134,8 +134,10 @@ def test_classes_are_those_of_scikit_learn(classes):
 
 def test_temperature_is_the_weighted_maximum_of_likelihood():
     k = RNG.integers(1, 4, N)
-    weighted = uq.recalibrate((LABELS, LOGITS), "temperature", weights=0.5 * k)
-    repeated = uq.recalibrate((np.repeat(LABELS, k), np.repeat(LOGITS, k, axis=0)), "temperature")
+    weighted = uq.recalibrate((LABELS, LOGITS), "temperature", logits=True, weights=0.5 * k)
+    repeated = uq.recalibrate(
+        (np.repeat(LABELS, k), np.repeat(LOGITS, k, axis=0)), "temperature", logits=True
+    )
     assert_allclose(weighted.temperature, repeated.temperature, rtol=1e-7)
 
 

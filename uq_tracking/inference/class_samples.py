@@ -574,11 +574,9 @@ class CrossFit:
         made = np.empty_like(logs)
         for half in (self.side == 0, self.side == 1):
             rest = ~half
-            weights = None if data.weights is None else data.weights[rest]
             if method is BiasTemperature and lacks_samples(data.truth[rest], logs.shape[1]):
                 raise RecalibrationError(lacks_samples(data.truth[rest], logs.shape[1]))
-            fitted = method.fit(data.truth[rest], logs[rest], weights=weights)
-            made[half] = fitted.new_logarithms(logs[half])
+            made[half] = method.fit(data.part(rest)).new_logarithms(logs[half])
         return data.with_form(replace(data.form, values=made[None]))
 
     def is_off_in_strata(self, samples: ClassSamples, data: Any, level: float) -> bool:

@@ -44,13 +44,14 @@ from uq_tracking.inference.verdict import (
     Verdict,
     no_verdict,
 )
+from uq_tracking.inputs.forms.probabilities import are_probabilities
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.events import require_event, two_classes
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import Sparsification
 from uq_tracking.metrics.registry import Undefined, select
-from uq_tracking.recalibration.base import ClassificationRecalibration, look_stated
+from uq_tracking.recalibration.base import ClassificationRecalibration
 from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, Logistic, Temperature
 from uq_tracking.statistics.orders import Block, FloatArray
 from uq_tracking.typed import override
@@ -234,7 +235,7 @@ class ClassTests(Tests):
             seen = f"No probability is below 0.5, but the event occurs in {rate} of cases."
             fix = "Are these confidences in the predicted class? Pass the probability of class 1."
             return (Suspicion("confidences", seen, fix),)
-        if not form.logits or not look_stated(form.values):
+        if not form.logits or not are_probabilities(form.values):
             return ()
         text = "Every logit lies between 0 and 1, as probabilities do."
         return (Suspicion("logits", text, "If they are, pass them without logits=True."),)

@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -23,17 +23,21 @@ from uq_tracking.errors import (
     RecalibrationError,
     SettingsError,
     ShapeError,
-    warn,
 )
 from uq_tracking.families import Standard, family_of
-from uq_tracking.inputs.convert import Source, read, read_floats
-from uq_tracking.inputs.forms.probabilities import probabilities_of
-from uq_tracking.inputs.labels import check_weights, read_weights, spread, zero_where_left_out
+from uq_tracking.inputs.convert import Source, read_floats
+from uq_tracking.inputs.forms.probabilities import (
+    Probabilities,
+    are_probabilities,
+    probabilities_of,
+    refuse_probabilities,
+)
+from uq_tracking.inputs.labels import spread
 from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import DAMAGE, Self, override, plain, record
+from uq_tracking.typed import DAMAGE, Self, plain, record
 
 if TYPE_CHECKING:
     from uq_tracking.inputs import Predictions
@@ -46,12 +50,6 @@ Weights = npt.NDArray[Any] | None
 FORMAT = "uq_tracking.recalibration"
 SCHEMA = 1
 """Version of the file format; increased when older readers would misread new files."""
-ENOUGH_TO_TELL = 20
-"""Samples from which on numbers that could be probabilities are said to look like them."""
-AS_LOGITS = (
-    "apply() takes logits, and these look like probabilities p: pass np.log(p) of all classes, or of an event "
-    "log(p / (1 - p))"
-)
 
 
 @dataclass(frozen=True)
@@ -105,11 +103,6 @@ class Recalibration(ABC):
     @abstractmethod
     def fit(cls, *data: Any, **options: Any) -> Self:
         """Find the parameters; the classes of the tasks say from what."""
-
-    @classmethod
-    def fit_to(cls, data: Predictions, split: str | None = None) -> Self:
-        """Fit to predictions, where statistics do not hold what is fitted."""
-        raise NotImplementedError
 
     @classmethod
     def fit_groups(
@@ -426,53 +419,35 @@ class ClassificationRecalibration(Recalibration):
     n_logits: int
 
     @classmethod
-    def fit(
-        cls,
-        labels: Any,
-        logits: Any,
-        fitted_on: FittedOn | None = None,
-        ignore_label: int | None = None,
-        weights: Any = None,
-    ) -> Self:
-        """Fit to classes and the logits of each.
-
-        Parameters
-        ----------
-        labels : integer array, shape (...)
-            Classes, from 0.
-        logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
-        fitted_on : FittedOn, optional
-            What is known about the set; the number of samples is filled in.
-        ignore_label : int, optional
-            Label of samples to leave out.
-        weights : array, optional
-            How much each sample counts, as for `Predictions`; samples with weight 0 are left out.
+    def fit(cls, data: Predictions, split: str | None = None) -> Self:
+        """Fit to predictions, because statistics do not hold what is fitted; samples of weight 0 are left out.
 
         Raises
         ------
-        ShapeError
-            The shapes do not match.
         RecalibrationError
-            Labels are out of range, logits are not finite, or the method finds no best parameters.
+            Probabilities are 0 or 1 where the method cannot take them, or it finds no best parameters.
         """
-        truth, scores, weight, n_logits = _checked(cls, labels, logits, ignore_label, weights)
-        known = replace(fitted_on or FittedOn(n=0, source="arrays"), n=len(truth), source="arrays")
-        return cls(n_logits=n_logits, fitted_on=known, **cls.best(truth, scores, weight))
+        form = probabilities_of(data)
+        labels, logs = form.logits_of(data)
+        weights = None if data.weights is None else data.select(data.weights)
+        if weights is not None:
+            counts = weights > 0
+            labels, logs, weights = labels[counts], logs[counts], weights[counts]
+        if form.n_classes == 2 and not cls.takes_certainty and np.isneginf(logs).any():
+            bad = int(np.isneginf(logs).any(axis=-1).sum())
+            raise RecalibrationError(
+                f"{cls.method} cannot be fitted to probabilities of 0 or 1, which {bad} samples have; use logistic"
+            )
+        fitted_on = FittedOn(len(labels), "arrays", split, data.digest())
+        return cls(n_logits=form.n_logits, fitted_on=fitted_on, **cls.best(labels, logs, weights))
 
     @classmethod
     @abstractmethod
     def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
-        """Find the parameters from labels (n,), logits (n, C) and, if samples have them, weights (n,).
+        """Find the parameters from labels (n,), log probabilities (n, C) and, if samples have them, weights (n,).
 
-        Logits are finite, but for probabilities of 0 of more than two classes, and as `takes_certainty` says.
+        Logarithms are finite, but for probabilities of 0 of more than two classes, and as `takes_certainty` says.
         """
-
-    @classmethod
-    @override
-    def fit_to(cls, data: Predictions, split: str | None = None) -> Self:
-        weights = None if data.weights is None else data.select(data.weights)
-        fitted_on = FittedOn(data.n, "arrays", split, data.digest())
-        return cls.fit(*probabilities_of(data).logits_of(data), fitted_on, weights=weights)
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
@@ -481,105 +456,53 @@ class ClassificationRecalibration(Recalibration):
         A binary classifier with one logit has C = 2, with logit 0 for class 0.
         """
 
-    def apply(self, logits: Any, class_axis: int = -1) -> npt.NDArray[Any]:
+    def apply(self, probs: Any, *, logits: bool = False, class_axis: int = -1) -> npt.NDArray[Any]:
         """Return recalibrated probabilities.
 
         Parameters
         ----------
-        logits : array, shape (..., C), from any array library
-            Logits, or log probabilities; of any shape for a binary classifier with one logit. What seem to be
-            probabilities is taken as logits all the same, with a warning.
+        probs : array, shape (..., C), from any array library
+            Probabilities, or logits; of any shape for a binary classifier with one number per sample.
+        logits : bool
+            Whether ``probs`` holds logits, or log probabilities.
         class_axis : int
             Axis of the classes: 1 for (N, C, H, W).
 
         Returns
         -------
         array
-            Probabilities in the shape and floating-point type of the logits.
+            Probabilities in the shape and floating-point type of the input; NaN stays NaN.
 
         Raises
         ------
         ShapeError
             The axis does not hold the classes to which it was fitted.
+        InvalidValueError
+            These are logits without ``logits=True``, or probabilities with it.
         """
-        values = read_floats(logits, "logits").values
-        if self.n_logits == 1:
-            if look_stated(values[..., None]):
-                warn(f"every logit lies between 0 and 1; {AS_LOGITS}")
-            pair = np.stack([np.zeros(values.size), values.reshape(-1).astype(np.float64)], axis=1)
-            return np.exp(self.new_logarithms(pair)[:, 1]).reshape(values.shape).astype(values.dtype)
+        values = read_floats(probs, "probs").values
         ndim = values.ndim
-        if not -ndim <= class_axis < ndim or values.shape[class_axis] != self.n_logits:
+        if self.n_logits == 1:
+            last = values[..., None]
+        elif not -ndim <= class_axis < ndim or values.shape[class_axis] != self.n_logits:
             raise ShapeError(
-                f"{self.method} was fitted to {self.n_logits} classes, but axis {class_axis} of the logits, of shape "
-                f"{values.shape}, does not hold as many; pass class_axis="
+                f"{self.method} was fitted to {self.n_logits} classes, but axis {class_axis} of the probabilities, "
+                f"of shape {values.shape}, does not hold as many; pass class_axis="
             )
-        last = np.moveaxis(values, class_axis, -1)
-        if look_stated(last):
-            warn(f"the logits of every sample sum to 1; {AS_LOGITS}")
-        new = np.exp(self.new_logarithms(last.reshape(-1, self.n_logits).astype(np.float64)))
+        else:
+            last = np.moveaxis(values, class_axis, -1)
+        if not logits and not are_probabilities(last):
+            raise InvalidValueError(
+                "these are no probabilities, which lie between 0 and 1 and sum to 1; pass logits=True if they are "
+                "logits or log probabilities"
+            )
+        form = Probabilities(values=last.reshape(1, -1, self.n_logits), logits=logits)
+        refuse_probabilities(form)
+        with np.errstate(invalid="ignore"):  # NaN stays NaN
+            new = np.exp(self.new_logarithms(form.logarithms((slice(None),))))
+        if self.n_logits == 1:
+            return new[:, 1].reshape(values.shape).astype(values.dtype)
         return np.moveaxis(new.reshape(last.shape), -1, class_axis).astype(values.dtype)
-
-
-def look_stated(logits: npt.NDArray[Any]) -> bool:
-    """Return whether logits, shape (..., C), or (..., 1) of an event, seem to be probabilities."""
-    if logits.shape[-1] == 1:
-        return bool(logits.size >= ENOUGH_TO_TELL and np.all((logits >= 0) & (logits <= 1)))
-    sums = logits.sum(axis=-1)
-    return sums.size >= ENOUGH_TO_TELL and bool(
-        np.all(logits >= 0) and np.allclose(sums, 1, rtol=0, atol=0.01)
-    )
-
-
-def _checked(
-    method: type[ClassificationRecalibration],
-    labels: Any,
-    logits: Any,
-    ignore_label: int | None,
-    weights: Any,
-) -> tuple[Labels, Logits, Weights, int]:
-    """Return labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
-    truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
-    if truth.dtype.kind not in "iub":
-        raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
-    binary = truth.shape == scores.shape
-    if not binary and truth.shape != scores.shape[:-1]:
-        raise ShapeError(
-            f"labels have shape {truth.shape} and logits {scores.shape}; pass logits with the classes "
-            "along the last axis"
-        )
-    scores = np.stack([np.zeros_like(scores), scores], axis=-1) if binary else scores
-    weight = None
-    if weights is not None:
-        weight = zero_where_left_out(read_weights(weights, read(labels, "labels"))).reshape(-1)
-    truth, scores = truth.reshape(-1), scores.reshape(-1, scores.shape[-1])
-    keep = np.ones(len(truth), dtype=bool) if ignore_label is None else truth != ignore_label
-    if weight is not None:
-        check_weights(weight, keep)
-        keep &= weight > 0
-        weight = weight[keep]
-    if not keep.all():
-        truth, scores = truth[keep], scores[keep]
-    truth = truth.astype(np.int64)
-    if not len(truth) or scores.shape[-1] < 2:
-        raise RecalibrationError(f"{method.method} needs at least one labelled sample and two classes")
-    outside = (truth < 0) | (truth >= scores.shape[-1])
-    if outside.any():
-        raise RecalibrationError(
-            f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
-            "pass ignore_label= if one means 'no class'"
-        )
-    are_finite = np.isfinite(scores)
-    if scores.shape[-1] > 2:
-        are_finite |= np.isneginf(scores) & are_finite.any(axis=-1, keepdims=True)
-    elif method.takes_certainty:
-        are_finite = ~np.isnan(scores)
-    bad = int(np.count_nonzero(~are_finite))
-    if bad:
-        raise RecalibrationError(
-            f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"
-        )
-    return truth, scores, weight, 1 if binary else scores.shape[-1]
 
 
 def _read_std(std: Any) -> Source:

@@ -26,6 +26,7 @@ def recalibrate(
     dof: float | None = None,
     n_bins: int | None = None,
     split: str | None = None,
+    logits: bool = False,
     ignore_label: int | None = None,
     weights: Any = None,
     by: Any = None,
@@ -39,8 +40,7 @@ def recalibrate(
     source : Report, Statistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, as does a
         stored run, so the predictions are not needed again. For methods of classification, those of
-        `Predictions.from_probs`, which take classes on any axis, masks and members, or ``(labels, logits)`` with
-        classes on the last axis.
+        `Predictions.from_probs`, which may have masks and members, or ``(labels, probs)``.
     method : str
         ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``,
         of class probabilities ``temperature``, ``bias_temperature``, and for two classes ``logistic``, ``isotonic``;
@@ -51,6 +51,8 @@ def recalibrate(
         Number of bins for ``std_binning``; by default the report's, else 10.
     split : str, optional
         Name of the set, stored with the parameters.
+    logits : bool
+        For ``(labels, probs)``, whether the latter are logits.
     ignore_label : int, optional
         Label that methods of classification ignore.
     weights : array, optional
@@ -81,9 +83,9 @@ def recalibrate(
     """
     chosen = find_recalibrator(method)
     if not issubclass(chosen, RegressionRecalibration):
-        return _fit_arrays(chosen, source, split, ignore_label, weights)
-    if ignore_label is not None:
-        raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
+        return _fit_probs(chosen, source, split, logits=logits, ignore_label=ignore_label, weights=weights)
+    if ignore_label is not None or logits:
+        raise SettingsError(f"logits and ignore_label are options of classification; {method} has no labels")
     if weights is not None:
         if not isinstance(source, tuple | list):
             raise SettingsError(f"weights= is for arrays; the {type(source).__name__} holds its own")
@@ -141,24 +143,22 @@ def fit_groups(
     return method.fit_groups(source.rows(), source.flat_labels("by"), settings, fitted_on)
 
 
-def _fit_arrays(
-    method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
-) -> Recalibration:
+def _fit_probs(method: type[Recalibration], source: Any, split: str | None, **options: Any) -> Recalibration:
     data = getattr(getattr(source, "samples", None), "data", source)  # of a report that was just made
-    if isinstance(data, Predictions) and data.task == method.task:
-        if ignore_label is not None or weights is not None:
-            raise SettingsError("Predictions hold their own weights and ignore_label; pass them there")
-        fitted = method.fit_to(data, split)
-        if data is source:
-            return fitted
-        digest = source.provenance.get("digest")  # of all samples, of which the report may hold some
-        return replace(fitted, fitted_on=replace(fitted.fitted_on, digest=digest))
-    if not isinstance(source, tuple | list) or len(source) != 2:
+    if isinstance(source, tuple | list) and len(source) == 2:
+        data = Predictions.from_probs(*source, **options)
+    elif any(value is not None and value is not False for value in options.values()):
+        raise SettingsError("Predictions hold their own weights, logits and ignore_label; pass them there")
+    if not isinstance(data, Predictions) or data.task != method.task:
         raise RecalibrationError(
-            f"{method.method} is fitted on Predictions.from_probs(...) or (labels, logits), not on a "
-            f"{type(source).__name__}; statistics do not hold the logits, nor do reports that were read back"
+            f"{method.method} is fitted on Predictions.from_probs(...) or (labels, probs), not on a "
+            f"{type(source).__name__}; statistics do not hold the probabilities, nor do reports that were read back"
         )
-    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, weights)
+    fitted = method.fit(data, split)
+    if getattr(source, "samples", None) is None:
+        return fitted
+    digest = source.provenance.get("digest")  # of all samples, of which the report may hold some
+    return replace(fitted, fitted_on=replace(fitted.fitted_on, digest=digest))
 
 
 def statistics_of(source: Any) -> tuple[Statistics, str | None, Mapping[str, Any]]:

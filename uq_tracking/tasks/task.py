@@ -62,7 +62,7 @@ class FormSamples:
 
     def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
         """Fit the parameters of a method to these samples."""
-        return method.fit_to(self.data)
+        return method.fit(self.data)
 
     def rows(self) -> Iterator[Rows]:
         """Rows as they are, block by block."""
@@ -208,7 +208,7 @@ class Task(ABC):
                 f"calibration is {given}; pass a second set ({', '.join((kind.truth_name, *kind.takes))}), "
                 f"{kind.made_by}(...), a fitted recalibration, or True to fit on one half of the samples"
             )
-        return lambda method: method.fit_to(calibration)
+        return lambda method: method.fit(calibration)
 
 
 class Regression(Task):

@@ -213,11 +213,10 @@ class Probabilities(Form):
 
     @override
     def recalibrated(self, fitted: Any) -> Self:
-        n_logits = 1 if self.binary else self.n_classes
-        if fitted.n_logits != n_logits:
+        if fitted.n_logits != self.n_logits:
             raise SettingsError(
                 f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, but these predictions have "
-                f"{n_logits}; fit it to predictions of the same model"
+                f"{self.n_logits}; fit it to predictions of the same model"
             )
         return replace(self, transform=fitted.new_logarithms)
 
@@ -233,6 +232,11 @@ class Probabilities(Form):
             "event": self.event if self.n_classes == 2 else None,
             "classes": self.classes,
         }
+
+    @property
+    def n_logits(self) -> int:
+        """Numbers per sample: 1 of a binary classifier with one."""
+        return int(self.values.shape[-1])
 
     @property
     def n_members(self) -> int:
@@ -327,16 +331,11 @@ class Probabilities(Form):
         return {"entropy": np.float32, "brier": np.float32} if halved else {}
 
     def logits_of(self, data: Predictions) -> tuple[npt.NDArray[np.int64], AnyArray]:
-        """Labels (n,) of the samples that count, and their log probabilities (n, C) in the dtype of the input.
-
-        For a binary classifier with one number per sample, the logit of class 1, shape (n,), instead.
-        """
+        """Labels (n,) of the samples that count, and their log probabilities (n, C) in the dtype of the input."""
         labels, logs = [], []
         for place, keep in data.pieces():
             labels.append(picked(data.truth, place, keep, data.truth.ndim).astype(np.int64))
-            piece = _kept(self.logarithms(place), keep)
-            values = piece[:, 1] - piece[:, 0] if self.binary else piece
-            logs.append(values.astype(self.values.dtype))
+            logs.append(_kept(self.logarithms(place), keep).astype(self.values.dtype))
         return np.concatenate(labels), np.concatenate(logs)
 
     @override
@@ -745,10 +744,17 @@ def refuse_probabilities(scores: Probabilities) -> None:
         return
     corner: Place = (0, *[slice(100)] * (scores.values.ndim - 2))
     rows = np.asarray(scores.values[corner], np.float64).reshape(-1, scores.n_classes)
-    if len(rows) >= 10 and (rows >= 0).all() and np.allclose(rows.sum(axis=1), 1, rtol=0, atol=1e-2):
+    if len(rows) >= 10 and are_probabilities(rows):
         raise InvalidValueError(
             f"probs are probabilities already: the first {len(rows)} samples sum to 1; leave out logits=True"
         )
+
+
+def are_probabilities(values: AnyArray) -> bool:
+    """Return whether values, shape (..., C), or (..., 1) of an event, lie in [0, 1] and sum to 1, but for NaN."""
+    total = values.sum(axis=-1)
+    off = total > 1 if values.shape[-1] == 1 else np.abs(total - 1) > max(TOLERANCES.values())
+    return not ((values < 0).any() or off.any())
 
 
 def tolerance_of(probs: Any, values: AnyArray) -> float:
