@@ -363,7 +363,9 @@ def test_refusals_of_temperature(classified):
     for source, error, message in refused:
         with pytest.raises(error, match=message):
             uq.recalibrate(source, "temperature", logits=len(source) == 2)
-    with pytest.raises(RecalibrationError, match="cannot be fitted to probabilities of 0 or 1, which 2 samples"):
+    with pytest.raises(
+        RecalibrationError, match="cannot be fitted to probabilities of 0 or 1, which 2 samples"
+    ):
         uq.recalibrate(([0, 1, 1], [0.0, 0.5, 1.0]), "temperature")
     with pytest.raises(RecalibrationError, match="statistics do not hold the prob"):
         uq.recalibrate(uq.evaluate(*overconfident(50)), "temperature")

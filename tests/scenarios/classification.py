@@ -606,7 +606,7 @@ def timid_at_all_times(rng):
 
 @scenario(
     "order=: an event more frequent at weekends, log odds 1.2 too low there, .5 too high else", PLACES, bias=None,
-    says=("rrors recur every 7 steps", "step % 7", "Recalibrate each position"),
+    says=("rrors recur every 7 steps", "step % 7", "Recalibrate each place in the period"),
 )  # fmt: skip
 def event_at_weekends(rng):
     p, day = stated(rng, 1400, 1.0), np.arange(1400)
@@ -1177,7 +1177,7 @@ def of_top_three(rng: np.random.Generator, floor: float) -> Made:
     return drawn(rng, truth, kept / kept.sum(axis=1, keepdims=True))
 
 
-TOP_THREE = ("Classes stated at about 0 occur in 1", "keep more classes")
+TOP_THREE = ("Classes stated at about 0 occur in 1", "pass the probabilities of all classes")
 
 
 @scenario("top three of eight classes, the others at 0", OVER, ANY_RANKING, bias=None, says=TOP_THREE)

@@ -592,7 +592,7 @@ def hourly(rng: np.random.Generator, amplitude: float, correlation: float = 0.0)
 
 @scenario(
     "hourly data, predictions .8 std too low or too high by the hour", (*PLACES, *OVER), USEFUL,
-    says=("rrors recur every 24 rows", "at each position, subtract"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "at each place in the period, subtract"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_bias(rng):
     mu, s, error = hourly(rng, 0.8)
@@ -601,7 +601,7 @@ def daily_bias(rng):
 
 @scenario(
     "the same, neighbors alike (AR .6)", (*PLACES, *OVER), bias=None,
-    says=("rrors recur every 24 rows", "at each position, subtract"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "at each place in the period, subtract"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_bias_of_a_series(rng):
     mu, s, error = hourly(rng, 0.8, 0.6)
@@ -610,7 +610,7 @@ def daily_bias_of_a_series(rng):
 
 @scenario(
     "hourly data, errors .6 to 1.6 times the stated size by the hour", PLACES, USEFUL,
-    says=("rrors recur every 24 rows", "Recalibrate each position"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "Recalibrate each value of row % 24"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_size(rng):
     mu, s, error = hourly(rng, 0.0)
@@ -790,7 +790,7 @@ def stations_and_dates(rng):
 
 @scenario(
     "the same, and errors of a station are alike too", ANY, ANY_RANKING, bias=None,
-    says=("alike in each row of the array, and in each column too", "such as the date"),
+    says=("alike in each row of the array, and in each column too", "If they share a date"),
 )  # fmt: skip
 def stations_alike_and_dates(rng):
     mu, s = 3 * rng.normal(size=(40, 60)), spread_stds(rng, (40, 60), 0.3)
@@ -827,7 +827,7 @@ def stations_and_days_in_rows(rng):
 
 @scenario(
     "groups= are dates, each like the one before", ANY, ANY_RANKING, bias=None,
-    says=("Each group has errors like those of the group before", "Pass order="),
+    says=("Each group has errors like those of the group before", "by order="),
 )  # fmt: skip
 def dates_as_groups(rng):
     mu, shared = 3 * rng.normal(size=(100, 20)), series(rng, 100, 0.8)[:, None]
@@ -1048,7 +1048,7 @@ def persistence(rng):
 
 @scenario(
     "40 stations as groups=, whose errors share the date", ANY, ANY_RANKING, bias=None,
-    says=("The first samples of all groups have similar errors", "such as the date"),
+    says=("The first samples of all groups have similar errors", "in place of yours"),
 )  # fmt: skip
 def stations_as_groups(rng):
     mu, s, shared = (
@@ -2164,7 +2164,7 @@ def newest_are_biased(rng):
 
 @scenario(
     "stds 1.1 times too small where std and prediction are both small or both large, .9 times elsewhere", PLACES,
-    says=("prediction", "by a factor that depends on the prediction too"), slow=True,
+    says=("prediction", "Fit std_scaling to each of these four parts"), slow=True,
 )  # fmt: skip
 def wrong_in_cells(rng):
     s, mu = spread_stds(rng, 100_000, 0.5), 2 * rng.normal(size=100_000)
@@ -2261,7 +2261,8 @@ def wave_of_sizes(rng):
 
 @scenario(
     "order=: hours of which a tenth are missing, a bias of .7 std by the hour", PLACES, bias=None,
-    says=("errors recur every 24 steps", "where step % 24 is", "at each position, subtract"), never=("Recalibrate",),
+    says=("errors recur every 24 steps", "where step % 24 is", "at each place in the period, subtract"),
+    never=("Recalibrate",),
 )  # fmt: skip
 def hours_with_gaps(rng):
     (mu, s, z), at = of_rows(rng, 2000), np.arange(2000)

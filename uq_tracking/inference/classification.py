@@ -265,7 +265,9 @@ class ClassTests(Tests):
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
         elif is_left and cure is not None and not cure.method and (cut := self._cut_off()):
             said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases."
-            cure = Cure(instead="keep more classes, or give those stated at about 0 their share")
+            cure = Cure(
+                instead="pass the probabilities of all classes, or spread that share over those stated at about 0"
+            )
         return self._concluded(
             calibration,
             said,

@@ -664,7 +664,8 @@ class Cure:
     removes: bool = True
     """Whether no error is left that is more than chance; else there is less of it."""
     instead: str = (
-        "look for rounded values (pass exact ones) and parts that differ (pass by=); else change the model"
+        "check whether values were rounded (pass exact ones) or parts differ (pass by=, such as the site of each "
+        "sample); else change the model"
     )
     """What to do if no recalibration helps."""
 
@@ -676,7 +677,8 @@ def crossed_groups(*, of_table: bool) -> Suspicion:
     return Suspicion(
         "crossed groups",
         f"{of_lines if of_table else of_groups}, as if they shared a date: they are not independent.",
-        "Pass groups= with what they share, such as the date; or by=, if they share a place, such as a lead time.",
+        f"If they share a date, pass it for each sample as groups={'' if of_table else ', in place of yours'}; if a "
+        "lead time or a sensor, pass that as by=.",
     )
 
 
@@ -685,7 +687,7 @@ def groups_in_sequence() -> Suspicion:
     return Suspicion(
         "groups in sequence",
         "Each group has errors like those of the group before, as dates have: they are not independent.",
-        "Pass order= with the time of each sample in place of groups=, or groups= with what neighboring ones share.",
+        "Replace groups= by order=, the time of each sample, or by groups of neighboring ones.",
     )
 
 

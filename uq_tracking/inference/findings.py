@@ -377,6 +377,16 @@ class Findings:
         )
         return square > 0 and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR
 
+    def is_explained_by_part(self) -> bool:
+        """Whether the size is right but for one stretch of the order."""
+        parts = self.in_places.parts.get("order", ())
+        for each in self.in_places.found():
+            if self.scale is not None and (each.on, each.quantity, each.slope) == ("order", "scale", 0):
+                part = parts[each.named[0]]
+                square = self.scale.value**2 - part.share * part.factor**2
+                return square > 0 and abs(math.log(square / (1 - part.share))) < 2 * SLIGHT_FACTOR
+        return False
+
     def differs_in_tails(self) -> bool:
         """Whether a factor fits most of F(y) of distributions, but clearly another than the scale."""
         if (
@@ -395,7 +405,12 @@ class Findings:
         only sort what they reject.
         """
         scale, within = self.scale, self.within_scale
-        if scale is None or self.is_explained_by_bias() or self.is_explained_by_labels():
+        if (
+            scale is None
+            or self.is_explained_by_bias()
+            or self.is_explained_by_labels()
+            or self.is_explained_by_part()
+        ):
             return None
         shares = {share.level: share for share in self.shares}
         matters = self.scale_grade in ("slight", "off")

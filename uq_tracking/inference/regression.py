@@ -470,7 +470,7 @@ class RegressionTests(Tests):
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
         if cure is None or (cure.removes and cure.method) or not elsewhere:
             return cure
-        return Cure(instead="multiply each standard deviation by a factor that depends on the prediction")
+        return Cure(instead="fit std_scaling to each fifth of the predictions")
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -880,7 +880,9 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     itself has no interval.
     """
     if math.isfinite(family.quantile(np.ones(1))[0]):
-        raise Undefined(f"the largest error alone decides the scale of a {family.name} distribution")
+        raise Undefined(
+            f"the largest error alone decides the scale of a {family.name} distribution; see coverage_95 instead"
+        )
     if has_zeros(statistics):
         count = statistics.counts["n_zero_std"]
         raise Undefined(

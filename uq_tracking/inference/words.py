@@ -48,12 +48,12 @@ ONE_SIDED = 0.8
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
 LOOK_FIRST = (
-    "Look at the largest errors first (is their truth right?): correcting all predictions for the sake of those "
-    "makes most of them worse."
+    "Look at the largest errors first: is their truth right, and from the right row? A correction that follows them "
+    "makes most predictions worse."
 )
 OF_SPELLS = (
-    "Errors come in calm and wild spells, which the standard deviations do not follow: let them depend on recent "
-    "errors (as in GARCH), or pass by=, the name of what neighboring rows share."
+    "Errors come in calm and wild spells, which the standard deviations do not follow: predict them from recent "
+    "errors (as GARCH does), or pass by=, an array of what neighboring rows share."
 )
 NO_CURVE = "Find out what else errors depend on: no curve of predictions that was tried makes them smaller."
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
@@ -67,7 +67,9 @@ NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
-FEW_OF_LABELS = "Labels of by= are not judged: each needs 20 samples, in 3 groups, of 8 in all."
+FEW_OF_LABELS = (
+    "Labels of by= are not judged: each needs 20 samples from 3 groups, and all together 8 groups."
+)
 OF_WEIGHTS = (
     "Samples of a class have equal weights: this holds for data in which classes are as frequent as these make "
     "them."
@@ -110,7 +112,7 @@ def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) ->
     """Say which mistakes are likely, and little else: numbers of a wrong input mislead; "" if there are none."""
     mistakes = " Also: ".join(str(each) for each in suspicions if each.is_mistake)
     if calibration != "overconfident in few samples":  # that one leaves the others as they are
-        settle = f'Settle this first; as the input stands, the verdict is "{calibration}".'
+        settle = f'Settle this first; until then, disregard the verdict "{calibration}".'
         said = "" if any(each.name == "classes" for each in suspicions) else settle
     return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
 
@@ -237,7 +239,7 @@ def _of_places(
         if any(each.made == "cell" for each in places.found()):
             of_areas, rest = (
                 True,
-                "Multiply each standard deviation by a factor that depends on the prediction too.",
+                "Fit std_scaling to each of these four parts, which the medians of std and prediction divide.",
             )
         sets = {places.strata[place].of for place in named}
         parts.append(rest if of_areas else of_each(places.enough, joint=len(sets) > 1))
@@ -354,7 +356,7 @@ def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bo
     if calibration == "miscalibrated in shape":
         first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
         heavy = is_normal and found.shape is not None and _of_heavy(found, found.shape)
-        other = "another distribution (its PIT histogram shows which)"
+        other = "another distribution (report.plot('pit_histogram') shows where it differs)"
         return f"{first} {'that Student t' if heavy else other}, then score other samples."
     return ""
 
@@ -514,9 +516,9 @@ def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level:
     p = min(each.p for each in recurring)
     is_size = all(each.quantity == "scale" for each in recurring)
     are_long = any(":" in part.name for part in strata if part.of == of)
-    place = "part of the period, such as a month," if are_long else "position"
+    place = "part of the period, such as a month," if are_long else f"value of {unit[:-1]} % {period}"
     step = f" Recalibrate each {place} separately." * is_size
-    return f"Errors recur {of}, as those of an hour or a season do (p {_p(p)}): {'; '.join(said)}.{step}"
+    return f"Errors recur {of}, as by hour or season (p {_p(p)}): {'; '.join(said)}.{step}"
 
 
 def _of_ends(
@@ -562,7 +564,7 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     if label.spread:
         where = f"in each {one}{with_enough(label.enough)}"
     if label.made == "period":
-        where = "at each position"
+        where = "at each place in the period"
     return f": {where}, {move}"
 
 
@@ -661,7 +663,7 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
     smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
     if low == high:
         which = f"{'those of ' * (pattern.quantity == 'bias' or pattern.on == 'std')}{low}{unit} ({share}"
-        which += "; a limit?)" if place in (0, len(parts) - 1) else ")"
+        which += "; is that a limit?)" if place in (0, len(parts) - 1) else ")"
     elif place == 0:
         which = f"the {smallest} {share} (up to {high}{unit})"
     elif place == len(parts) - 1:
@@ -726,11 +728,10 @@ def of_interval(
     held = _contain(inside.stated, inside.share)
     of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.stated)
     if calibration == IN_PLACES:
-        differ = any(each.quantity == "scale" and each.on in COVARIATES for each in found.in_places.found())
-        fewer = f"fewer than {percent(inside.stated)}"
-        cure = (
-            f"Widen intervals where they contain {fewer}, until they do not, and narrow the others." * differ
-        )
+        on = [each.on for each in found.in_places.found() if each.quantity == "scale"]
+        along = "predictions" if "mean" in on else "widths"
+        cure = f"In each fifth of the {along}, multiply the widths by what makes {percent(inside.stated)} lie inside."
+        cure *= bool(on) and "label" not in on
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     mend = not found.all_shifted
     if calibration == "miscalibrated in shape":
@@ -942,7 +943,7 @@ def of_off_stratum(off: OffStratum, recur: str, *, of_errors: bool, all_wrong: b
     cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else ""
     if recur:
         where, step = _at_place(off.name, recur), _of_each_label(off, recur, of_errors=of_errors)
-        return f"Errors recur {recur}, as those of an hour or a season do: in {where} {said}. {step}"
+        return f"Errors recur {recur}, as by hour or season: in {where} {said}. {step}"
     cure = cure or _of_each_label(off, recur, of_errors=of_errors)
     return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
 
@@ -971,18 +972,14 @@ def _of_all_labels(first: OffStratum, last: OffStratum, name: str, recur: str, *
     if first.event.slope is not None:
         rate = "errors" if of_errors else "the event"
         found = f"for each 0.1 more in probability, the rate of {rate} rises {' and '.join(said)}"
-    what = (
-        f"Errors recur {recur}, as those of an hour or a season do"
-        if recur
-        else "Strata differ by more than chance"
-    )
+    what = f"Errors recur {recur}, as by hour or season" if recur else "Strata differ by more than chance"
     return f"{what} (p {_p(first.p)}): {found}. {_of_each_label(first, recur, of_errors=of_errors)}"
 
 
 def _of_each_label(off: OffStratum, recur: str, *, of_errors: bool) -> str:
     """Say which strata need a recalibration of their own: of few samples, a fit is worse than none."""
     if recur:
-        return "Recalibrate each position separately, or tell the model the time."
+        return "Recalibrate each place in the period separately, or tell the model the time."
     if off.least >= ENOUGH or of_errors:
         return of_each(ENOUGH * (off.least < ENOUGH))
     return (
@@ -1144,7 +1141,7 @@ def of_cure(cure: Cure) -> str:
         )
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
-    left = "and no miscalibration is found" if cure.removes else "though some miscalibration is left"
+    left = "after which no miscalibration is found" if cure.removes else "though some miscalibration is left"
     if cure.score == "nll":
         digits = max(2, 1 - math.floor(math.log10(max(cure.before - cure.after, 1e-6))))
         score, before, after = (
@@ -1167,7 +1164,7 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     if found.kind == "copies":
         return of_copies(int(found.worth), n, "similar predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    worth = f"carry the information of about {_about(found.worth)} independent ones; the limits above allow for that"
+    worth = f"carry the information of about {_about(found.worth)} independent ones; the ranges above allow for that"
     return f"Neighboring errors are correlated: {seen} {worth}."
 
 
@@ -1191,12 +1188,12 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
             "correlated neighboring errors are, as they came in batches. Pass all maps in one call, or at least 12 "
-            "maps in total, or groups=, the name of each pixel's region, in which errors are correlated."
+            "maps in total, or groups=, the region of each pixel, in which errors are correlated."
         )
     reason = (
         f"errors are correlated along the {rows}, which are worth about {worth} independent "
         f"{'sample' if worth == '1' else 'samples'}. Pass more; if they belong to several series, "
-        "pass groups=, the name of each row's series"
+        "pass groups=, the series of each row"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
