@@ -95,7 +95,10 @@ def recalibrate(
     if chosen.by_group:
         return fit_groups(chosen, source, Settings.from_dict(given), by=by, split=split)
     if by is not None:
-        raise SettingsError(f"{method} is fitted to all samples together; by= is for conformal_by")
+        raise SettingsError(
+            f"by= is for conformal_by; fit {method} to the rows of each group: "
+            f"{{k: uq.recalibrate((y[by == k], mean[by == k], std[by == k]), {method!r}) for k in set(by)}}"
+        )
     statistics, digest, known = statistics_of(source)
     return fit(chosen, statistics, Settings.from_dict({**known, **given}), split=split, digest=digest)
 
