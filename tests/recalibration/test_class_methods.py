@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special
 
 import uq_tracking as uq
-from uq_tracking.errors import RecalibrationError, TrackingWarning
+from uq_tracking.errors import InvalidValueError, RecalibrationError, TrackingWarning
 from uq_tracking.recalibration import BiasTemperature, FittedOn, Isotonic, Logistic, read_recalibrations
 
 ANY = FittedOn(n=10, source="arrays")
@@ -104,11 +104,11 @@ class TestLogistic:
             ([1, 0, 1, 0], [-2.0, -1.0, 0.5, 1.0], "no more frequent where its probability is higher"),
             ([1, 1, 1], [1.0, 2.0, 3.0], "needs samples of both classes, but all are of class 1"),
             ([0, 1, 2], np.eye(3), "recalibrates two classes, but there are 3; use temperature"),
-            ([0, 1, 1], [0.5, np.nan, 1.0], "1 logits are not finite"),
+            ([0, 1, 1], [0.5, np.nan, 1.0], "logits of 1 sample are non-finite"),
         ],
     )
     def test_refusals(self, labels, logits, message):
-        with pytest.raises(RecalibrationError, match=message):
+        with pytest.raises((RecalibrationError, InvalidValueError), match=message):
             uq.recalibrate((labels, logits), "logistic")
 
     def test_a_constant_probability_of_the_events_alone_is_fitted(self):

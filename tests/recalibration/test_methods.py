@@ -12,7 +12,13 @@ from scipy import optimize, special, stats
 from sklearn.isotonic import IsotonicRegression
 
 import uq_tracking as uq
-from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
+from uq_tracking.errors import (
+    InputTypeError,
+    InvalidValueError,
+    RecalibrationError,
+    SettingsError,
+    ShapeError,
+)
 from uq_tracking.families import family_of
 from uq_tracking.recalibration import FittedOn, StdIsotonic, std
 from uq_tracking.recalibration.quantiles import Tabulated, knot_ranks
@@ -255,7 +261,7 @@ def test_temperature_of_predictions_with_classes_on_another_axis(classified):
     assert_allclose(one.temperature, expected.temperature, rtol=1e-9)
     assert one.fitted_on == FittedOn(800, "arrays", "val", data.digest())
     assert_allclose(one.apply(images, class_axis=0), np.moveaxis(one.apply(logits), -1, 0), rtol=1e-12)
-    with pytest.raises(SettingsError, match="hold their own weights and ignore_label"):
+    with pytest.raises(SettingsError, match="ignore_label= are for arrays; the Predictions holds its own"):
         uq.recalibrate(data, "temperature", ignore_label=255)
 
 
@@ -325,7 +331,7 @@ def test_what_a_verdict_names_is_fitted_to_the_report_that_holds_its_samples():
     fitted = uq.recalibrate(counted, "logistic")
     assert_allclose(fitted.apply(special.logit(probs)), probs**2, atol=0.08)
     assert fitted.fitted_on.digest == counted.provenance["digest"]
-    with pytest.raises(SettingsError, match="hold their own weights"):
+    with pytest.raises(SettingsError, match="for arrays; the Report holds its own"):
         uq.recalibrate(report, "logistic", weights=np.ones(2000))
     again = uq.Report.from_json(report.to_json())
     with pytest.raises(RecalibrationError, match="nor do reports that were read back"):
@@ -335,16 +341,12 @@ def test_what_a_verdict_names_is_fitted_to_the_report_that_holds_its_samples():
 def test_refusals_of_temperature(classified):
     labels, logits = classified
     refused = [
-        ((labels, logits[..., :2]), RecalibrationError, r"labels are outside 0 \.\.\. 1 .*ignore_label"),
-        ((labels.astype(float), logits), RecalibrationError, "dtype float64; pass class indices"),
-        (
-            (labels, np.where(logits > 5, np.inf, logits)),
-            RecalibrationError,
-            "logits are not finite; for prob",
-        ),
+        ((labels, logits[..., :2]), InvalidValueError, r"values outside 0 \.\.\. 1 .*ignore_label"),
+        ((labels.astype(float), logits), InputTypeError, "labels have dtype float64, not integers"),
+        ((labels, np.where(logits > 5, np.inf, logits)), InvalidValueError, "logits of .* are non-finite"),
         ((logits.argmax(-1), logits), RecalibrationError, "tends to 0: every label already"),
         ((logits.argmin(-1), logits), RecalibrationError, "tends to infinity"),
-        ((labels[:5], logits), ShapeError, "classes along the last axis"),
+        ((labels[:5], logits), ShapeError, "probs need the labels' shape and an axis of classes"),
         ((labels,), RecalibrationError, r"on Predictions.from_probs\(...\) or \(labels, logits\)"),
     ]
     for source, error, message in refused:

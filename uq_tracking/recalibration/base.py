@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -26,13 +26,14 @@ from uq_tracking.errors import (
     warn,
 )
 from uq_tracking.families import Standard, family_of
-from uq_tracking.inputs.convert import Source, read, read_floats
+from uq_tracking.inputs.convert import Source, read_floats
 from uq_tracking.inputs.forms.probabilities import probabilities_of
-from uq_tracking.inputs.labels import check_weights, read_weights, spread, zero_where_left_out
+from uq_tracking.inputs.labels import spread
 from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import DAMAGE, Self, override, plain, record
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ Weights = npt.NDArray[Any] | None
 FORMAT = "uq_tracking.recalibration"
 SCHEMA = 1
 """Version of the file format; increased when older readers would misread new files."""
+AT_ONCE = 1 << 22
+"""Samples recalibrated at a time."""
 ENOUGH_TO_TELL = 20
 """Samples from which on numbers that could be probabilities are said to look like them."""
 AS_LOGITS = (
@@ -84,7 +87,8 @@ class Recalibration(ABC):
     """Fitted parameters as plain data: compared by value, hashable, unchanged by a round trip through JSON.
 
     A method is a subclass under ``@recalibrator``. Its fields are the parameters, and its classmethod ``fit`` finds
-    them; what it receives is stated by `RegressionRecalibration` and `ClassificationRecalibration`.
+    them; what it receives is stated by `RegressionRecalibration` and `ClassificationRecalibration`. One
+    ``of_samples`` has ``fit_to`` instead.
 
     Attributes
     ----------
@@ -96,27 +100,24 @@ class Recalibration(ABC):
     method: ClassVar[str]
     task: ClassVar[TaskName]
 
-    by_group: ClassVar[bool] = False
-    """True for a method that has parameters for each group and is fitted by ``fit_groups``."""
+    of_samples: ClassVar[bool] = False
+    """True for a method that is fitted to predictions, because statistics do not hold what it needs."""
 
     fitted_on: FittedOn
 
     @classmethod
-    @abstractmethod
     def fit(cls, *data: Any, **options: Any) -> Self:
         """Find the parameters; the classes of the tasks say from what."""
+        raise NotImplementedError
 
     @classmethod
-    def fit_to(cls, data: Predictions, split: str | None = None) -> Self:
+    def fit_to(cls, data: Predictions, settings: Settings, fitted_on: FittedOn) -> Self:
         """Fit to predictions, where statistics do not hold what is fitted."""
         raise NotImplementedError
 
-    @classmethod
-    def fit_groups(
-        cls, rows: Rows, labels: npt.NDArray[Any], settings: Settings, fitted_on: FittedOn
-    ) -> Self:
-        """Fit to columns ``target``, ``mean`` and ``std`` of samples, and each sample's value of ``by``."""
-        raise NotImplementedError
+    def rows_after(self, data: Predictions) -> Iterator[Rows]:
+        """Return the rows of predictions of its task after the recalibration, block by block."""
+        return data.with_form(data.form.recalibrated(self)).row_blocks()
 
     @staticmethod
     def _check_finite(name: str, values: Sequence[float]) -> None:
@@ -263,7 +264,7 @@ class RegressionRecalibration(Recalibration):
         Settings(family=self.family, dof=self.dof)
 
     @classmethod
-    @abstractmethod
+    @override
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
         """Fit to regression statistics.
 
@@ -272,6 +273,7 @@ class RegressionRecalibration(Recalibration):
         RecalibrationError
             The method cannot be fitted to them; the message says why and what to do.
         """
+        raise NotImplementedError
 
     @classmethod
     def fitted(cls, settings: Settings, fitted_on: FittedOn, **parameters: Any) -> Self:
@@ -325,6 +327,20 @@ class RegressionRecalibration(Recalibration):
     def new_std_by(self, std: FloatArray, labels: npt.NDArray[Any] | None) -> FloatArray:
         """Return recalibrated standard deviations of samples with these values of ``by``, which few methods need."""
         return self.new_std(std)
+
+    @override
+    def rows_after(self, data: Predictions) -> Iterator[Rows]:
+        labels, codes = (None, None) if data.by is None else data.label_codes("by")
+        for block in data.row_blocks(codes=codes):
+            for start in range(0, len(block["std"]), AT_ONCE):
+                rows = {name: column[start : start + AT_ONCE] for name, column in block.items()}
+                std = self.floored(rows["std"].astype(np.float64))
+                yield {
+                    "target": rows["target"].astype(np.float64),
+                    "mean": self.new_mean(rows["mean"].astype(np.float64), std),
+                    "std": self.new_std_by(std, None if labels is None else labels[rows["codes"]]),
+                    **({WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}),
+                }
 
     def apply(self, mean: Any, std: Any, by: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Recalibrate predictions.
@@ -420,6 +436,7 @@ class ClassificationRecalibration(Recalibration):
     """
 
     task: ClassVar[TaskName] = "classification"
+    of_samples: ClassVar[bool] = True
     takes_certainty: ClassVar[bool] = False
     """True for a method of two classes that can be fitted to probabilities of 0 and 1, whose logits are infinite."""
 
@@ -427,37 +444,29 @@ class ClassificationRecalibration(Recalibration):
 
     @classmethod
     def fit(
-        cls,
-        labels: Any,
-        logits: Any,
-        fitted_on: FittedOn | None = None,
-        ignore_label: int | None = None,
-        weights: Any = None,
+        cls, labels: Labels, logits: Logits, fitted_on: FittedOn | None = None, weights: Weights = None
     ) -> Self:
-        """Fit to classes and the logits of each.
-
-        Parameters
-        ----------
-        labels : integer array, shape (...)
-            Classes, from 0.
-        logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
-        fitted_on : FittedOn, optional
-            What is known about the set; the number of samples is filled in.
-        ignore_label : int, optional
-            Label of samples to leave out.
-        weights : array, optional
-            How much each sample counts, as for `Predictions`; samples with weight 0 are left out.
+        """Fit to classes, shape (n,), and the logits of each, shape (n, C), or (n,) of class 1 of two.
 
         Raises
         ------
-        ShapeError
-            The shapes do not match.
         RecalibrationError
-            Labels are out of range, logits are not finite, or the method finds no best parameters.
+            Logits are not finite, or the method finds no best parameters.
         """
-        truth, scores, weight, n_logits = _checked(cls, labels, logits, ignore_label, weights)
-        known = replace(fitted_on or FittedOn(n=0, source="arrays"), n=len(truth), source="arrays")
-        return cls(n_logits=n_logits, fitted_on=known, **cls.best(truth, scores, weight))
+        binary = logits.ndim == 1
+        scores = np.stack([np.zeros_like(logits), logits], axis=-1) if binary else logits
+        are_finite = np.isfinite(scores)
+        if scores.shape[-1] > 2:
+            are_finite |= np.isneginf(scores) & are_finite.any(axis=-1, keepdims=True)
+        elif cls.takes_certainty:
+            are_finite = ~np.isnan(scores)
+        if bad := int(np.count_nonzero(~are_finite)):
+            raise RecalibrationError(
+                f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"
+            )
+        about = fitted_on or FittedOn(len(labels), "arrays")
+        n_logits = 1 if binary else scores.shape[-1]
+        return cls(n_logits=n_logits, fitted_on=about, **cls.best(labels, scores, weights))
 
     @classmethod
     @abstractmethod
@@ -469,10 +478,9 @@ class ClassificationRecalibration(Recalibration):
 
     @classmethod
     @override
-    def fit_to(cls, data: Predictions, split: str | None = None) -> Self:
+    def fit_to(cls, data: Predictions, settings: Settings, fitted_on: FittedOn) -> Self:
         weights = None if data.weights is None else data.select(data.weights)
-        fitted_on = FittedOn(data.n, "arrays", split, data.digest())
-        return cls.fit(*probabilities_of(data).logits_of(data), fitted_on, weights=weights)
+        return cls.fit(*probabilities_of(data).logits_of(data), fitted_on, weights)
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
@@ -529,57 +537,6 @@ def look_stated(logits: npt.NDArray[Any]) -> bool:
     return sums.size >= ENOUGH_TO_TELL and bool(
         np.all(logits >= 0) and np.allclose(sums, 1, rtol=0, atol=0.01)
     )
-
-
-def _checked(
-    method: type[ClassificationRecalibration],
-    labels: Any,
-    logits: Any,
-    ignore_label: int | None,
-    weights: Any,
-) -> tuple[Labels, Logits, Weights, int]:
-    """Return labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
-    truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
-    if truth.dtype.kind not in "iub":
-        raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
-    binary = truth.shape == scores.shape
-    if not binary and truth.shape != scores.shape[:-1]:
-        raise ShapeError(
-            f"labels have shape {truth.shape} and logits {scores.shape}; pass logits with the classes "
-            "along the last axis"
-        )
-    scores = np.stack([np.zeros_like(scores), scores], axis=-1) if binary else scores
-    weight = None
-    if weights is not None:
-        weight = zero_where_left_out(read_weights(weights, read(labels, "labels"))).reshape(-1)
-    truth, scores = truth.reshape(-1), scores.reshape(-1, scores.shape[-1])
-    keep = np.ones(len(truth), dtype=bool) if ignore_label is None else truth != ignore_label
-    if weight is not None:
-        check_weights(weight, keep)
-        keep &= weight > 0
-        weight = weight[keep]
-    if not keep.all():
-        truth, scores = truth[keep], scores[keep]
-    truth = truth.astype(np.int64)
-    if not len(truth) or scores.shape[-1] < 2:
-        raise RecalibrationError(f"{method.method} needs at least one labelled sample and two classes")
-    outside = (truth < 0) | (truth >= scores.shape[-1])
-    if outside.any():
-        raise RecalibrationError(
-            f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
-            "pass ignore_label= if one means 'no class'"
-        )
-    are_finite = np.isfinite(scores)
-    if scores.shape[-1] > 2:
-        are_finite |= np.isneginf(scores) & are_finite.any(axis=-1, keepdims=True)
-    elif method.takes_certainty:
-        are_finite = ~np.isnan(scores)
-    bad = int(np.count_nonzero(~are_finite))
-    if bad:
-        raise RecalibrationError(
-            f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"
-        )
-    return truth, scores, weight, 1 if binary else scores.shape[-1]
 
 
 def _read_std(std: Any) -> Source:

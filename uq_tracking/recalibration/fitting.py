@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from uq_tracking import plugins
 from uq_tracking.checks import named_options
 from uq_tracking.errors import RecalibrationError, SettingsError, closest
 from uq_tracking.inputs import Predictions
-from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
+from uq_tracking.recalibration.base import FittedOn, Recalibration
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.regression import REGRESSION
@@ -80,22 +81,23 @@ def recalibrate(
     array([2.236, 4.472])
     """
     chosen = find_recalibrator(method)
-    if not issubclass(chosen, RegressionRecalibration):
-        return _fit_arrays(chosen, source, split, ignore_label, weights)
-    if ignore_label is not None:
+    of_numbers = chosen.task == REGRESSION.task
+    if of_numbers and ignore_label is not None:
         raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
-    if weights is not None:
-        if not isinstance(source, tuple | list):
-            raise SettingsError(f"weights= is for arrays; the {type(source).__name__} holds its own")
-        source = _predictions(source, weights)
+    if by is not None and not (of_numbers and chosen.of_samples):
+        raise SettingsError(f"{method} is fitted to all samples together; by= is for conformal_by")
+    if isinstance(source, tuple | list):
+        source = _predictions(source, chosen.task, ignore_label, weights=weights, by=by)
+    elif weights is not None or ignore_label is not None:
+        raise SettingsError(
+            f"weights= and ignore_label= are for arrays; the {type(source).__name__} holds its own"
+        )
+    elif by is not None and isinstance(source, Predictions):
+        source = source.replace(by=by)
     options = {"family": family, "dof": dof, "n_bins": n_bins}
     given = {name: value for name, value in options.items() if value is not None}
-    if chosen.by_group:
-        return fit_groups(chosen, source, Settings.from_dict(given), by=by, split=split)
-    if by is not None:
-        raise SettingsError(f"{method} is fitted to all samples together; by= is for conformal_by")
-    statistics, digest, known = statistics_of(source)
-    return fit(chosen, statistics, Settings.from_dict({**known, **given}), split=split, digest=digest)
+    settings = Settings.from_dict({**getattr(source, "settings", {}), **given})
+    return FitSet.of(source, chosen.task).fit(chosen, settings, split)
 
 
 def find_recalibrator(method: str) -> type[Recalibration]:
@@ -109,77 +111,72 @@ def find_recalibrator(method: str) -> type[Recalibration]:
     return known[method]
 
 
-def fit(
-    method: type[Recalibration],
-    statistics: Statistics,
-    settings: Settings,
-    *,
-    split: str | None = None,
-    digest: str | None = None,
-) -> Recalibration:
-    """Fit a regression method to statistics."""
-    n, floor = statistics.counts["n"], statistics.facts.get("std_floor")
-    return method.fit(statistics, settings, FittedOn(n, statistics.kind, split, digest, floor))
+@dataclass(frozen=True, eq=False)
+class FitSet:
+    """Samples to fit methods to, or their statistics."""
 
+    held: Predictions | Statistics
+    digest: str | None = None
+    """Digest of all samples, some of which may not be held."""
 
-def fit_groups(
-    method: type[Recalibration], source: Any, settings: Settings, *, by: Any = None, split: str | None = None
-) -> Recalibration:
-    """Fit a method with groups to arrays or predictions."""
-    if isinstance(source, tuple | list):
-        source = _predictions(source)
-    if not isinstance(source, Predictions):
+    @classmethod
+    def of(cls, source: Any, task: str) -> FitSet:
+        """Return what a source holds that methods of a task are fitted to; RecalibrationError says what it lacks."""
+        if isinstance(source, tuple | list):
+            source = _predictions(source, task)
+        if isinstance(source, Predictions) and source.task == task:
+            return cls(source, source.digest())
+        if task == REGRESSION.task:
+            held = source if isinstance(source, Statistics) else getattr(source, "statistics", None)
+        else:
+            held = getattr(getattr(source, "samples", None), "data", None)  # of a report that was just made
+        if isinstance(held, Predictions | Statistics) and held.task == task:
+            return cls(held, getattr(source, "provenance", {}).get("digest"))
+        if task == REGRESSION.task:
+            raise RecalibrationError(_no_statistics(source, held))
         raise RecalibrationError(
-            f"{method.method} is fitted to samples and the group of each, which a {type(source).__name__} does not "
-            "hold; pass (y_true, y_pred, y_std) or Predictions, with by=, to uq.recalibrate"
-        )
-    if by is not None:
-        source = source.replace(by=by)
-    if source.by is None:
-        raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
-    fitted_on = FittedOn(source.n, "arrays", split, source.digest(), source.numbers.std_floor)
-    return method.fit_groups(source.rows(), source.flat_labels("by"), settings, fitted_on)
-
-
-def _fit_arrays(
-    method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
-) -> Recalibration:
-    data = getattr(getattr(source, "samples", None), "data", source)  # of a report that was just made
-    if isinstance(data, Predictions) and data.task == method.task:
-        if ignore_label is not None or weights is not None:
-            raise SettingsError("Predictions hold their own weights and ignore_label; pass them there")
-        fitted = method.fit_to(data, split)
-        if data is source:
-            return fitted
-        digest = source.provenance.get("digest")  # of all samples, of which the report may hold some
-        return replace(fitted, fitted_on=replace(fitted.fitted_on, digest=digest))
-    if not isinstance(source, tuple | list) or len(source) != 2:
-        raise RecalibrationError(
-            f"{method.method} is fitted on Predictions.from_probs(...) or (labels, logits), not on a "
+            "this method is fitted on Predictions.from_probs(...) or (labels, logits), not on a "
             f"{type(source).__name__}; statistics do not hold the logits, nor do reports that were read back"
         )
-    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, weights)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Statistics of the samples, made when a method first needs them."""
+        return self.held if isinstance(self.held, Statistics) else build_statistics(REGRESSION, self.held)
+
+    def fit(self, method: type[Recalibration], settings: Settings, split: str | None = None) -> Recalibration:
+        """Fit a method of the task."""
+        held = self.held if method.of_samples else self.statistics
+        kind = held.kind if isinstance(held, Statistics) else "arrays"
+        about = FittedOn(held.counts["n"], kind, split, self.digest, held.facts.get("std_floor"))
+        if not method.of_samples:
+            return method.fit(held, settings, about)
+        if isinstance(held, Statistics):
+            raise RecalibrationError(
+                f"{method.method} is fitted to samples, which statistics and reports do not hold; pass "
+                "(y_true, y_pred, y_std) or Predictions, with by=, to uq.recalibrate"
+            )
+        return method.fit_to(held, settings, about)
 
 
-def statistics_of(source: Any) -> tuple[Statistics, str | None, Mapping[str, Any]]:
-    """Return the regression statistics of anything that has them, with its digest and settings if known."""
-    if isinstance(source, tuple | list):
-        source = _predictions(source)
-    if isinstance(source, Predictions) and source.task == "regression":
-        return build_statistics(REGRESSION, source), source.digest(), {}
-    statistics = source if isinstance(source, Statistics) else getattr(source, "statistics", None)
-    if not isinstance(statistics, Statistics) or statistics.task != "regression":
-        raise RecalibrationError(_no_statistics(source, statistics))
-    digest = getattr(source, "provenance", {}).get("digest")
-    return statistics, digest, getattr(source, "settings", {})
-
-
-def _predictions(arrays: tuple[Any, ...] | list[Any], weights: Any = None) -> Predictions:
-    if len(arrays) != 3:
+def _predictions(
+    arrays: Sequence[Any], task: str, ignore_label: int | None = None, **beside: Any
+) -> Predictions:
+    """Read arrays that methods of a task are fitted to."""
+    if task == REGRESSION.task:
+        if len(arrays) != 3:
+            raise RecalibrationError(
+                f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
+            )
+        return Predictions(*arrays, **beside)
+    if len(arrays) != 2:
         raise RecalibrationError(
-            f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
+            f"this method is fitted on Predictions.from_probs(...) or (labels, logits), not on {len(arrays)} arrays"
         )
-    return Predictions(*arrays, weights=weights)
+    labels, logits = arrays
+    return Predictions.from_probs(
+        labels, logits, logits=True, class_axis=-1, ignore_label=ignore_label, **beside
+    )
 
 
 def _no_statistics(source: Any, statistics: Any) -> str:
