@@ -108,7 +108,7 @@ def test_refusals(tmp_path):
         rule.apply(mean, std, by[:3])
     with pytest.raises(RecalibrationError, match="group 'rare': conformal needs at least 9 samples"):
         fitted((truth, mean, std, np.where(np.arange(300) < 5, "rare", by)))
-    with pytest.raises(RecalibrationError, match="which a Report does not hold"):
+    with pytest.raises(RecalibrationError, match="which statistics and reports do not hold"):
         uq.recalibrate(uq.evaluate(truth, mean, std), "conformal_by")
     with pytest.raises(SettingsError, match="by= is for conformal_by"):
         uq.recalibrate((truth, mean, std), "conformal", by=by)

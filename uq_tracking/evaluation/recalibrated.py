@@ -15,16 +15,17 @@ from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.families import Standard, shaped
 from uq_tracking.inference.noise import noise_floors
+from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.other_forms import Undetermined
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.recalibration.base import Recalibration
-from uq_tracking.recalibration.fitting import find_recalibrator
+from uq_tracking.recalibration.fitting import FitSet, find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.layout import Rows, joined_rows
 from uq_tracking.statistics.regression import is_distribution, plain
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.tasks import Samples, task_of
+from uq_tracking.tasks import task_of
 
 SCHEMA = 1
 
@@ -76,12 +77,13 @@ def add_recalibration(
     statistics = report.statistics
     if statistics is None:
         raise RecalibrationError("the report holds no statistics; read it with Report.from_npz")
-    known = plain(statistics)
-    samples = task_of(report).samples(known, data)
-    bench = _Bench(report, known, samples, tuple(metrics), settings, seed, is_distribution(statistics))
+    task, known = task_of(report), plain(statistics)
+    samples = task.samples(known, data)
+    of_form = is_distribution(statistics)
+    bench = _Bench(report, known, samples, tuple(metrics), settings, seed, of_form, of_errors=data is None)
     how, asked = _asked(report, calibration, recalibration)
-    fit = task_of(report).second_set(calibration, data, settings) if how == SECOND_SET else None
-    if how == AT_RANDOM and samples.codes is not None:
+    second = task.second_set(calibration, data) if how == SECOND_SET else None
+    if how == AT_RANDOM and samples.groups is not None:
         how = BY_GROUPS
     entries: dict[str, Any] = {}
     curves: dict[str, Curve] = {}
@@ -91,7 +93,9 @@ def add_recalibration(
             if isinstance(each, Recalibration):
                 outcome = bench.applied(each)
             else:
-                outcome = bench.cross_fitted(each) if fit is None else bench.applied(fit(each))
+                outcome = (
+                    bench.cross_fitted(each) if second is None else bench.applied(second.fit(each, settings))
+                )
         except RecalibrationError as refusal:
             entries[name] = {"how": how, "refused": str(refusal)}
             warn(f"no scores after {name}: {refusal}")
@@ -150,15 +154,21 @@ class _Bench:
     before: Report
     statistics: Statistics
     """Those of means and standard deviations."""
-    samples: Samples
+    samples: Predictions
     metrics: tuple[Metric, ...]
     settings: Settings
     seed: int
     of_form: bool = False
     """True if the predictions were distributions in a form other than mean and std."""
+    of_errors: bool = False
+    """True if the samples hold errors in place of the truth, because no more is known."""
 
     def applied(self, fitted: Recalibration) -> Outcome:
-        return Outcome(fitted, self._scored(self.samples.recalibrated(fitted), fitted.shape))
+        if fitted.task != self.samples.task:
+            raise SettingsError(
+                f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of a {self.samples.task}"
+            )
+        return Outcome(fitted, self._scored(fitted.rows_after(self.samples), fitted.shape))
 
     def _scored(self, blocks: Iterable[Rows], shape: Standard | None = None) -> Report:
         """Score rows, whose standardized errors may have a distribution of their own."""
@@ -174,9 +184,11 @@ class _Bench:
         if known.kind == "sketch":
             made = Statistics.counted(known.layout, blocks, facts=known.facts)
         else:
-            rows = joined_rows(list(blocks))
-            parts_known = known if "target" in known.moments and "target" not in rows else None
-            made = Statistics.exact(known.layout, rows, facts=known.facts, known=parts_known)
+            rows = dict(joined_rows(list(blocks)))
+            if self.of_errors:
+                rows["error"] = rows.pop("target") - rows.pop("mean")
+            of_truth = known if self.of_errors else None
+            made = Statistics.exact(known.layout, rows, facts=known.facts, known=of_truth)
         made = made.with_counts(left_out)
         target = made.moments.get("target")
         if target is None or target.count == made.n:
@@ -191,21 +203,24 @@ class _Bench:
         fitted, before, after = self._split(method, self.seed)
         repeats = REPEATS if self.samples.n <= MOST_REPEATED else 0
         others = [self._split(method, self.seed + number + 1)[2] for number in range(repeats)]
-        whole = self.samples.fit(method, self.settings)
-        digest = self.before.provenance.get("digest")
-        kept = replace(whole, fitted_on=replace(whole.fitted_on, digest=digest))
+        whole = self.samples if method.of_samples else self.statistics
         return Outcome(
-            kept, after, fitted, self._scored(before.rows()), _spread([after, *others], self.metrics)
+            FitSet(whole, self.before.provenance.get("digest")).fit(method, self.settings),
+            after,
+            fitted,
+            self._scored(before.row_blocks()),
+            _spread([after, *others], self.metrics),
         )
 
-    def _split(self, method: type[Recalibration], seed: int) -> tuple[Recalibration, Samples, Report]:
+    def _split(self, method: type[Recalibration], seed: int) -> tuple[Recalibration, Predictions, Report]:
         """Return parameters fitted to one half, the other half, and its report with them."""
         side = halves(self.samples, seed)
-        fit_on, score_on = (self.samples.part(side == half) for half in (0, 1))
-        if not fit_on.n or not score_on.n:
+        if not 0 < side.sum() < len(side):
             raise RecalibrationError(ONE_GROUP)
-        fitted = fit_on.fit(method, self.settings)
-        return fitted, score_on, self._scored(score_on.recalibrated(fitted), fitted.shape)
+        fit_on, score_on = (self.samples.part(self.samples.placed(side == half)) for half in (0, 1))
+        held = fit_on if method.of_samples else self._statistics(fit_on.row_blocks())
+        fitted = FitSet(held).fit(method, self.settings)
+        return fitted, score_on, self._scored(fitted.rows_after(score_on), fitted.shape)
 
 
 def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, float]:
@@ -226,9 +241,11 @@ def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, f
     return found
 
 
-def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
+def halves(samples: Predictions, seed: int) -> npt.NDArray[np.int8]:
     """Draw the half (0 or 1) of each sample at random; groups, if any, stay whole."""
-    items = np.arange(samples.n) if samples.codes is None else samples.codes
+    items = (
+        np.arange(samples.n) if samples.groups is None else samples.select(samples.label_codes("groups")[1])
+    )
     used, place = np.unique(items, return_inverse=True)
     side = np.zeros(len(used), dtype=np.int8)
     side[np.random.default_rng(seed).permutation(len(used))[: len(used) // 2]] = 1

@@ -576,7 +576,9 @@ class CrossFit:
             rest = ~half
             if method is BiasTemperature and lacks_samples(data.truth[rest], logs.shape[1]):
                 raise RecalibrationError(lacks_samples(data.truth[rest], logs.shape[1]))
-            made[half] = method.fit(data.part(rest)).new_logarithms(logs[half])
+            weights = None if data.weights is None else data.weights[rest]
+            fitted = method.fit(data.truth[rest], logs[rest], weights=weights)
+            made[half] = fitted.new_logarithms(logs[half])
         return data.with_form(replace(data.form, values=made[None]))
 
     def is_off_in_strata(self, samples: ClassSamples, data: Any, level: float) -> bool:

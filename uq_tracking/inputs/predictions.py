@@ -397,6 +397,14 @@ class Predictions(Constructors):
             raise ShapeError(f"the array has shape {array.shape}, but the predictions have {self.shape}")
         return array.reshape(-1) if self.valid is None else array[self.valid]
 
+    def placed(self, values: AnyArray) -> AnyArray:
+        """Put back what `select` picks: an array of the truth's shape, with 0 for samples that do not count."""
+        if self.valid is None:
+            return values.reshape(self.shape)
+        array = np.zeros(self.shape, dtype=values.dtype)
+        array[self.valid] = values
+        return array
+
     def flat(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(target, mean, std) of the samples that count, 1-D; views if all count and memory is in C order."""
         return self.select(self.truth), self.select(self.mean), self.select(self.std)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -37,7 +37,8 @@ from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import DAMAGE, Self, plain, record
+from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.typed import DAMAGE, Self, override, plain, record
 
 if TYPE_CHECKING:
     from uq_tracking.inputs import Predictions
@@ -50,6 +51,8 @@ Weights = npt.NDArray[Any] | None
 FORMAT = "uq_tracking.recalibration"
 SCHEMA = 1
 """Version of the file format; increased when older readers would misread new files."""
+AT_ONCE = 1 << 22
+"""Samples recalibrated at a time."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class Recalibration(ABC):
     """Fitted parameters as plain data: compared by value, hashable, unchanged by a round trip through JSON.
 
     A method is a subclass under ``@recalibrator``. Its fields are the parameters, and its classmethod ``fit`` finds
-    them; what it receives is stated by `RegressionRecalibration` and `ClassificationRecalibration`.
+    them; what it receives is stated by `RegressionRecalibration` and `ClassificationRecalibration`. One
+    ``of_samples`` has ``fit_to`` instead.
 
     Attributes
     ----------
@@ -94,22 +98,24 @@ class Recalibration(ABC):
     method: ClassVar[str]
     task: ClassVar[TaskName]
 
-    by_group: ClassVar[bool] = False
-    """True for a method that has parameters for each group and is fitted by ``fit_groups``."""
+    of_samples: ClassVar[bool] = False
+    """True for a method that is fitted to predictions, because statistics do not hold what it needs."""
 
     fitted_on: FittedOn
 
     @classmethod
-    @abstractmethod
     def fit(cls, *data: Any, **options: Any) -> Self:
         """Find the parameters; the classes of the tasks say from what."""
+        raise NotImplementedError
 
     @classmethod
-    def fit_groups(
-        cls, rows: Rows, labels: npt.NDArray[Any], settings: Settings, fitted_on: FittedOn
-    ) -> Self:
-        """Fit to columns ``target``, ``mean`` and ``std`` of samples, and each sample's value of ``by``."""
+    def fit_to(cls, data: Predictions, settings: Settings, fitted_on: FittedOn) -> Self:
+        """Fit to predictions, where statistics do not hold what is fitted."""
         raise NotImplementedError
+
+    def rows_after(self, data: Predictions) -> Iterator[Rows]:
+        """Return the rows of predictions of its task after the recalibration, block by block."""
+        return data.with_form(data.form.recalibrated(self)).row_blocks()
 
     @staticmethod
     def _check_finite(name: str, values: Sequence[float]) -> None:
@@ -256,7 +262,7 @@ class RegressionRecalibration(Recalibration):
         Settings(family=self.family, dof=self.dof)
 
     @classmethod
-    @abstractmethod
+    @override
     def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
         """Fit to regression statistics.
 
@@ -265,6 +271,7 @@ class RegressionRecalibration(Recalibration):
         RecalibrationError
             The method cannot be fitted to them; the message says why and what to do.
         """
+        raise NotImplementedError
 
     @classmethod
     def fitted(cls, settings: Settings, fitted_on: FittedOn, **parameters: Any) -> Self:
@@ -318,6 +325,20 @@ class RegressionRecalibration(Recalibration):
     def new_std_by(self, std: FloatArray, labels: npt.NDArray[Any] | None) -> FloatArray:
         """Return recalibrated standard deviations of samples with these values of ``by``, which few methods need."""
         return self.new_std(std)
+
+    @override
+    def rows_after(self, data: Predictions) -> Iterator[Rows]:
+        labels, codes = (None, None) if data.by is None else data.label_codes("by")
+        for block in data.row_blocks(codes=codes):
+            for start in range(0, len(block["std"]), AT_ONCE):
+                rows = {name: column[start : start + AT_ONCE] for name, column in block.items()}
+                std = self.floored(rows["std"].astype(np.float64))
+                yield {
+                    "target": rows["target"].astype(np.float64),
+                    "mean": self.new_mean(rows["mean"].astype(np.float64), std),
+                    "std": self.new_std_by(std, None if labels is None else labels[rows["codes"]]),
+                    **({WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}),
+                }
 
     def apply(self, mean: Any, std: Any, by: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Recalibrate predictions.
@@ -413,41 +434,51 @@ class ClassificationRecalibration(Recalibration):
     """
 
     task: ClassVar[TaskName] = "classification"
+    of_samples: ClassVar[bool] = True
     takes_certainty: ClassVar[bool] = False
     """True for a method of two classes that can be fitted to probabilities of 0 and 1, whose logits are infinite."""
 
     n_logits: int
 
     @classmethod
-    def fit(cls, data: Predictions, split: str | None = None) -> Self:
-        """Fit to predictions, because statistics do not hold what is fitted; samples of weight 0 are left out.
+    def fit(
+        cls, labels: Labels, logits: Logits, fitted_on: FittedOn | None = None, weights: Weights = None
+    ) -> Self:
+        """Fit to classes, shape (n,), and the logits of each, shape (n, C), or (n,) of class 1 of two.
 
         Raises
         ------
         RecalibrationError
-            Probabilities are 0 or 1 where the method cannot take them, or it finds no best parameters.
+            Logits are not finite, or the method finds no best parameters.
         """
-        form = probabilities_of(data)
-        labels, logs = form.logits_of(data)
-        weights = None if data.weights is None else data.select(data.weights)
-        if weights is not None:
-            counts = weights > 0
-            labels, logs, weights = labels[counts], logs[counts], weights[counts]
-        if form.n_classes == 2 and not cls.takes_certainty and np.isneginf(logs).any():
-            bad = int(np.isneginf(logs).any(axis=-1).sum())
+        binary = logits.ndim == 1
+        scores = np.stack([np.zeros_like(logits), logits], axis=-1) if binary else logits
+        are_finite = np.isfinite(scores)
+        if scores.shape[-1] > 2:
+            are_finite |= np.isneginf(scores) & are_finite.any(axis=-1, keepdims=True)
+        elif cls.takes_certainty:
+            are_finite = ~np.isnan(scores)
+        if bad := int(np.count_nonzero(~are_finite.all(axis=-1))):
             raise RecalibrationError(
                 f"{cls.method} cannot be fitted to probabilities of 0 or 1, which {bad} samples have; use logistic"
             )
-        fitted_on = FittedOn(len(labels), "arrays", split, data.digest())
-        return cls(n_logits=form.n_logits, fitted_on=fitted_on, **cls.best(labels, logs, weights))
+        about = fitted_on or FittedOn(len(labels), "arrays")
+        n_logits = 1 if binary else scores.shape[-1]
+        return cls(n_logits=n_logits, fitted_on=about, **cls.best(labels, scores, weights))
 
     @classmethod
     @abstractmethod
     def best(cls, labels: Labels, logits: Logits, weights: Weights) -> dict[str, Any]:
-        """Find the parameters from labels (n,), log probabilities (n, C) and, if samples have them, weights (n,).
+        """Find the parameters from labels (n,), logits (n, C) and, if samples have them, weights (n,).
 
-        Logarithms are finite, but for probabilities of 0 of more than two classes, and as `takes_certainty` says.
+        Logits are finite, but for probabilities of 0 of more than two classes, and as `takes_certainty` says.
         """
+
+    @classmethod
+    @override
+    def fit_to(cls, data: Predictions, settings: Settings, fitted_on: FittedOn) -> Self:
+        weights = None if data.weights is None else data.select(data.weights)
+        return cls.fit(*probabilities_of(data).logits_of(data), fitted_on, weights)
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:

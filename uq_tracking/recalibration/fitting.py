@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from uq_tracking import plugins
 from uq_tracking.checks import named_options
 from uq_tracking.errors import RecalibrationError, SettingsError, closest
 from uq_tracking.inputs import Predictions
-from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
+from uq_tracking.recalibration.base import FittedOn, Recalibration
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.regression import REGRESSION
@@ -82,25 +83,31 @@ def recalibrate(
     array([2.236, 4.472])
     """
     chosen = find_recalibrator(method)
-    if not issubclass(chosen, RegressionRecalibration):
-        return _fit_probs(chosen, source, split, logits=logits, ignore_label=ignore_label, weights=weights)
-    if ignore_label is not None or logits:
-        raise SettingsError(f"logits and ignore_label are options of classification; {method} has no labels")
-    if weights is not None:
-        if not isinstance(source, tuple | list):
-            raise SettingsError(f"weights= is for arrays; the {type(source).__name__} holds its own")
-        source = _predictions(source, weights)
-    options = {"family": family, "dof": dof, "n_bins": n_bins}
-    given = {name: value for name, value in options.items() if value is not None}
-    if chosen.by_group:
-        return fit_groups(chosen, source, Settings.from_dict(given), by=by, split=split)
-    if by is not None:
+    of_numbers = chosen.task == REGRESSION.task
+    of_classes = (
+        {"logits": logits, "ignore_label": ignore_label} if logits or ignore_label is not None else {}
+    )
+    if of_numbers and of_classes:
+        raise SettingsError(
+            f"logits= and ignore_label= are options of classification; {method} has no labels"
+        )
+    if by is not None and not (of_numbers and chosen.of_samples):
         raise SettingsError(
             f"by= is for conformal_by; fit {method} to the rows of each group: "
             f"{{k: uq.recalibrate((y[by == k], mean[by == k], std[by == k]), {method!r}) for k in set(by)}}"
         )
-    statistics, digest, known = statistics_of(source)
-    return fit(chosen, statistics, Settings.from_dict({**known, **given}), split=split, digest=digest)
+    if isinstance(source, tuple | list):
+        source = _predictions(source, chosen.task, weights=weights, by=by, **of_classes)
+    elif weights is not None or of_classes:
+        raise SettingsError(
+            f"weights=, logits= and ignore_label= are for arrays; the {type(source).__name__} holds its own"
+        )
+    elif by is not None and isinstance(source, Predictions):
+        source = source.replace(by=by)
+    options = {"family": family, "dof": dof, "n_bins": n_bins}
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = Settings.from_dict({**getattr(source, "settings", {}), **given})
+    return FitSet.of(source, chosen.task).fit(chosen, settings, split)
 
 
 def find_recalibrator(method: str) -> type[Recalibration]:
@@ -114,75 +121,67 @@ def find_recalibrator(method: str) -> type[Recalibration]:
     return known[method]
 
 
-def fit(
-    method: type[Recalibration],
-    statistics: Statistics,
-    settings: Settings,
-    *,
-    split: str | None = None,
-    digest: str | None = None,
-) -> Recalibration:
-    """Fit a regression method to statistics."""
-    n, floor = statistics.counts["n"], statistics.facts.get("std_floor")
-    return method.fit(statistics, settings, FittedOn(n, statistics.kind, split, digest, floor))
+@dataclass(frozen=True, eq=False)
+class FitSet:
+    """Samples to fit methods to, or their statistics."""
 
+    held: Predictions | Statistics
+    digest: str | None = None
+    """Digest of all samples, some of which may not be held."""
 
-def fit_groups(
-    method: type[Recalibration], source: Any, settings: Settings, *, by: Any = None, split: str | None = None
-) -> Recalibration:
-    """Fit a method with groups to arrays or predictions."""
-    if isinstance(source, tuple | list):
-        source = _predictions(source)
-    if not isinstance(source, Predictions):
+    @classmethod
+    def of(cls, source: Any, task: str) -> FitSet:
+        """Return what a source holds that methods of a task are fitted to; RecalibrationError says what it lacks."""
+        if isinstance(source, tuple | list):
+            source = _predictions(source, task)
+        if isinstance(source, Predictions) and source.task == task:
+            return cls(source, source.digest())
+        if task == REGRESSION.task:
+            held = source if isinstance(source, Statistics) else getattr(source, "statistics", None)
+        else:
+            held = getattr(getattr(source, "samples", None), "data", None)  # of a report that was just made
+        if isinstance(held, Predictions | Statistics) and held.task == task:
+            return cls(held, getattr(source, "provenance", {}).get("digest"))
+        if task == REGRESSION.task:
+            raise RecalibrationError(_no_statistics(source, held))
         raise RecalibrationError(
-            f"{method.method} is fitted to samples and the group of each, which a {type(source).__name__} does not "
-            "hold; pass (y_true, y_pred, y_std) or Predictions, with by=, to uq.recalibrate"
-        )
-    if by is not None:
-        source = source.replace(by=by)
-    if source.by is None:
-        raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
-    fitted_on = FittedOn(source.n, "arrays", split, source.digest(), source.numbers.std_floor)
-    return method.fit_groups(source.rows(), source.flat_labels("by"), settings, fitted_on)
-
-
-def _fit_probs(method: type[Recalibration], source: Any, split: str | None, **options: Any) -> Recalibration:
-    data = getattr(getattr(source, "samples", None), "data", source)  # of a report that was just made
-    if isinstance(source, tuple | list) and len(source) == 2:
-        data = Predictions.from_probs(*source, **options)
-    elif any(value is not None and value is not False for value in options.values()):
-        raise SettingsError("Predictions hold their own weights, logits and ignore_label; pass them there")
-    if not isinstance(data, Predictions) or data.task != method.task:
-        raise RecalibrationError(
-            f"{method.method} is fitted on Predictions.from_probs(...) or (labels, probs), not on a "
+            "this method is fitted on Predictions.from_probs(...) or (labels, probs), not on a "
             f"{type(source).__name__}; statistics do not hold the probabilities, nor do reports that were read back"
         )
-    fitted = method.fit(data, split)
-    if getattr(source, "samples", None) is None:
-        return fitted
-    digest = source.provenance.get("digest")  # of all samples, of which the report may hold some
-    return replace(fitted, fitted_on=replace(fitted.fitted_on, digest=digest))
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Statistics of the samples, made when a method first needs them."""
+        return self.held if isinstance(self.held, Statistics) else build_statistics(REGRESSION, self.held)
+
+    def fit(self, method: type[Recalibration], settings: Settings, split: str | None = None) -> Recalibration:
+        """Fit a method of the task."""
+        held = self.held if method.of_samples else self.statistics
+        kind = held.kind if isinstance(held, Statistics) else "arrays"
+        about = FittedOn(held.counts["n"], kind, split, self.digest, held.facts.get("std_floor"))
+        if not method.of_samples:
+            return method.fit(held, settings, about)
+        if isinstance(held, Statistics):
+            raise RecalibrationError(
+                f"{method.method} is fitted to samples, which statistics and reports do not hold; pass "
+                "(y_true, y_pred, y_std) or Predictions, with by=, to uq.recalibrate"
+            )
+        return method.fit_to(held, settings, about)
 
 
-def statistics_of(source: Any) -> tuple[Statistics, str | None, Mapping[str, Any]]:
-    """Return the regression statistics of anything that has them, with its digest and settings if known."""
-    if isinstance(source, tuple | list):
-        source = _predictions(source)
-    if isinstance(source, Predictions) and source.task == "regression":
-        return build_statistics(REGRESSION, source), source.digest(), {}
-    statistics = source if isinstance(source, Statistics) else getattr(source, "statistics", None)
-    if not isinstance(statistics, Statistics) or statistics.task != "regression":
-        raise RecalibrationError(_no_statistics(source, statistics))
-    digest = getattr(source, "provenance", {}).get("digest")
-    return statistics, digest, getattr(source, "settings", {})
-
-
-def _predictions(arrays: tuple[Any, ...] | list[Any], weights: Any = None) -> Predictions:
-    if len(arrays) != 3:
+def _predictions(arrays: Sequence[Any], task: str, **options: Any) -> Predictions:
+    """Read arrays that methods of a task are fitted to."""
+    if task == REGRESSION.task:
+        if len(arrays) != 3:
+            raise RecalibrationError(
+                f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
+            )
+        return Predictions(*arrays, **options)
+    if len(arrays) != 2:
         raise RecalibrationError(
-            f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
+            f"this method is fitted on Predictions.from_probs(...) or (labels, probs), not on {len(arrays)} arrays"
         )
-    return Predictions(*arrays, weights=weights)
+    return Predictions.from_probs(*arrays, **options)
 
 
 def _no_statistics(source: Any, statistics: Any) -> str:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.families import Standard
+from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.metrics.other_forms import Undetermined
 from uq_tracking.metrics.ranking import order_of
@@ -20,7 +21,6 @@ from uq_tracking.recalibration.base import FittedOn, FloatArray, RegressionRecal
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.groups import plain_labels
-from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
@@ -379,7 +379,7 @@ class ConformalBy(RegressionRecalibration):
     """
 
     method = "conformal_by"
-    by_group = True
+    of_samples = True
 
     labels: tuple[Any, ...]
     ranks: tuple[tuple[int, ...], ...]
@@ -393,14 +393,8 @@ class ConformalBy(RegressionRecalibration):
             raise RecalibrationError("labels must be distinct")
 
     @classmethod
-    def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
-        """Refuse: statistics do not say which group a sample belongs to."""
-        raise RecalibrationError(
-            "conformal_by is fitted to samples and the group of each; pass arrays or Predictions with by="
-        )
-
-    @classmethod
-    def fit_groups(cls, rows: Rows, labels: Labels, settings: Settings, fitted_on: FittedOn) -> Self:
+    @override
+    def fit_to(cls, data: Predictions, settings: Settings, fitted_on: FittedOn) -> Self:
         """Fit a rule for each group of samples.
 
         Raises
@@ -409,8 +403,11 @@ class ConformalBy(RegressionRecalibration):
             A group has fewer than nine samples, a standard deviation of zero, or only zero errors; the message names
             it.
         """
+        if data.by is None:
+            raise RecalibrationError("conformal_by needs the group of each sample; pass by=")
+        rows = data.rows()
         rules: dict[Any, Conformal] = {}
-        for label, place in _parts(labels):
+        for label, place in _parts(data.flat_labels("by")):
             own = {name: rows[name][place] for name in ("target", "mean", "std", WEIGHT) if name in rows}
             made = statistics_of_rows(REGRESSION, own, {}, "exact")
             try:

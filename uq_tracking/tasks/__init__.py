@@ -7,9 +7,9 @@ from typing import Any
 from uq_tracking import plugins
 from uq_tracking.checks import check_choice
 from uq_tracking.hookspecs import hookimpl
-from uq_tracking.tasks.task import CLASSIFICATION, REGRESSION, Samples, Task
+from uq_tracking.tasks.task import CLASSIFICATION, REGRESSION, Task
 
-__all__ = ["CLASSIFICATION", "REGRESSION", "Samples", "Task", "task_of"]
+__all__ = ["CLASSIFICATION", "REGRESSION", "Task", "task_of"]
 
 
 @hookimpl

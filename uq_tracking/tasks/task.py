@@ -4,77 +4,31 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inference.classification import ClassTests
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
-from uq_tracking.inputs.convert import read, read_floats
+from uq_tracking.inputs.convert import Source, read, read_floats
+from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.forms.probabilities import axes_of, class_axis_of, probabilities_of
 from uq_tracking.inputs.predictions import Case, Forecast, Predictions, entry_of, outputs_of
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
-from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
-from uq_tracking.settings import SCORE_OPTIONS, Settings
+from uq_tracking.recalibration.fitting import FitSet
+from uq_tracking.settings import SCORE_OPTIONS
 from uq_tracking.statistics import classification, regression
-from uq_tracking.statistics.collecting import statistics_of_rows
-from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
 
-AT_ONCE = 1 << 22
-"""Samples recalibrated at a time."""
 INPUT_OPTIONS = ("mask", "weights", "groups", "order", "by", "on_invalid")
 """Options of the input that every form has."""
-
-Fit = Callable[[type[Recalibration]], Recalibration]
-
-
-@dataclass(frozen=True, eq=False)
-class FormSamples:
-    """Truth and forecast of samples, in a form whose recalibration statistics cannot hold."""
-
-    data: Predictions
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.data.n
-
-    @property
-    def codes(self) -> npt.NDArray[Any] | None:
-        """Number of each sample's group, shape (n,); None without groups."""
-        return None if self.data.groups is None else self.data.select(self.data.label_codes("groups")[1])
-
-    def part(self, keep: npt.NDArray[np.bool_]) -> FormSamples:
-        """Return the samples that ``keep``, shape (n,), selects."""
-        valid = np.zeros(self.data.shape, dtype=bool)
-        valid[np.ones(self.data.shape, dtype=bool) if self.data.valid is None else self.data.valid] = keep
-        return FormSamples(self.data.part(valid))
-
-    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
-        """Fit the parameters of a method to these samples."""
-        return method.fit(self.data)
-
-    def rows(self) -> Iterator[Rows]:
-        """Rows as they are, block by block."""
-        return self.data.row_blocks()
-
-    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
-        """Rows after the recalibration, block by block."""
-        if fitted.task != self.data.task:
-            raise SettingsError(
-                f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of a {self.data.task}"
-            )
-        return self.data.with_form(self.data.form.recalibrated(fitted)).row_blocks()
 
 
 class Task(ABC):
@@ -190,14 +144,15 @@ class Task(ABC):
         """Why a recalibration needs predictions, not only statistics; empty if it does not."""
         return f"a recalibration changes {self.forecast}, which statistics do not hold"
 
-    def samples(self, statistics: Statistics, data: Any) -> Samples:
+    def samples(self, statistics: Statistics, data: Any) -> Predictions:
         """The samples behind a report; RecalibrationError if neither data nor statistics hold them."""
         if data is None:
             raise RecalibrationError(f"{self.needs_predictions}; pass the predictions")
-        return FormSamples(data)
+        held: Predictions = data
+        return held
 
-    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
-        """The function that fits a method to a second set; error messages list what a set may be."""
+    def second_set(self, calibration: Any, data: Any) -> FitSet:
+        """The second set that methods are fitted to; error messages list what a set may be."""
         kind = next(form for form in plugins.forms().values() if form.task == self.name)
         if isinstance(calibration, tuple) and len(calibration) == 1 + len(kind.takes) and data is not None:
             arrays = dict(zip(kind.takes, calibration[1:], strict=True))
@@ -208,7 +163,7 @@ class Task(ABC):
                 f"calibration is {given}; pass a second set ({', '.join((kind.truth_name, *kind.takes))}), "
                 f"{kind.made_by}(...), a fitted recalibration, or True to fit on one half of the samples"
             )
-        return lambda method: method.fit(calibration)
+        return FitSet.of(calibration, self.name)
 
 
 class Regression(Task):
@@ -281,99 +236,25 @@ class Regression(Task):
         return float(np.sqrt(np.mean(np.square(known)))) if known.size else math.nan
 
     @override
-    def samples(self, statistics: Statistics, data: Any) -> Samples:
-        if statistics.task != self.name:
-            raise RecalibrationError("scores after a recalibration of std need regression statistics")
+    def samples(self, statistics: Statistics, data: Any) -> Predictions:
+        """Means and stds of samples, whatever their form; or their errors as the truth, if no more is known."""
+        floor = statistics.facts.get("std_floor")
         if data is not None:
-            codes = None if data.groups is None else data.select(data.label_codes("groups")[1])
-            labels = None if data.by is None else data.flat_labels("by")
-            return RegressionSamples(data.rows(), statistics, codes, labels)
+            held: Predictions = data
+            return held.with_form(MeanStd(mean=data.mean, std=data.std, std_floor=floor))
         try:
-            return RegressionSamples(statistics.rows(), statistics)
+            rows = statistics.rows()
         except IncompatibleStatisticsError:
             raise RecalibrationError(
                 "these statistics are a sketch, which does not hold individual samples; pass the predictions, "
                 "or count a stream with statistics='exact'"
             ) from None
+        form = MeanStd(mean=np.zeros_like(rows["error"]), std=rows["std"], std_floor=floor)
+        return Predictions.made([Source("error", rows["error"])], form, weights=rows.get(WEIGHT))
 
     @override
-    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
-        statistics, digest, _ = statistics_of(calibration)
-
-        def fitted(method: type[Recalibration]) -> Recalibration:
-            if method.by_group:
-                return fit_groups(method, calibration, settings)
-            return fit(method, statistics, settings, digest=digest)
-
-        return fitted
-
-
-@dataclass(frozen=True, eq=False)
-class RegressionSamples:
-    """Truth, mean and std of samples; or std and error, if no more is known."""
-
-    columns: Rows
-    like: Statistics
-    """Statistics of the same samples before recalibration."""
-    codes: npt.NDArray[Any] | None = None
-    """Number of each sample's group; None without groups."""
-    labels: npt.NDArray[Any] | None = None
-    """Value of ``by`` of each sample."""
-    whole: bool = True
-    """Whether these are all the samples behind ``like``."""
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return len(self.columns["std"])
-
-    def part(self, keep: npt.NDArray[np.bool_]) -> RegressionSamples:
-        """Return the samples that ``keep``, shape (n,), selects."""
-        columns = {name: column[keep] for name, column in self.columns.items()}
-        labels = None if self.labels is None else self.labels[keep]
-        return RegressionSamples(columns, self.like, labels=labels, whole=False)
-
-    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
-        """Fit the parameters of a method to these samples."""
-        if method.by_group:
-            if self.labels is None:
-                raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
-            fitted_on = FittedOn(self.n, "arrays", std_floor=self.like.facts.get("std_floor"))
-            return method.fit_groups(self.columns, self.labels, settings, fitted_on)
-        if self.whole:
-            return fit(method, self.like, settings)
-        rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
-        known = None if "target" in rows else self.like
-        made = statistics_of_rows(self.like.layout, rows, self.like.facts, self.like.kind, known)
-        return fit(method, made, settings)
-
-    def rows(self) -> Iterator[Rows]:
-        """Rows as they are, block by block."""
-        for start in range(0, self.n, AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            yield {name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()}
-
-    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
-        """Rows after the recalibration, block by block."""
-        if not isinstance(fitted, RegressionRecalibration):
-            raise SettingsError(
-                f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of mean and std"
-            )
-        for number, rows in enumerate(self.rows()):
-            part = slice(number * AT_ONCE, (number + 1) * AT_ONCE)
-            weight = {WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}
-            before = fitted.floored(rows["std"])
-            std = fitted.new_std_by(before, None if self.labels is None else self.labels[part])
-            if "target" in rows:
-                mean = fitted.new_mean(rows["mean"], before)
-                yield {"target": rows["target"], "mean": mean, "std": std, **weight}
-            else:
-                shift = fitted.new_mean(np.zeros_like(before), before)
-                yield {"std": std, "error": rows["error"] - shift, **weight}
-
-
-Samples = FormSamples | RegressionSamples
-"""Samples to fit a recalibration to, or to recalibrate and score."""
+    def second_set(self, calibration: Any, data: Any) -> FitSet:
+        return FitSet.of(calibration, self.name)
 
 
 def _last(values: Any, name: str, k: int, size: int) -> Any:

@@ -331,12 +331,19 @@ class Probabilities(Form):
         return {"entropy": np.float32, "brier": np.float32} if halved else {}
 
     def logits_of(self, data: Predictions) -> tuple[npt.NDArray[np.int64], AnyArray]:
-        """Labels (n,) of the samples that count, and their log probabilities (n, C) in the dtype of the input."""
-        labels, logs = [], []
+        """Labels (n,) of the samples that count, and their logits (n, C), as given or else log probabilities.
+
+        For a binary classifier with one number per sample, the logit of class 1, shape (n,), instead.
+        """
+        labels, logits = [], []
+        as_given = self.logits and self.n_members == 1 and self.transform is None
         for place, keep in data.pieces():
             labels.append(picked(data.truth, place, keep, data.truth.ndim).astype(np.int64))
-            logs.append(_kept(self.logarithms(place), keep).astype(self.values.dtype))
-        return np.concatenate(labels), np.concatenate(logs)
+            piece = _kept(next(self.of_each(place)) if as_given else self.logarithms(place), keep)
+            if self.binary:
+                piece = piece[:, 0] if as_given else piece[:, 1] - piece[:, 0]
+            logits.append(piece.astype(self.values.dtype))
+        return np.concatenate(labels), np.concatenate(logits)
 
     @override
     def losses(self, rows: Rows) -> tuple[AnyArray, ...]:
