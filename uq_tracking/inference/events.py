@@ -15,6 +15,7 @@ With groups, the same sums vary as the groups show. Bins are unions of buckets t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -157,35 +158,18 @@ class Tested:
     ----------
     level, slope : float or None
         Standardized deviations, above 0 for more events than stated and for timid probabilities; None if not tested.
-    level_p, slope_p, shape_p : float or None
+    shape_p : float or None
     refused : str
         Why slope and shape are not tested; empty if they are.
-    each : float
-        Level of each test.
+    strength : dict of float
+        By test that rejects ("level", "slope", "shape"): log of p over the level of each.
     """
 
     level: float
-    level_p: float
     slope: float | None
-    slope_p: float | None
     shape_p: float | None
     refused: str
-    each: float = LEVEL_OF_EACH
-
-    @property
-    def level_rejects(self) -> bool:
-        """Return whether the level is wrong by more than chance."""
-        return self.level_p <= self.each
-
-    @property
-    def slope_rejects(self) -> bool:
-        """Return whether the slope is wrong by more than chance."""
-        return self.slope_p is not None and self.slope_p <= self.each
-
-    @property
-    def shape_rejects(self) -> bool:
-        """Return whether the shape is wrong by more than chance."""
-        return self.shape_p is not None and self.shape_p <= self.each
+    strength: Mapping[str, float]
 
 
 def level_p(events: float, expected: float, variance: float, n: float) -> float:
@@ -206,6 +190,11 @@ def level_p(events: float, expected: float, variance: float, n: float) -> float:
     low = special.betainc(max(trials - events, 1e-9), events + 1, 1 - share) if events < trials else 1.0
     high = special.betainc(events, max(trials - events + 1, 1e-9), share) if events > 0 else 1.0
     return float(min(1.0, 2 * min(low, high)))
+
+
+def log_of_p(p: float, z: float) -> float:
+    """Log of a p-value; of one too small to be represented, that of its normal deviate."""
+    return math.log(p) if p > 1e-300 else float(special.log_ndtr(-max(abs(z), 37.0))) + math.log(2)
 
 
 def p_of_sums(by_group: FloatArray, freedom: float) -> tuple[float, float]:
@@ -460,7 +449,13 @@ class EventTests:
         slope, slope_p = (None, None) if offset is None else self.slope(offset)
         shape = None if both is None else self.shape_p(both)
         event = replace(self.event(both), offset=None if offset is None else offset[0])
-        return Tested(z, p, slope, slope_p, shape, self.refusal(), self.each), event
+        found = {"level": (p, z), "slope": (slope_p, slope), "shape": (shape, 0.0)}
+        strength = {
+            name: log_of_p(p, of or 0.0) - math.log(self.each)
+            for name, (p, of) in found.items()
+            if p is not None and p <= self.each
+        }
+        return Tested(z, slope, shape, self.refusal(), strength), event
 
     def too_many_errors(self) -> tuple[float, float] | None:
         """Return rates of errors implied and made, where more are made than near-certain probabilities imply.

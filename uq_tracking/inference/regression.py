@@ -19,10 +19,9 @@ from uq_tracking.inference.doctor import (
     ALIKE,
     Cure,
     Suspicion,
-    crossed_groups,
+    alike_across,
     examine,
     find_cure,
-    groups_in_sequence,
     no_noise,
     unit_of_label,
 )
@@ -481,10 +480,8 @@ class RegressionTests(Tests):
         if samples is None:
             return ()
         target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
-        if samples.is_crossed(self.dependence, samples.z()):
-            return (crossed_groups(of_table=samples.group is None),)
-        if samples.in_sequence(samples.z(), [target, mean, std]):
-            return (groups_in_sequence(),)
+        if alike := alike_across(samples, self.dependence, samples.z(), [target, mean, std]):
+            return alike
         if is_distribution(self.statistics):
             error, spread = target.astype(np.float64) - mean, std.astype(np.float64)
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(spread > 0)
