@@ -40,8 +40,6 @@ from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 
 LEVEL_OF_EACH = 1 - 0.95 ** (1 / 3)
 """Level of each of the three tests (Sidak)."""
-HALVINGS = 40
-"""Steps by which a p-value is found from limits."""
 FEWEST_INFORMATIVE = 5.0
 """Sum of p (1 - p) below which slope and shape are not tested."""
 LEAST_STEP, ON_GRID = 1e-3, 10
@@ -198,20 +196,10 @@ def log_of_p(p: float, z: float) -> float:
 
 
 def p_of_sums(by_group: FloatArray, freedom: float) -> tuple[float, float]:
-    """Standardized sum of what groups contribute, and the level at which its cautious limits reach 0.
-
-    ``freedom`` is what the group sizes allow.
-    """
+    """Standardized sum of what groups contribute, and its p-value; ``freedom`` is what the group sizes allow."""
     total = float(by_group.sum())
     influence = Influence.of(by_group, None, freedom)
-    if not influence.square:
-        return 0.0, float(total == 0)
-    low, high = 0.0, 1 - 1e-9
-    for _ in range(HALVINGS):
-        level = (low + high) / 2
-        least, most = influence.limits(total, level, cautious=True)
-        low, high = (low, level) if least <= 0 <= most else (level, high)
-    return total / influence.standard_error, 1 - low
+    return influence.tested(total) if influence.square else (0.0, float(total == 0))
 
 
 def bins_of(cells: EventCells, share: float, bins: float = BINS) -> IntArray:

@@ -479,7 +479,8 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         values, n = score - score.mean(), len(score)
         if np.ptp(score) <= EQUAL * np.abs(score).max():
             continue
-        usual = [each for each in USUAL if n >= LEAST_PERIODS * each and _p_of_places(values, each) < SURELY]
+        differ = (each for each in USUAL if worth_of([values], np.arange(n) % each)[1] < SURELY)
+        usual = [each for each in differ if n >= LEAST_PERIODS * each]
         stands_out = n >= 4 * WIDE and _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:])
         if not usual and not stands_out:
             continue
@@ -531,13 +532,6 @@ def _explained(values: FloatArray, place: IntArray) -> float:
     between = float(np.square(means_of(values, place)) @ size)
     noise = (inner(values, values) - between) / (len(values) - len(size))
     return between / max(noise, 1e-300) - len(size) + 1
-
-
-def _p_of_places(values: FloatArray, period: int) -> float:
-    """Return how surely the places of a period differ, of independent values: an F test."""
-    places, n = min(period, len(values)), len(values)
-    ratio = (_explained(values, np.arange(n) % period) + places - 1) / (places - 1)
-    return float(special.fdtrc(places - 1, n - places, ratio))
 
 
 def _lag_one(values: FloatArray) -> float:
