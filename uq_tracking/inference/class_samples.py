@@ -30,7 +30,7 @@ from uq_tracking.inference.places import (
     some_of,
     trend_of,
 )
-from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, chosen, labels_of
+from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, beside, chosen
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.events import fitted_odds
@@ -165,10 +165,9 @@ class ClassSamples(InOrder):
         form, shape = data.form, data.shape
         if not isinstance(form, Probabilities) or form.top_label_only:
             return None
-        excess, spatial = form.values.size / MOST_NUMBERS, looks_spatial(shape)
-        step, case = 1, None
+        excess, step, case = form.values.size / MOST_NUMBERS, 1, None
         cut: tuple[Any, ...] = (slice(None),) * len(shape)
-        if spatial:
+        if looks_spatial(shape):
             step = max(math.ceil(math.sqrt(excess)), 1)
             cut = (*cut[:-2], *(slice(None, None, step),) * 2)
         elif excess > 1:
@@ -181,31 +180,25 @@ class ClassSamples(InOrder):
         def kept(array: Any) -> Any:
             return None if array is None else np.array(array[cut].reshape(-1)[keep])
 
-        values = form.values[(slice(None), *cut)]
+        values, about, labels = form.values[(slice(None), *cut)], beside(data, kept), kept(data.truth)
         flat = values.reshape(len(values), truth.size, *values.shape[1 + truth.ndim :])
-        group = None if data.groups is None else kept(data.label_codes("groups")[1])
-        labels = kept(data.truth)
         own = {
             "truth": labels,
             "form": replace(form, values=np.array(flat[:, keep]), axes=(-1, form.axes[1] and 0)),
             "valid": None,
             "counts": {**dict.fromkeys(data.counts, 0), "n": len(labels)},
             "weights": kept(data.weights),
-            "groups": group,
+            "groups": about["group"],
             "by": None,
         }
         return cls(
             changed(data, **own),
             step,
-            clock=kept(data.clock),
-            group=group,
-            independent=data.independent,
             shape=truth.shape,
             valid=valid,
-            spatial=spatial,
-            by=labels_of(data, kept),
             case=case,
             total=data.n if truth.size < math.prod(shape) else None,
+            **about,
         )
 
     def in_season(self) -> ClassSamples:

@@ -13,6 +13,7 @@ Each finds what the others miss. With groups, sums vary as the groups show, neve
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,7 @@ from uq_tracking.inference.events import (
     Event,
     EventTests,
     Tested,
+    log_of_p,
     p_of_sums,
 )
 from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influence, set_weights, sets_of
@@ -179,42 +181,35 @@ def find(statistics: Any, names: Sequence[str] | None, among: float = 1) -> Foun
     part = PART / among
     top = EventTests.of(statistics, part / 3, top=True)
     tested, event = top.tested()
-    strength: dict[str, float] = {}
-    for name, p, z in (
-        ("top level", tested.level_p, tested.level),
-        ("top slope", tested.slope_p, tested.slope),
-        ("top shape", tested.shape_p, 0.0),
-    ):
-        if p is not None and p <= tested.each:
-            strength[name] = _log(p, z or 0.0) - math.log(tested.each)
+    strength = {f"top {name}": clear for name, clear in tested.strength.items()}
     sharpness, p = _sharpness(statistics, top)
-    if sharpness is not None and p is not None and p <= part:
-        strength["sharpness"] = _log(p, sharpness) - math.log(part)
+    if sharpness is not None and p <= part:
+        strength["sharpness"] = log_of_p(p, sharpness) - math.log(part)
     each = tests_of_classes(statistics, part)
     names = names or list(map(str, range(len(each))))
     level = _worst_level(each, names, part, strength)
-    slope = None if groups.count(statistics) else _worst_slope(each, names, part / 2, strength)
-    is_proven = bool(each) and all(_is_small(test.event()) for test in each)
-    against = () if slope is None else _reversed(each, names)
+    is_grouped = groups.count(statistics) is not None
+    fits = [None if is_grouped else test.fitted(slope=True) for test in each]
+    events = [test.event(fit) for test, fit in zip(each, fits, strict=True)]
+    slope = None if is_grouped else _worst_slope(each, names, fits, part / 2, strength)
+    gaps = [max(abs(event.stated - event.low), abs(event.stated - event.high)) for event in events]
+    is_proven = max(gaps, default=1.0) < SLIGHT_GAP
+    of_names = zip(names, events, strict=True)
+    against = tuple(name for name, event in of_names if slope is not None and event.sorts == "reversed")
     sharp = (0.0, 0.0) if statistics.classes is None else statistics.classes.sharp[:2].tolist()
     is_slight = SLIGHT_SLOPE[0] * sharp[1] < sharp[0] + sharp[1] < SLIGHT_SLOPE[1] * sharp[1]
     return Found(sharpness, tested, event, level, slope, strength, len(each), is_proven, against, is_slight)
 
 
-def _log(p: float, z: float) -> float:
-    """Log of a p-value; of one too small to be represented, that of its normal deviate."""
-    return math.log(p) if p > 1e-300 else float(special.log_ndtr(-max(abs(z), 37.0))) + math.log(2)
-
-
-def _sharpness(statistics: Any, top: EventTests) -> tuple[float | None, float | None]:
-    """Return the standardized excess of the labels' log probability, and its p-value."""
+def _sharpness(statistics: Any, top: EventTests) -> tuple[float | None, float]:
+    """Return the standardized excess of the labels' log probability, None if not tested, and its p-value."""
     sums: ClassSums | None = statistics.classes
     if sums is None or top.few or float(top.cells.variance.sum()) * top.share < FEWEST_INFORMATIVE:
-        return None, None
+        return None, 1.0
     if top.by_group is not None:
-        return p_of_sums(sums.of_groups[:, 1], top.freedom) if sums.labels else (None, None)
+        return p_of_sums(sums.of_groups[:, 1], top.freedom) if sums.labels else (None, 1.0)
     if sums.sharp[1] < LEAST_VARIANCE * sums.total:
-        return None, None
+        return None, 1.0
     is_even = statistics.n_effective == statistics.n
     variance = float(sums.sharp[1] * sums.total / statistics.n if is_even else sums.sharp[2])
     z = float(sums.sharp[0]) / math.sqrt(max(variance, 1e-300))
@@ -232,40 +227,36 @@ def _worst_level(
     if not off:
         return None
     first = int(order[0])
-    strength["level"] = _log(float(p[first]), float(z[first])) + math.log(len(p) / part)
+    strength["level"] = log_of_p(float(p[first]), float(z[first])) + math.log(len(p) / part)
     events = {int(place): tests[place].event() for place in order[:off]}
     worst = max(events, key=lambda place: events[place].distance)
     return OffClass(names[worst], off, len(p), events[worst], "level")
 
 
 def _worst_slope(
-    tests: Sequence[EventTests], names: Sequence[str], part: float, strength: dict[str, float]
+    tests: Sequence[EventTests],
+    names: Sequence[str],
+    fits: Sequence[tuple[float, float] | None],
+    part: float,
+    strength: dict[str, float],
 ) -> OffClass | None:
     """Return the class whose slope or shape is wrong by most."""
-    fits = {place: (test.fitted(slope=False), test.fitted(slope=True)) for place, test in enumerate(tests)}
-    slopes = {place: tests[place].slope(one) for place, (one, _) in fits.items() if one is not None}
-    shapes = {place: tests[place].shape_p(both) for place, (_, both) in fits.items() if both is not None}
-    found = [("slope", place, p, z) for place, (z, p) in slopes.items()]
-    known = [("shape", place, p, 0.0) for place, p in shapes.items() if p is not None]
-    number = {"slope": len(found), "shape": len(known)}
-    off = [each for each in (*found, *known) if each[2] * number[each[0]] <= part]
+    found = list[tuple[str, int, float, float]]()
+    for place, (test, fit) in enumerate(zip(tests, fits, strict=True)):
+        if (offset := test.fitted(slope=False)) is not None:
+            z, p = test.slope(offset)
+            found.append(("slope", place, p, z))
+        if fit is not None and (shape := test.shape_p(fit)) is not None:
+            found.append(("shape", place, shape, 0.0))
+    number = Counter(what for what, *_ in found)
+    off = [each for each in found if each[2] * number[each[0]] <= part]
     if not off:
         return None
-    what, place, p, z = min(off, key=lambda each: _log(each[2], each[3]) + math.log(number[each[0]]))
-    strength["slope"] = _log(p, z) + math.log(number[what] / part)
-    event = tests[place].event(fits[place][1])
-    return OffClass(names[place], len({each[1] for each in off}), len(tests), event, what, z < 0)
-
-
-def _reversed(tests: Sequence[EventTests], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the classes whose calibration slope is below 0 by more than chance."""
-    fits = [(name, test, test.fitted(slope=True)) for name, test in zip(names, tests, strict=True)]
-    return tuple(name for name, test, fit in fits if fit is not None and test.slope_limits(fit)[1] < 0)
-
-
-def _is_small(event: Event) -> bool:
-    """Return whether the limits of the share of a class exclude a gap that matters."""
-    return max(abs(event.stated - event.low), abs(event.stated - event.high)) < SLIGHT_GAP
+    what, place, p, z = min(off, key=lambda each: log_of_p(each[2], each[3]) + math.log(number[each[0]]))
+    strength["slope"] = log_of_p(p, z) + math.log(number[what] / part)
+    return OffClass(
+        names[place], len({each[1] for each in off}), len(tests), tests[place].event(fits[place]), what, z < 0
+    )
 
 
 LEVEL = 0.95

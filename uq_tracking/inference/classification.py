@@ -19,8 +19,7 @@ from uq_tracking.inference.doctor import (
     GAIN,
     Cure,
     Suspicion,
-    crossed_groups,
-    groups_in_sequence,
+    alike_across,
     surely_fall,
 )
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
@@ -226,10 +225,8 @@ class ClassTests(Tests):
         if self.samples is None or self.statistics.n < FEWEST:
             return ()
         form, (stated, occurs) = self.samples.data.form, self.samples.event
-        if self.samples.is_crossed(self.dependence, occurs - stated):
-            return (crossed_groups(of_table=self.samples.group is None),)
-        if self.samples.in_sequence(occurs - stated, [occurs, stated]):
-            return (groups_in_sequence(),)
+        if alike := alike_across(self.samples, self.dependence, occurs - stated, [occurs, stated]):
+            return alike
         if event is not None and event.sorts is not None and stated.min() >= 0.5:
             rate = words.percent(float(occurs.mean()))
             seen = f"No probability is below 0.5, but the event occurs in {rate} of cases."
@@ -373,7 +370,7 @@ class ClassTests(Tests):
         if is_excluded:
             calibration = "overconfident"
             said = words.of_certain(always) if always else words.of_impossible(*ends)
-            said += f" {words.of_level(event)}" * found.level_rejects
+            said += f" {words.of_level(event)}" * ("level" in found.strength)
         elif errors:
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
@@ -439,15 +436,14 @@ def of_event(found: Tested, event: Event) -> Calibration:
 
     An error of these that is proven to be slight is none, however certain it is.
     """
-    if event.is_proven and not found.shape_rejects:
+    if event.is_proven and "shape" not in found.strength:
         return "calibrated"
-    slope = found.slope if found.slope_rejects and found.slope is not None else 0.0
-    level = found.level if found.level_rejects else 0.0
-    if found.level_rejects and abs(level) >= abs(slope):
-        return "too high" if level < 0 else "too low"
+    slope = found.slope if "slope" in found.strength and found.slope is not None else 0.0
+    if "level" in found.strength and abs(found.level) >= abs(slope):
+        return "too high" if found.level < 0 else "too low"
     if slope:
         return "overconfident" if slope < 0 else "underconfident"
-    if found.shape_rejects:
+    if "shape" in found.strength:
         return "miscalibrated in shape"
     return "not enough data" if event.is_unknown else "consistent with calibrated"
 

@@ -594,45 +594,42 @@ def no_noise(error: FloatArray, std: FloatArray) -> Suspicion | None:
     factor = root_mean_square(error / std)
     if len(error) < FEWEST_STDS or factor < NOISE_ABOVE:
         return None
-    added = _added(error, std)
-    made = _losses(error, np.hypot(std, added))
-    fits = _gap(error, np.hypot(std, added)) <= 0.025 + 1 / math.sqrt(len(error))
-    if not (fits and surely_fall(_losses(error, std * factor), made, 3)):
+    made, text = _with_noise(error, std)
+    fits = _gap(error, made) <= 0.025 + 1 / math.sqrt(len(error))
+    if not (fits and surely_fall(_losses(error, std * factor), _losses(error, made), 3)):
         return None
     return Suspicion(
         "no noise",
-        f"A constant noise seems to be missing: sqrt(std^2 + {format_number(added)}^2) fits better (nll "
-        f"{format_number(float(made.mean()))}) than {format_number(factor)} times the std (nll "
-        f"{format_number(_nll(error, std * factor))}).",
+        f"A constant noise seems to be missing: {text}",
         "If draws leave out the noise of the data, as MC dropout does, add noise of that std to each draw, or pass "
         "the members' stds too: from_ensemble(y_true, means, stds).",
     )
 
 
-def _added(error: FloatArray, std: FloatArray) -> float:
-    """Return the std of what must be added to predictions for errors to have the stated size."""
+def _with_noise(error: FloatArray, std: FloatArray) -> tuple[FloatArray, str]:
+    """Return stds to which a constant noise is added, so that errors have the stated size, and how well they fit."""
     square, variance = np.square(error), np.square(std)
     low, high = 0.0, float(square.max())
     for _ in range(200):  # the mean falls as the added variance grows
         middle = (low + high) / 2
         low, high = (middle, high) if np.mean(square / (variance + middle)) > 1 else (low, middle)
-    return math.sqrt((low + high) / 2)
-
-
-def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
-    factor = root_mean_square(error / std)
-    if len(error) < FEWEST or factor <= 1 + 0.2 * math.sqrt(max(FEWEST_STDS / len(error), 1.0)):
-        return None
-    added = _added(error, std)
-    nll = [format_number(_nll(error, each)) for each in (np.hypot(std, added), std * factor)]
-    text = (
-        f"The std is the spread of {members} members' means only, without the noise of the data. "
+    added, factor = math.sqrt((low + high) / 2), root_mean_square(error / std)
+    made = np.hypot(std, added)
+    nll = [format_number(_nll(error, each)) for each in (made, std * factor)]
+    return made, (
         f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {nll[0]}) than {format_number(factor)} times the "
         f"std (nll {nll[1]})."
     )
+
+
+def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
+    larger = 1 + 0.2 * math.sqrt(max(FEWEST_STDS / len(error), 1.0))
+    if len(error) < FEWEST or root_mean_square(error / std) <= larger:
+        return None
     return Suspicion(
         "spread of means",
-        text,
+        f"The std is the spread of {members} members' means only, without the noise of the data. "
+        + _with_noise(error, std)[1],
         "Pass the members' stds too: from_ensemble(y_true, means, stds). Without them, add the variance of the noise "
         "to std^2. If the members are draws that include the noise, use from_samples.",
     )
@@ -670,25 +667,37 @@ class Cure:
     """What to do if no recalibration helps."""
 
 
-def crossed_groups(*, of_table: bool) -> Suspicion:
-    """Suspect that samples belong together across groups, or both in the rows and in the columns of a table."""
-    of_groups = "The first samples of all groups have similar errors, and so have the second ones, and so on"
-    of_lines = "Errors are alike in each row of the array, and in each column too"
-    return Suspicion(
-        "crossed groups",
-        f"{of_lines if of_table else of_groups}, as if they shared a date: they are not independent.",
-        f"If they share a date, pass it for each sample as groups={'' if of_table else ', in place of yours'}; if a "
-        "lead time or a sensor, pass that as by=.",
-    )
+def alike_across(
+    samples: Any, dependence: Any, errors: FloatArray, also: Sequence[FloatArray]
+) -> tuple[Suspicion, ...]:
+    """Suspect that samples belong together across groups or in rows and columns of a table, or that groups are times.
 
-
-def groups_in_sequence() -> Suspicion:
-    """Suspect that groups are times, each of which is like the one before."""
-    return Suspicion(
-        "groups in sequence",
-        "Each group has errors like those of the group before, as dates have: they are not independent.",
-        "Replace groups= by order=, the time of each sample, or by groups of neighboring ones.",
-    )
+    Groups may be sorted by ``also``.
+    """
+    if samples.is_crossed(dependence, errors):
+        alike, instead = "Errors are alike in each row of the array, and in each column too", ""
+        if samples.group is not None:
+            alike = (
+                "The first samples of all groups have similar errors, and so have the second ones, and so on"
+            )
+            instead = ", in place of yours"
+        return (
+            Suspicion(
+                "crossed groups",
+                f"{alike}, as if they shared a date: they are not independent.",
+                f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, pass "
+                "that as by=.",
+            ),
+        )
+    if samples.in_sequence(errors, also):
+        return (
+            Suspicion(
+                "groups in sequence",
+                "Each group has errors like those of the group before, as dates have: they are not independent.",
+                "Replace groups= by order=, the time of each sample, or by groups of neighboring ones.",
+            ),
+        )
+    return ()
 
 
 def halves_of(n: int, group: IntArray | None) -> IntArray | None:

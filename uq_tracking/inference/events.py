@@ -15,6 +15,7 @@ With groups, the same sums vary as the groups show. Bins are unions of buckets t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,8 +40,6 @@ from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 
 LEVEL_OF_EACH = 1 - 0.95 ** (1 / 3)
 """Level of each of the three tests (Sidak)."""
-HALVINGS = 40
-"""Steps by which a p-value is found from limits."""
 FEWEST_INFORMATIVE = 5.0
 """Sum of p (1 - p) below which slope and shape are not tested."""
 LEAST_STEP, ON_GRID = 1e-3, 10
@@ -157,35 +156,18 @@ class Tested:
     ----------
     level, slope : float or None
         Standardized deviations, above 0 for more events than stated and for timid probabilities; None if not tested.
-    level_p, slope_p, shape_p : float or None
+    shape_p : float or None
     refused : str
         Why slope and shape are not tested; empty if they are.
-    each : float
-        Level of each test.
+    strength : dict of float
+        By test that rejects ("level", "slope", "shape"): log of p over the level of each.
     """
 
     level: float
-    level_p: float
     slope: float | None
-    slope_p: float | None
     shape_p: float | None
     refused: str
-    each: float = LEVEL_OF_EACH
-
-    @property
-    def level_rejects(self) -> bool:
-        """Return whether the level is wrong by more than chance."""
-        return self.level_p <= self.each
-
-    @property
-    def slope_rejects(self) -> bool:
-        """Return whether the slope is wrong by more than chance."""
-        return self.slope_p is not None and self.slope_p <= self.each
-
-    @property
-    def shape_rejects(self) -> bool:
-        """Return whether the shape is wrong by more than chance."""
-        return self.shape_p is not None and self.shape_p <= self.each
+    strength: Mapping[str, float]
 
 
 def level_p(events: float, expected: float, variance: float, n: float) -> float:
@@ -208,21 +190,16 @@ def level_p(events: float, expected: float, variance: float, n: float) -> float:
     return float(min(1.0, 2 * min(low, high)))
 
 
-def p_of_sums(by_group: FloatArray, freedom: float) -> tuple[float, float]:
-    """Standardized sum of what groups contribute, and the level at which its cautious limits reach 0.
+def log_of_p(p: float, z: float) -> float:
+    """Log of a p-value; of one too small to be represented, that of its normal deviate."""
+    return math.log(p) if p > 1e-300 else float(special.log_ndtr(-max(abs(z), 37.0))) + math.log(2)
 
-    ``freedom`` is what the group sizes allow.
-    """
+
+def p_of_sums(by_group: FloatArray, freedom: float) -> tuple[float, float]:
+    """Standardized sum of what groups contribute, and its p-value; ``freedom`` is what the group sizes allow."""
     total = float(by_group.sum())
     influence = Influence.of(by_group, None, freedom)
-    if not influence.square:
-        return 0.0, float(total == 0)
-    low, high = 0.0, 1 - 1e-9
-    for _ in range(HALVINGS):
-        level = (low + high) / 2
-        least, most = influence.limits(total, level, cautious=True)
-        low, high = (low, level) if least <= 0 <= most else (level, high)
-    return total / influence.standard_error, 1 - low
+    return influence.tested(total) if influence.square else (0.0, float(total == 0))
 
 
 def bins_of(cells: EventCells, share: float, bins: float = BINS) -> IntArray:
@@ -460,7 +437,13 @@ class EventTests:
         slope, slope_p = (None, None) if offset is None else self.slope(offset)
         shape = None if both is None else self.shape_p(both)
         event = replace(self.event(both), offset=None if offset is None else offset[0])
-        return Tested(z, p, slope, slope_p, shape, self.refusal(), self.each), event
+        found = {"level": (p, z), "slope": (slope_p, slope), "shape": (shape, 0.0)}
+        strength = {
+            name: log_of_p(p, of or 0.0) - math.log(self.each)
+            for name, (p, of) in found.items()
+            if p is not None and p <= self.each
+        }
+        return Tested(z, slope, shape, self.refusal(), strength), event
 
     def too_many_errors(self) -> tuple[float, float] | None:
         """Return rates of errors implied and made, where more are made than near-certain probabilities imply.

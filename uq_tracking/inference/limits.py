@@ -144,6 +144,12 @@ class Influence:
         unbiased = math.sqrt(n * (n - 1)) / (n - 2) if n > SMALLEST else 1.0
         return float(unbiased * self.cube / self.square / math.sqrt(self.square) * math.sqrt(n))
 
+    def tested(self, estimate: float) -> tuple[float, float]:
+        """Return an estimate over its error, and the p-value: the level at which its cautious limits reach 0."""
+        t = estimate / self.standard_error
+        skew = self._skewness() / math.sqrt(self.units)
+        return t, float(_p_of_t(np.asarray(t), np.asarray(skew), np.asarray(self.freedom)))
+
     def limits(self, estimate: float, level: float, *, cautious: bool = False) -> Range:
         """Confidence limits of the estimate; NaN for fewer than two units.
 

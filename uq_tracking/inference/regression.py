@@ -19,10 +19,9 @@ from uq_tracking.inference.doctor import (
     ALIKE,
     Cure,
     Suspicion,
-    crossed_groups,
+    alike_across,
     examine,
     find_cure,
-    groups_in_sequence,
     no_noise,
     unit_of_label,
 )
@@ -70,8 +69,8 @@ from uq_tracking.inputs.forms.draws import MOST_HALVED
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.accuracy import cv, sharpness
 from uq_tracking.metrics.calibration import pit_ks
-from uq_tracking.metrics.gaps import QUANTILE, Reduction, quantile_shares
-from uq_tracking.metrics.proper_scores import LEVELS
+from uq_tracking.metrics.gaps import QUANTILE, Reduction, coverage_at, quantile_shares
+from uq_tracking.metrics.proper_scores import LEVELS, share_within
 from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification, spearman
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
@@ -481,10 +480,8 @@ class RegressionTests(Tests):
         if samples is None:
             return ()
         target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
-        if samples.is_crossed(self.dependence, samples.z()):
-            return (crossed_groups(of_table=samples.group is None),)
-        if samples.in_sequence(samples.z(), [target, mean, std]):
-            return (groups_in_sequence(),)
+        if alike := alike_across(samples, self.dependence, samples.z(), [target, mean, std]):
+            return alike
         if is_distribution(self.statistics):
             error, spread = target.astype(np.float64) - mean, std.astype(np.float64)
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(spread > 0)
@@ -671,37 +668,28 @@ class RegressionTests(Tests):
     def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
         """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""
         statistics = self.statistics
-        if scale is None or self.settings.family != "gaussian":
+        of_z, grouped = not is_distribution(statistics), statistics.groups is not None
+        if scale is None or self.settings.family != "gaussian" or (grouped and not of_z):
             return (), None, math.nan, None
-        levels = [level for level in SHARES if statistics.n_effective * (1 - level) >= FEWEST_OUTSIDE]
-        if is_distribution(statistics):
-            return self._shares_of_scores(levels), None, math.nan, None
-        halves = [(level, float(special.ndtri((1 + level) / 2))) for level in levels]
-        order, shares = statistics.orders["z"], []
-        for level, half in (*halves, (ONE, scale.value)):
-            if statistics.groups is None:
-                inside = order.position([half]) - order.position([-half], side="left")
-            else:
-                inside = groups.within(statistics, half)
-            share = float(inside.sum()) / _total(statistics)
-            shares.append(Share(level, share, *_limits(statistics, inside, SHARE_LEVEL)))
+        levels = np.asarray(
+            [each for each in SHARES if statistics.n_effective * (1 - each) >= FEWEST_OUTSIDE]
+        )
+        if grouped:
+            halves = np.append(special.ndtri((1 + levels) / 2), scale.value)
+            inside = [groups.within(statistics, half) for half in halves.tolist()]
+        else:
+            found = coverage_at(statistics, self.settings, levels), share_within(statistics, [scale.value])
+            inside = list(statistics.n * np.concatenate(found)[:, None])
+        *shares, within = (
+            Share(level, float(held.sum()) / _total(statistics), *_limits(statistics, held, SHARE_LEVEL))
+            for level, held in zip([*levels.tolist(), ONE], inside, strict=True)
+        )
+        if not of_z:
+            return tuple(shares), None, math.nan, None
         count, carried, total, up = _sums_within(statistics, 3.0)
         rest = math.sqrt(carried / count) if count else math.nan
         tail = Tail(1 - count / statistics.n, up / statistics.n, 1 - carried / total if total else 0.0, rest)
-        return tuple(shares[:-1]), shares[-1], _bulk(order), tail
-
-    def _shares_of_scores(self, levels: list[float]) -> tuple[Share, ...]:
-        """Return shares of F(y) inside central intervals, where each is known; it is even between its ends."""
-        if self.statistics.groups is not None:
-            return ()
-        low, high, count = _ends(self.statistics)
-        width = np.maximum(high - low, POINT)
-        shares, n = [], self.statistics.n_effective
-        for level in levels:
-            ends = np.clip([low, low + width], (1 - level) / 2, (1 + level) / 2)
-            share = float(np.average(np.clip((ends[1] - ends[0]) / width, 0, 1), weights=count))
-            shares.append(Share(level, share, *share_limits(share * n, n, SHARE_LEVEL)))
-        return tuple(shares)
+        return tuple(shares), within, _bulk(statistics.orders["z"]), tail
 
     def _gap_of_quantiles(self) -> float | None:
         """Return by how much a share misses its level, whichever side targets equal to their quantile are on.

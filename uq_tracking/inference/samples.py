@@ -479,7 +479,8 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         values, n = score - score.mean(), len(score)
         if np.ptp(score) <= EQUAL * np.abs(score).max():
             continue
-        usual = [each for each in USUAL if n >= LEAST_PERIODS * each and _p_of_places(values, each) < SURELY]
+        differ = (each for each in USUAL if worth_of([values], np.arange(n) % each)[1] < SURELY)
+        usual = [each for each in differ if n >= LEAST_PERIODS * each]
         stands_out = n >= 4 * WIDE and _stands_out(np.asarray(np.abs(fft.rfft(values)) ** 2)[1:])
         if not usual and not stands_out:
             continue
@@ -531,13 +532,6 @@ def _explained(values: FloatArray, place: IntArray) -> float:
     between = float(np.square(means_of(values, place)) @ size)
     noise = (inner(values, values) - between) / (len(values) - len(size))
     return between / max(noise, 1e-300) - len(size) + 1
-
-
-def _p_of_places(values: FloatArray, period: int) -> float:
-    """Return how surely the places of a period differ, of independent values: an F test."""
-    places, n = min(period, len(values)), len(values)
-    ratio = (_explained(values, np.arange(n) % period) + places - 1) / (places - 1)
-    return float(special.fdtrc(places - 1, n - places, ratio))
 
 
 def _lag_one(values: FloatArray) -> float:
@@ -787,17 +781,8 @@ class Samples(InOrder):
         rows = data.rows() if kept is None else kept
         if statistics.task != "regression" or "mean" not in rows:
             return None
-        return cls(
-            {name: np.array(column) for name, column in rows.items()} if kept is None else kept,
-            members_of(data),
-            clock=None if data.clock is None else data.select(data.clock),
-            group=None if data.groups is None else data.select(data.label_codes("groups")[1]),
-            independent=data.independent,
-            shape=data.shape,
-            valid=data.valid,
-            spatial=looks_spatial(data.shape),
-            by=labels_of(data, data.select),
-        )
+        copied = {name: np.array(column) for name, column in rows.items()} if kept is None else kept
+        return cls(copied, members_of(data), shape=data.shape, valid=data.valid, **beside(data, data.select))
 
     def in_season(self) -> Samples:
         """Label samples by their places in a period after which errors, or their sizes, recur."""
@@ -810,23 +795,19 @@ class Samples(InOrder):
         """
         if self.case is not None or self.total:
             return []
-        axes = {
-            f"axis {axis}": axis for axis in range(1, len(self.shape)) if 1 < self.shape[axis] <= MOST_AXIS
-        }
-        if self.spatial:
-            axes = {name: axis for name, axis in axes.items() if axis < len(self.shape) - 2}
-            if min(self.shape[-2:]) >= LEAST_SIDE:
-                axes |= {"rows": len(self.shape) - 2, "columns": len(self.shape) - 1}
-        made = []
-        for name, axis in axes.items():
-            size, bands = self.shape[axis], BANDS if name in ("rows", "columns") else self.shape[axis]
-            band = (np.arange(size) * bands // size).reshape(-1, *[1] * (len(self.shape) - 1 - axis))
-            label = np.broadcast_to(band, self.shape).reshape(-1)[self.keep]
-            known = np.bincount(label, minlength=bands) > 0
-            ends = [-(-k * size // bands) for k in range(bands + 1)]
-            of = [f"index {k}" if bands == size else f"{ends[k]}:{ends[k + 1]}" for k in range(bands)]
-            names = [f"{name}: {of[k]}" for k in np.flatnonzero(known)]
-            made.append((names, label if known.all() else (np.cumsum(known) - 1)[label]))
+        made, of_maps = (
+            [],
+            dict(zip((len(self.shape) - 2, len(self.shape) - 1), ("rows", "columns"), strict=True)),
+        )
+        for axis, place in enumerate(_along_axes(self.shape, self.keep)):
+            size, is_of_map = self.shape[axis], self.spatial and axis in of_maps
+            if is_of_map and min(self.shape[-2:]) >= LEAST_SIDE:
+                band, label = dense(place * BANDS // size)
+                ends = [-(-k * size // BANDS) for k in range(BANDS + 1)]
+                made.append(([f"{of_maps[axis]}: {ends[k]}:{ends[k + 1]}" for k in band], label))
+            elif axis and not is_of_map and 1 < size <= MOST_AXIS:
+                index, label = dense(place)
+                made.append(([f"axis {axis}: index {k}" for k in index], label))
         return made
 
     @cached_property
@@ -881,13 +862,20 @@ class Samples(InOrder):
         return replace(statistics, groups=count_groups(tally, names, [{**self.rows, "codes": group}]))
 
 
-def labels_of(data: Any, select: Callable[[Any], Any]) -> tuple[tuple[str, ...], IntArray] | None:
-    """Return the names of the labels of ``by=`` of the samples selected, and each one's place among them; or None."""
-    if data.by is None:
-        return None
-    labels, codes = data.label_codes("by")
-    used, place = np.unique(select(codes), return_inverse=True)
-    return tuple(str(label) for label in plain_labels(labels[used])), place
+def beside(data: Any, select: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return what predictions know of the samples selected: clock, groups, labels, and whether they are maps."""
+    by = None
+    if data.by is not None:
+        labels, codes = data.label_codes("by")
+        used, place = np.unique(select(codes), return_inverse=True)
+        by = tuple(str(label) for label in plain_labels(labels[used])), place
+    return {
+        "clock": None if data.clock is None else select(data.clock),
+        "group": None if data.groups is None else select(data.label_codes("groups")[1]),
+        "independent": data.independent,
+        "spatial": looks_spatial(data.shape),
+        "by": by,
+    }
 
 
 def members_of(data: Any) -> int | None:

@@ -38,6 +38,7 @@ from uq_tracking.inference.noise import TRUSTED_GROUPS
 from uq_tracking.inference.places import Grade, Places
 from uq_tracking.inference.samples import Dependence
 from uq_tracking.metrics import groups
+from uq_tracking.metrics.gaps import Reduction
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts
 from uq_tracking.metrics.registry import Undefined
@@ -73,8 +74,7 @@ FEWEST_SAMPLES = 20
 FEWEST_RANKED = 100
 """The same for the test of ranking: with 60 samples it calls 12 % of uninformative stds useful or harmful."""
 
-_STEPS = np.diff(FRACTIONS)
-TRAPEZOID = np.concatenate([[0.0], _STEPS]) / 2 + np.concatenate([_STEPS, [0.0]]) / 2
+TRAPEZOID = Reduction("absolute", over="area").weights(FRACTIONS, FRACTIONS, len(FRACTIONS))
 """Weights of the fractions in an area."""
 FIFTH = 0.2
 """Share of the samples, the most uncertain ones, of which a sentence says what leaving them out gains."""

@@ -880,12 +880,12 @@ def of_event(calibration: str, event: Event, found: Tested) -> str:
     """Say how calibrated the probability of an event is."""
     if calibration in ("too high", "too low"):
         parts = [of_level(event)]
-        if found.slope_rejects and found.slope is not None:
+        if "slope" in found.strength and found.slope is not None:
             parts.append(of_slope(event, extreme=found.slope < 0, second=True))
         return " ".join(parts)
     if calibration in ("overconfident", "underconfident"):
         parts = [of_slope(event, extreme=calibration == "overconfident")]
-        return " ".join([*parts, of_level(event)] if found.level_rejects else parts)
+        return " ".join([*parts, of_level(event)] if "level" in found.strength else parts)
     if calibration == "miscalibrated in shape":
         return (
             "Miscalibrated in shape: probabilities are too high at some levels and too low at others "
