@@ -14,14 +14,14 @@ from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.folder import FolderBackend, FolderRun, FolderStore
 from uq_tracking.tracking.health import Health, is_sick
-from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.resolve import Target
 from uq_tracking.tracking.writer import RunWriter, Safety
 
 
 @pytest.fixture
 def writer(tmp_path):
     run = FolderStore(tmp_path).create("a")
-    return RunWriter(Target("dir", "dir:a", lambda: Opened(run)))
+    return RunWriter(Target("dir", "dir:a", lambda: run))
 
 
 def fine(run):
@@ -85,9 +85,10 @@ def test_a_tracker_that_is_not_installed_is_the_reason(monkeypatch):
     assert str(writer.error) == "dir is not installed; pip install it"
 
 
-def test_failing_to_close_is_told(tmp_path):
+def test_failing_to_close_is_told(tmp_path, monkeypatch):
     run = FolderStore(tmp_path).create("a")
-    writer = RunWriter(Target("dir", "dir:a", lambda: Opened(run, lambda: failing(OSError("stuck"))(run))))
+    monkeypatch.setattr(FolderRun, "close", failing(OSError("stuck")))
+    writer = RunWriter(Target("dir", "dir:a", lambda: run))
     writer.write("a", fine)
     writer.close()
     assert (

@@ -35,7 +35,7 @@ from uq_tracking.tracking.names import (
 )
 from uq_tracking.tracking.places import run_lock
 from uq_tracking.tracking.publish import publish
-from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.resolve import Target
 from uq_tracking.tracking.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -254,9 +254,7 @@ def _files(report: Report, shown: Report, source: Source) -> list[str]:
 def _write(run: LoggedRun, content: Content) -> None:
     """Write to the run; BackendError if something did not arrive, in which case the run is not marked done."""
     uri = run.stored.uri
-    target = Target(
-        uri.partition(":")[0], uri, lambda: Opened.of(run.store, run.store.reopen(run.stored.run_id))
-    )
+    target = Target(uri.partition(":")[0], uri, partial(run.store.reopen, run.stored.run_id))
     writer = RunWriter(target)
     unmade = publish([content], [writer])
     problem = writer.problem()
