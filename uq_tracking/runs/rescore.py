@@ -152,7 +152,7 @@ def _is_of_a_comparison(run: LoggedRun) -> bool:
 
 def _outcome(run: LoggedRun, request: Request, dry_run: bool, drawing: threading.Lock) -> Outcome:
     """Rescore one run, unless there is nothing to do; several threads may do so, but draw only one at a time."""
-    run = replace(run, split=request.split, limit=request.options.limit)
+    run = replace(run, split=request.split)
     if not request.options.force and request.is_done(run.stored.tags):
         return Outcome(run.stored.uri, run.name, "skipped", "it already has these scores")
     try:

@@ -21,7 +21,6 @@ from uq_tracking.errors import (
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, Ending, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
-from uq_tracking.tracking.journal import Write
 from uq_tracking.tracking.resolve import Target, check_usable, find_backend, log_once
 from uq_tracking.tracking.spool import Group, Origin, keep
 
@@ -92,11 +91,6 @@ class RunWriter:
         reason = self.safety.health.refusal(self.target.label, strict=self.safety.strict)
         if reason is not None:
             self._give_up(self.safety, reason)
-
-    def write(self, name: str, action: Write) -> None:
-        """Write one thing; a failure is remembered."""
-        self.begin([(name, action)])
-        self.settle()
 
     def begin(self, items: Group) -> None:
         """Start writing several things together in the background; ``settle`` waits for them."""
