@@ -255,15 +255,14 @@ class KeptStore(FilesStore):
         """Open a run for writing."""
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
-        """List the runs by their beginning; the tracker has no filter expressions; see `RunStore`."""
+        """List the runs by their beginning; the tracker has no filter expressions; see `RunStore`.
+
+        One damaged run does not hide the others.
+        """
         if where is not None:
             raise BackendError(
                 f"{self.tracker} has no filters; omit {where!r}, or name a run with {self.scheme}:FOLDER/RUN"
             )
-        return self._listed()
-
-    def _listed(self) -> Iterator[StoredRun]:
-        """Readable runs; one damaged run does not hide the others."""
         begun: dict[Path, float] = {}
         for folder in self.folders():
             try:

@@ -257,7 +257,7 @@ def test_folders_elsewhere_are_refused(backend):
 
 def test_filters_are_refused(folder):
     with pytest.raises(BackendError, match="TensorBoard has no filters"):
-        TensorBoardStore(folder).runs("loss < 1")
+        list(TensorBoardStore(folder).runs("loss < 1"))
 
 
 def test_the_hint_says_how_to_install_it(backend, monkeypatch):
