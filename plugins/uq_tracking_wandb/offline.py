@@ -22,6 +22,16 @@ EXIT_SECONDS = 5.0
 _PROJECT = "uncategorized"
 
 
+class OfflineRun(OwnedRun):
+    """An offline run opened by this package: once it is closed, its file can be read."""
+
+    def close(self) -> None:
+        """Finish the run, and wait until its last record is written."""
+        path = run_folder(self.sdk_run) / f"run-{self.sdk_run.id}.wandb"
+        super().close()
+        _wait_for(lambda: path.exists() and read_fragment(path, history=False).exit_code is not None)
+
+
 class OfflineStore(RunStore):
     """Runs in the ``offline-run-*`` folders of a directory.
 
@@ -85,20 +95,13 @@ class OfflineStore(RunStore):
         # Its row follows those of the earlier fragments.
         sdk_run.log({}, step=content.next_step, commit=False)
         sdk_run.summary.update(content.own_summary)
-        run = OwnedRun(sdk_run, _artifact_files(content), lambda keys: content.history)
+        run = OfflineRun(sdk_run, _artifact_files(content), lambda keys: content.history)
         run.failed = bool(content.exit_code)
         return run
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Open a new offline run in this directory."""
-        return OwnedRun(self._open({"project": _PROJECT, "name": name}, config_with({}, tags or {})))
-
-    def close_run(self, run: Run) -> None:
-        """Finish a run that ``create`` or ``reopen`` opened."""
-        if isinstance(run, OwnedRun):
-            path = run_folder(run.sdk_run) / f"run-{run.sdk_run.id}.wandb"
-            run.close()
-            _wait_for(lambda: path.exists() and read_fragment(path, history=False).exit_code is not None)
+        return OfflineRun(self._open({"project": _PROJECT, "name": name}, config_with({}, tags or {})))
 
     def show(self) -> str | None:
         """Return the command that uploads the runs to a server."""

@@ -14,7 +14,7 @@ from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.names import MAPS, METHOD_TAG
 from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
 from uq_tracking_wandb.names import ONLINE, OnlineAddress, config_with, media_files, numbers, tags_in
-from uq_tracking_wandb.run import OnlineRun, OwnedRun, open_run
+from uq_tracking_wandb.run import OnlineRun, open_run
 from uq_tracking_wandb.workspace import save_workspace
 
 if TYPE_CHECKING:
@@ -111,11 +111,6 @@ class OnlineStore(RunStore):
             config=config_with({}, tags or {}),
         )
         return OnlineRun(sdk_run, partial(self._run, sdk_run.id))
-
-    def close_run(self, run: Run) -> None:
-        """Finish a run that ``create`` or ``reopen`` opened, and seal it once the server shows what was written."""
-        if isinstance(run, OwnedRun):
-            run.close()
 
     def show(self) -> str | None:
         """Create or update a workspace of the project; return its address."""

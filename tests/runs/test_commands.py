@@ -56,7 +56,6 @@ def test_rescore_exits_with_1_when_a_run_fails(dir_place, call):
             ("--recalibration", "std_scaling"),
             "what to fit them to; pass --calibration-split or --calibration halves",
         ),
-        (("--limit", "1"), "rescore it with a larger --limit"),
     ],
 )
 def test_rescore_says_what_is_wrong_in_one_line(dir_place, call, arguments, match):

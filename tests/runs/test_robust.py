@@ -13,7 +13,6 @@ import pytest
 import uq_tracking as uq
 from tests.runs.places import predictions
 from uq_tracking.errors import BackendError, TrackerUnreachableError
-from uq_tracking.runs import RescoreOptions
 from uq_tracking.tracking.folder import FolderStore
 
 
@@ -48,7 +47,7 @@ def nonsense_json(path):
 
 def unpacks_to_too_much(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("std.npy", bytes(5_000_000))
+        archive.writestr("std.npy", bytes(80_000_000))
 
 
 def newer(path):
@@ -67,7 +66,7 @@ DAMAGES = [
     ("uq/statistics.npz", pickled_inside, "cannot be read as an npz"),
     ("uq/statistics.npz", empty, "cannot be read as an npz"),
     ("uq/statistics.npz", foreign, "these arrays are not statistics"),
-    ("uq/statistics.npz", unpacks_to_too_much, "more than the limit of 1,000,000"),
+    ("uq/statistics.npz", unpacks_to_too_much, "would unpack to 80,000,000"),
 ]
 
 
@@ -80,7 +79,7 @@ def test_a_damaged_run_is_reported_and_the_others_are_rescored(dir_place, name, 
     folder = Path(broken.stored.uri.removeprefix("dir:"))
     damage(folder / name)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    summary = uq.rescore(dir_place.uri, alpha=0.9, options=RescoreOptions(limit=1_000_000))
+    summary = uq.rescore(dir_place.uri, alpha=0.9)
     assert [outcome.status for outcome in summary.outcomes] == ["done", "failed", "done"]
     assert match in summary.failed[0].reason
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -64,4 +64,4 @@ def test_a_run_that_cannot_be_adopted_fails_when_it_is_opened():
 def test_nothing_is_opened_before_it_is_needed(tmp_path):
     (target,) = targets_of(f"dir:{tmp_path}/new", None, name="x")
     assert not (tmp_path / "new").exists()
-    assert target.open().run.uri.startswith(f"dir:{tmp_path}/new/")
+    assert target.open().uri.startswith(f"dir:{tmp_path}/new/")

@@ -14,14 +14,19 @@ from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.folder import FolderBackend, FolderRun, FolderStore
 from uq_tracking.tracking.health import Health, is_sick
-from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.resolve import Target
 from uq_tracking.tracking.writer import RunWriter, Safety
 
 
 @pytest.fixture
 def writer(tmp_path):
     run = FolderStore(tmp_path).create("a")
-    return RunWriter(Target("dir", "dir:a", lambda: Opened(run)))
+    return RunWriter(Target("dir", "dir:a", lambda: run))
+
+
+def write(writer, name, action):
+    writer.begin([(name, action)])
+    writer.settle()
 
 
 def fine(run):
@@ -42,7 +47,7 @@ def test_one_failure_stops_nothing(writer):
         ("c", fine),
         ("d", failing(OSError("again"))),
     ):
-        writer.write(name, action)
+        write(writer, name, action)
     assert (writer.lost, writer.arrived) == (["b", "d"], 2)
     assert (
         writer.problem() == "dir (dir:a) did not take b and 1 other item; the rest was logged. OSError: full"
@@ -52,7 +57,7 @@ def test_one_failure_stops_nothing(writer):
 def test_two_failures_in_a_row_are_enough(writer):
     asked = []
     for name in "abcd":
-        writer.write(name, lambda run: asked.append(1) or failing(OSError("full"))(run))
+        write(writer, name, lambda run: asked.append(1) or failing(OSError("full"))(run))
     assert len(asked) == 2
     assert writer.lost == ["a", "b", "c", "d"]
 
@@ -61,14 +66,14 @@ def test_two_failures_in_a_row_are_enough(writer):
 def test_a_dead_tracker_is_asked_once(writer, error):
     asked = []
     for name in "ab":
-        writer.write(name, lambda run: asked.append(1) or failing(error)(run))
+        write(writer, name, lambda run: asked.append(1) or failing(error)(run))
     assert len(asked) == 1
 
 
 def test_a_run_that_cannot_be_opened_is_tried_once():
     opened = []
     writer = RunWriter(Target("x", "x:y", lambda: opened.append(1) or failing(OSError("no"))(None)))
-    writer.write("a", fine)
+    write(writer, "a", fine)
     writer.begin([("b", fine), ("c", fine)])
     writer.close()
     assert len(opened) == 1
@@ -80,15 +85,16 @@ def test_a_tracker_that_is_not_installed_is_the_reason(monkeypatch):
     monkeypatch.setattr(FolderBackend, "status", lambda self: hint)
     target = Target("dir", "dir:y", lambda: failing(OSError("no"))(None), place="http://127.0.0.1:9")
     writer = RunWriter(target, Safety(Budget(5), Health("dir", target.place, 5)))
-    writer.write("a", fine)
+    write(writer, "a", fine)
     assert isinstance(writer.error, BackendError)
     assert str(writer.error) == "dir is not installed; pip install it"
 
 
-def test_failing_to_close_is_told(tmp_path):
+def test_failing_to_close_is_told(tmp_path, monkeypatch):
     run = FolderStore(tmp_path).create("a")
-    writer = RunWriter(Target("dir", "dir:a", lambda: Opened(run, lambda: failing(OSError("stuck"))(run))))
-    writer.write("a", fine)
+    monkeypatch.setattr(FolderRun, "close", failing(OSError("stuck")))
+    writer = RunWriter(Target("dir", "dir:a", lambda: run))
+    write(writer, "a", fine)
     writer.close()
     assert (
         writer.problem() == "dir (dir:a) did not take the end of the run; the rest was logged. OSError: stuck"
@@ -96,7 +102,7 @@ def test_failing_to_close_is_told(tmp_path):
 
 
 def test_nothing_to_say_when_all_is_well(writer):
-    writer.write("a", fine)
+    write(writer, "a", fine)
     writer.close()
     assert writer.problem() is None
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 from uq_tracking.checks import check_choice
 from uq_tracking.cli.app import command, messages, say
@@ -58,23 +56,14 @@ def log(
 def _read(
     files: str, columns: dict[str, str] | None, stream: bool | None, options: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Predictions and the options left for scoring: none for an accumulator, which has counted with its own."""
+    """Return predictions, or the blocks of a large file, and the options left for scoring."""
     from uq_tracking.files import read_blocks, read_predictions
     from uq_tracking.settings import EXACT_LIMIT
-    from uq_tracking.streams.accumulator import Accumulator
-    from uq_tracking.streams.engines import arguments_of
 
     on_invalid = options.get("on_invalid", "raise")
     found = read_blocks(files, columns, on_invalid=on_invalid) if stream is not False else None
     if found is not None and (stream or (found.total or 0) > EXACT_LIMIT):
-        with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
-            task = bar.add_task("scoring", total=found.total)
-            counted = Accumulator(**options)
-            for block in found.blocks:
-                arguments = arguments_of(block)
-                counted.update(**arguments)
-                bar.advance(task, math.prod(arguments["y_true"].shape))
-            return counted, {}
+        return found.blocks, options
     of_input = {name: options.pop(name) for name in ("unit", "std_floor", "on_invalid") if name in options}
     with messages.status(f"reading {files}"):
         return read_predictions(files, columns=columns, **of_input), options

@@ -40,7 +40,6 @@ _HELP: Mapping[type[Any], Mapping[str, str]] = {
         "n_bins": "Number of bins for ENCE and reliability; by default 10.",
         "seed": "Random seed; by default 0.",
         "workers": "Number of runs to process in parallel; by default 1.",
-        "limit": "Bytes above which a stored file is not read; by default 8 GiB.",
     },
 }
 _FLAGS: Mapping[str, str] = {

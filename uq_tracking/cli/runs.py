@@ -303,7 +303,7 @@ def view(
         typer.launch(page)
 
 
-WORK = ("scores", "figures", "force", "workers", "limit")
+WORK = ("scores", "figures", "force", "workers")
 """Options of `rescore` that say what is written, and how."""
 
 

@@ -257,7 +257,7 @@ class Comparison(Facts):
             self.to_html(path)
             writers = [RunWriter(target) for target in targets]
             for writer in writers:
-                writer.write("the comparison", lambda run: run.log_file(path, PAGE_FILE))
+                writer.begin([("the comparison", lambda run: run.log_file(path, PAGE_FILE))])
                 writer.close()
         problems = [problem for writer in writers if (problem := writer.problem())]
         if problems:

@@ -85,7 +85,7 @@ class GivenRuns:
             (target,) = self._targets_of(run)
             if not target.is_address:
                 return run
-            self.made[run] = replace(target, start=lambda: replace(target.start(), is_new=False))
+            self.made[run] = replace(target, is_joined=True)
         return self.made[run].uri or self.made[run]
 
     def _targets_of(self, run: Any) -> list[Target]:

@@ -112,7 +112,7 @@ def worked(
         try:
             return work(run)
         except Exception as error:  # damaged files and trackers may raise anything
-            if _is_unreachable(error):
+            if any(isinstance(each, TrackerUnreachableError) for each in (error, error.__cause__)):
                 gone.set()
             return failure(run.stored.uri, run.name, error)
 
@@ -125,14 +125,6 @@ def worked(
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
-
-
-def _is_unreachable(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, TrackerUnreachableError):
-            return True
-        error = error.__cause__
-    return False
 
 
 def show_summary(summary: Summary, console: Console, reworded: Callable[[str], str]) -> None:

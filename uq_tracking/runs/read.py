@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -61,7 +60,6 @@ class LoggedRun:
     store: RunStore
     stored: StoredRun
     split: str | None = None
-    limit: int = LIMIT
 
     @property
     def name(self) -> str:
@@ -145,11 +143,11 @@ class LoggedRun:
         return replace(report, statistics=self.statistics(report)) if self.has(STATISTICS_FILE) else report
 
     def fetch(self, name: str, folder: Path) -> Path:
-        """Copy any stored file of the run into a folder; FileFormatError if it exceeds the limit."""
-        _check_size(name, self.store.size(self.stored.run_id, name), self.limit)
-        path = self.store.fetch(self.stored.run_id, name, folder)
-        _check_size(name, unpacked_size(path), self.limit)
-        return path
+        """Copy any stored file of the run into a folder; FileFormatError if it is longer than any that is read."""
+        size = self.store.size(self.stored.run_id, name)
+        if size is not None and size > LIMIT:
+            raise FileFormatError(f"{name} has {size:,} bytes, more than the limit of {LIMIT:,}")
+        return self.store.fetch(self.stored.run_id, name, folder)
 
     def read(self, file: str, read: Callable[[Path], T]) -> T:
         """Fetch one of our files for this split, and read it; FileNotFoundError, FileFormatError."""
@@ -217,25 +215,6 @@ def _beside(uri: str) -> str:
 def _newest(runs: Sequence[StoredRun]) -> str:
     """End of a message that names the newest runs."""
     return f"; the newest are {', '.join(run.uri for run in runs[-MOST_NAMED:])}" if runs else ""
-
-
-def unpacked_size(path: Path) -> int:
-    """Return the size of a file in bytes; for an archive (npz), the size it claims to unpack to."""
-    size = path.stat().st_size
-    if not zipfile.is_zipfile(path):
-        return size
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return max(size, sum(entry.file_size for entry in archive.infolist()))
-    except (zipfile.BadZipFile, OSError, ValueError):
-        return size  # whoever reads the file says what is wrong with it
-
-
-def _check_size(name: str, size: int | None, limit: int) -> None:
-    if size is not None and size > limit:
-        raise FileFormatError(
-            f"{name} has {size:,} bytes, more than the limit of {limit:,}; rescore it with a larger limit="
-        )
 
 
 def run_recalibration(

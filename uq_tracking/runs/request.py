@@ -14,7 +14,6 @@ from uq_tracking._version import __version__
 from uq_tracking.checks import check_choice, check_flag, whole_number
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import every_metric, find
-from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
@@ -45,8 +44,6 @@ class RescoreOptions:
         Also rescore runs already rescored as requested, and rewrite everything.
     workers : int
         Number of runs to process in parallel.
-    limit : int
-        Bytes above which a stored file is not read.
 
     Raises
     ------
@@ -58,7 +55,6 @@ class RescoreOptions:
     figures: Literal["auto"] | bool = "auto"
     force: bool = False
     workers: int = 1
-    limit: int = LIMIT
 
     def __post_init__(self) -> None:
         check_choice("scores", self.scores, SCORES)

@@ -35,7 +35,7 @@ from uq_tracking.tracking.names import (
 )
 from uq_tracking.tracking.places import run_lock
 from uq_tracking.tracking.publish import publish
-from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.resolve import Target
 from uq_tracking.tracking.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _is_of_a_comparison(run: LoggedRun) -> bool:
 
 def _outcome(run: LoggedRun, request: Request, dry_run: bool, drawing: threading.Lock) -> Outcome:
     """Rescore one run, unless there is nothing to do; several threads may do so, but draw only one at a time."""
-    run = replace(run, split=request.split, limit=request.options.limit)
+    run = replace(run, split=request.split)
     if not request.options.force and request.is_done(run.stored.tags):
         return Outcome(run.stored.uri, run.name, "skipped", "it already has these scores")
     try:
@@ -254,9 +254,7 @@ def _files(report: Report, shown: Report, source: Source) -> list[str]:
 def _write(run: LoggedRun, content: Content) -> None:
     """Write to the run; BackendError if something did not arrive, in which case the run is not marked done."""
     uri = run.stored.uri
-    target = Target(
-        uri.partition(":")[0], uri, lambda: Opened.of(run.store, run.store.reopen(run.stored.run_id))
-    )
+    target = Target(uri.partition(":")[0], uri, partial(run.store.reopen, run.stored.run_id))
     writer = RunWriter(target)
     unmade = publish([content], [writer])
     problem = writer.problem()

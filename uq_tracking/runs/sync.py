@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -23,7 +23,7 @@ from uq_tracking.errors import (
 )
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, failure, worked
 from uq_tracking.runs.read import LoggedRun, logged_runs
-from uq_tracking.tracking.backend import RunStore, StoredRun, calling
+from uq_tracking.tracking.backend import Run, RunStore, StoredRun, calling
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.guard import LONG_ANSWER, limited
@@ -32,7 +32,7 @@ from uq_tracking.tracking.journal import PAGES, Line, replay
 from uq_tracking.tracking.names import ORIGIN_TAG, REPORT_FILE, curve_name, map_name
 from uq_tracking.tracking.overview import dataset, description
 from uq_tracking.tracking.places import copy_lock, scratch_folder, spool_lock
-from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
+from uq_tracking.tracking.resolve import find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, entries, read_entry
 
 SOURCE_TAG = "uq.synced"
@@ -162,15 +162,12 @@ def _copied(run: LoggedRun, store: RunStore, held: Sequence[StoredRun], dry_run:
         return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is already a copy{twice}")
     left_out: list[str] = []
     if not dry_run:
-        written = store.create(run.name, {SOURCE_TAG: source}) if copy is None else store.reopen(copy.run_id)
-        try:
-            with calling(time.time()), scratch_folder() as folder:
-                rebuilt = FolderStore(folder).open(".rebuilt", run.name)
-                file = partial(_file, run, folder, rebuilt)
-                replay(_journal(run, rebuilt, left_out), file, written, damaged=left_out)
+        made = store.create(run.name, {SOURCE_TAG: source}) if copy is None else store.reopen(copy.run_id)
+        with closing(made) as written, calling(time.time()), scratch_folder() as folder:
+            rebuilt = FolderStore(folder).open(".rebuilt", run.name)
+            file = partial(_file, run, folder, rebuilt)
+            replay(_journal(run, rebuilt, left_out), file, written, damaged=left_out)
             written.seal({CONTENT_TAG: content})
-        finally:
-            store.close_run(written)
     message = "copied" if copy is None else f"updated in {copy.uri}"
     message += f"; left out: {'; '.join(left_out)}" if left_out else ""
     return Outcome(run.stored.uri, run.name, "done", message + twice)
@@ -354,9 +351,9 @@ def _send_run(
         failed: dict[Path, Exception] = {}
         if not dry_run:
             with limited(SECONDS, LONG_ANSWER):
-                opened = _opened(own[0], destination)
-                failed = _replayed(own, opened)
-            message = f"sent to {opened.run.uri}"
+                run = _opened(own[0], destination)
+                failed = _replayed(own, run)
+            message = f"sent to {run.uri}"
     except Exception as error:  # trackers raise whatever their libraries raise
         failed = {entry.path: error for entry in own}
     for entry in own:
@@ -370,32 +367,30 @@ def _send_run(
         yield Outcome(address, name, "done", message)
 
 
-def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
+def _replayed(own: Sequence[Entry], run: Run) -> dict[Path, Exception]:
     """Write the entries in order; return those not taken, with the reason. Stop when the tracker seems down."""
     failed: dict[Path, Exception] = {}
     sick: list[Exception] = []
-    try:
+    with closing(run):
         for entry in own:
             if len(sick) == MOST_FAILURES:
                 failed[entry.path] = sick[-1]
                 continue
             try:
-                entry.send(opened.run)
+                entry.send(run)
                 sick = []
             except Exception as error:  # trackers raise whatever their libraries raise
                 failed[entry.path] = error
                 sick = [*sick, error] if is_sick(error) else []
         if len(failed) < len(own):
             try:
-                opened.run.confirm()
+                run.confirm()
             except Exception as error:  # trackers raise whatever their libraries raise
                 failed = {entry.path: failed.get(entry.path, error) for entry in own}
-    finally:
-        opened.release()
     return failed
 
 
-def _opened(entry: Entry, destination: str | None) -> Opened:
+def _opened(entry: Entry, destination: str | None) -> Run:
     """Open the run the entry was meant for, if it exists; else one that names it, created once."""
     origin = entry.origin
     if origin.uri.startswith("<") and destination is None:
@@ -414,7 +409,7 @@ def _opened(entry: Entry, destination: str | None) -> Opened:
     return _instead(entry, destination)
 
 
-def _instead(entry: Entry, destination: str | None) -> Opened:
+def _instead(entry: Entry, destination: str | None) -> Run:
     """Open a run that names the entry's run or call; created once, also if an earlier call was interrupted."""
     origin, mark = entry.origin, _mark(entry)
     above = origin.uri.rpartition("/")[0] if origin.is_run else ""
@@ -428,8 +423,9 @@ def _instead(entry: Entry, destination: str | None) -> Opened:
         ) from error
     made = next((run for run in _held(store) if run.tags.get(ORIGIN_TAG) == mark), None)
     name = origin.name or origin.uri.rpartition("/")[2]
-    run = store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made.run_id)
-    return Opened.of(store, run)
+    return (
+        store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made.run_id)
+    )
 
 
 def _put_away(path: Path, *, keep: bool) -> None:

@@ -220,28 +220,25 @@ class TorchSketch:
         self, target: Tensor, mean: Tensor, std: Tensor, hidden: Tensor | None, batch: int
     ) -> _Samples:
         """Count missing and bad samples; the rest are valid."""
-        flags = self._flags
-        here = torch.isfinite(target)
-        if hidden is not None:
-            flags["n_masked"] += hidden.sum()
-            flags["n_missing"] += (~here & ~hidden).sum()
-            here = here & ~hidden
-        else:
-            flags["n_missing"] += (~here).sum()
-        defects = {
-            "bad_mean": here & ~torch.isfinite(mean),
-            "bad_std": here & ~torch.isfinite(std),
-            "negative_std": here & (std < 0) & torch.isfinite(std),
-        }
-        bad = defects["bad_mean"] | defects["bad_std"] | defects["negative_std"]
-        for name, hits in defects.items():
-            flags[name] += hits.sum()
-        fresh = (flags["n_invalid"] == 0) & bad.any()
-        flags["first_bad"] += fresh * batch
+        there = torch.isfinite(target)
+        hidden = torch.zeros_like(there) if hidden is None else hidden
+        here = there & ~hidden
+        bad_mean, bad_std = here & ~torch.isfinite(mean), here & ~torch.isfinite(std)
+        negative_std = here & (std < 0) & torch.isfinite(std)
+        bad = bad_mean | bad_std | negative_std
         valid = here & ~bad
-        flags["n_invalid"] += bad.sum()
-        flags["n"] += valid.sum()
-        flags["n_zero_std"] += (valid & (std == 0)).sum()
+        self._flags["first_bad"] += ((self._flags["n_invalid"] == 0) & bad.any()) * batch
+        for name, hits in {
+            "n_masked": hidden,
+            "n_missing": ~there & ~hidden,
+            "bad_mean": bad_mean,
+            "bad_std": bad_std,
+            "negative_std": negative_std,
+            "n_invalid": bad,
+            "n": valid,
+            "n_zero_std": valid & (std == 0),
+        }.items():
+            self._flags[name] += hits.sum()
         if self.std_floor is not None:  # rounded to the dtype as `Predictions` does
             is_single = std.is_floating_point() and std.dtype != torch.float64
             floor = float(np.float32(self.std_floor)) if is_single else self.std_floor

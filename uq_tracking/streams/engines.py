@@ -174,17 +174,23 @@ class Counting:
     options: Mapping[str, Any]
 
     def count(self, pieces: Iterable[Any], start: Sequence[Any] = ()) -> Accumulator:
-        """Count pieces; ``start`` is what ``Accumulator.place`` takes, if that is known."""
+        """Count pieces; ``start`` is what ``Accumulator.place`` takes, if that is known.
+
+        Samples before the pieces and of all, the index of their first sample, and the shape of the whole.
+        """
         counted = Accumulator(**self.options)
         if start:
             counted.place(*start)
         for piece in pieces:
             try:
                 batch = self.read(piece)
+                counted.update(**(batch if isinstance(batch, Mapping) else {"y_true": batch}))
             except EmptyInputError as error:
                 counted.count_nothing(task_of(self.kind), error.counts)
-            else:
-                counted.update(**(batch if isinstance(batch, Mapping) else {"y_true": batch}))
+            except InvalidValueError as error:
+                if not start:
+                    raise
+                raise InvalidValueError(f"in the block starting at {start[2]}: {error}") from error
         return counted
 
     def merge(self, parts: Iterable[Any]) -> Accumulator:
@@ -476,7 +482,7 @@ def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Count
     dask: Any = import_module("dask")
 
     truth = arrays["y_true"]
-    count = dask.delayed(_count_block, pure=True)
+    count = dask.delayed(counting.count, pure=True)
     lazy = {**arrays, **{name: array for name, array in labels.items() if hasattr(array, "rechunk")}}
     beside = {name: value for name, value in labels.items() if name not in lazy and value is not None}
     blocks = {}
@@ -493,7 +499,7 @@ def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Count
         if beside.get("groups") == BY_CHUNK:
             piece["groups"] = np.full(truth.chunks[0][place[0]], ".".join(map(str, place)))
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
-        parts.append(count(counting, piece, (before, truth.size, start, truth.shape)))
+        parts.append(count([piece], (before, truth.size, start, truth.shape)))
         before += math.prod(sizes[k] for sizes, k in zip(truth.chunks, place, strict=True))
     return parts
 
@@ -501,14 +507,6 @@ def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], counting: Count
 def _place_in(block: Any, place: tuple[int, ...]) -> tuple[int, ...]:
     """The place of an array's block beside that of the truth; 0 along axes that stay whole."""
     return tuple(min(k, size - 1) for k, size in zip((*place, *block.shape), block.shape, strict=False))
-
-
-def _count_block(counting: Counting, piece: Mapping[str, Any], place: Sequence[Any]) -> Accumulator:
-    """Count one chunk on a worker; ``place`` is samples before it and of all, its first index and the whole shape."""
-    try:
-        return counting.count([piece], place)
-    except InvalidValueError as error:
-        raise InvalidValueError(f"in the block starting at {place[2]}: {error}") from error
 
 
 def _read_block(make: Make, options: Mapping[str, Any], block: Mapping[str, Any]) -> Predictions:

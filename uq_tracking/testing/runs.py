@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,16 +107,13 @@ class BackendCase:
     def fill(self, store: RunStore, count: int) -> None:
         """Create many runs, named ``run 0``, ``run 1`` ...; override if the tracker has a faster way."""
         for number in range(count):
-            store.close_run(store.create(f"run {number}"))
+            store.create(f"run {number}").close()
 
     @contextmanager
     def writing(self, store: RunStore, run_id: str | None = None, name: str = "sample") -> Iterator[Run]:
         """A run to write to, new or reopened, which can be read afterwards."""
-        run = store.create(name) if run_id is None else store.reopen(run_id)
-        try:
+        with closing(store.create(name) if run_id is None else store.reopen(run_id)) as run:
             yield run
-        finally:
-            store.close_run(run)
 
     @pytest.fixture
     def run_id(self, store: RunStore) -> str:

@@ -127,7 +127,7 @@ class Run(ABC):
         """Set the tags that say everything else has arrived; by default at once.
 
         A tracker that sends in the background sets them once the rest is known to have arrived, at the latest in
-        ``RunStore.close_run``, which raises if it has not.
+        `close`, which raises if it has not.
         """
         self.set_tags(tags)
 
@@ -203,6 +203,12 @@ class Run(ABC):
         """Group the calls inside into as few requests as the tracker allows; by default no grouping."""
         return nullcontext()
 
+    def close(self) -> None:  # noqa: B027  (most runs have nothing to release)
+        """Release what ``RunStore.create`` or ``reopen`` holds open; what the user opened stays open.
+
+        Called when the writer is done with the run.
+        """
+
 
 @dataclass(frozen=True)
 class StoredRun:
@@ -261,9 +267,6 @@ class RunStore(ABC):
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Create a new, finished run; stores that cannot do so raise BackendError."""
         raise BackendError(f"{type(self).__name__} cannot create runs; start one with the tracker itself")
-
-    def close_run(self, run: Run) -> None:  # noqa: B027  (most stores have nothing to release)
-        """Release what ``create`` or ``reopen`` holds open; called when the writer is done with the run."""
 
     def show(self) -> str | None:
         """Create or update the page that shows all runs at a glance; return its address, or a command, if any."""

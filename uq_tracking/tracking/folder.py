@@ -38,7 +38,7 @@ from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, finite, name_parts
 from uq_tracking.tracking.journal import Journal, JournalRun, Line, journal_at, moment
 from uq_tracking.tracking.places import in_first_place, places
-from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.resolve import Target
 
 RUN_FILE = "run.json"
 LOG_FILE = "log.jsonl"
@@ -217,9 +217,6 @@ class KeptRun(FolderRun):
     def start(self) -> None:
         """Write what the tracker recognizes a new run by."""
 
-    def close(self) -> None:
-        """Release what is open for writing."""
-
     def _check_exists(self) -> None:
         if not self.folder.is_dir():
             raise RunNotFoundError(f"{self.folder} holds no run; was it moved or deleted?")
@@ -258,15 +255,14 @@ class KeptStore(FilesStore):
         """Open a run for writing."""
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
-        """List the runs by their beginning; the tracker has no filter expressions; see `RunStore`."""
+        """List the runs by their beginning; the tracker has no filter expressions; see `RunStore`.
+
+        One damaged run does not hide the others.
+        """
         if where is not None:
             raise BackendError(
                 f"{self.tracker} has no filters; omit {where!r}, or name a run with {self.scheme}:FOLDER/RUN"
             )
-        return self._listed()
-
-    def _listed(self) -> Iterator[StoredRun]:
-        """Readable runs; one damaged run does not hide the others."""
         begun: dict[Path, float] = {}
         for folder in self.folders():
             try:
@@ -326,11 +322,6 @@ class KeptStore(FilesStore):
         run = self.opened(folder)
         run.start()
         return run
-
-    def close_run(self, run: Run) -> None:
-        """Close what the run has open."""
-        if isinstance(run, KeptRun):
-            run.close()
 
     def _folder(self, run_id: str) -> Path:
         folder = self.path if run_id == "." else self.path.joinpath(*name_parts(run_id))
@@ -492,4 +483,4 @@ def fallback_target(method: str | None, split: str | None, step: int | None) -> 
     run, splits = runs[-1]
     if step is None:
         splits.add(split)
-    return Target("dir", run.uri, lambda: Opened(run), place=run.place), is_new
+    return Target("dir", run.uri, lambda: run, place=run.place), is_new

@@ -19,7 +19,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -32,10 +32,11 @@ from uq_tracking.errors import (
     TrackerUnreachableError,
     redact,
 )
+from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import THREADS, check_listens
 from uq_tracking.tracking.guard import Limit, limited
 from uq_tracking.tracking.places import LockedError, spool_lock
-from uq_tracking.tracking.resolve import Opened, find_backend
+from uq_tracking.tracking.resolve import find_backend
 from uq_tracking.tracking.spool import number_of, read_entry
 
 SECONDS = 300.0
@@ -52,7 +53,7 @@ class Waiting:
     """An entry, and the run it goes into."""
 
     path: Path
-    open: Callable[[], Opened]
+    open: Callable[[], Run]
     run: str
     key: str = ""
     """Identifies run, step, splits and scores, if the run exists."""
@@ -91,14 +92,10 @@ class Waiting:
                     entry = read_entry(self.path)
                 except FileNotFoundError:
                     return "absent"
-                with limited(SECONDS) as limit:
-                    opened = self.open()
-                    try:
-                        entry.send(opened.run, lambda: took(limit))
-                        if entry.origin.step is None:
-                            opened.run.confirm()
-                    finally:
-                        opened.release()
+                with limited(SECONDS) as limit, closing(self.open()) as run:
+                    entry.send(run, lambda: took(limit))
+                    if entry.origin.step is None:
+                        run.confirm()
                 with suppress(OSError):
                     self.path.unlink(missing_ok=True)
         except FileFormatError:

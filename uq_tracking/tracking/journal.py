@@ -149,12 +149,14 @@ def write_of(line: Line, file: Callable[[str], Path]) -> Write:
         The line is damaged; the returned function raises it for a damaged file.
     """
     match line:
+        case {"step": step} if isinstance(step, bool) or not isinstance(step, int | None):
+            raise FileFormatError(f"a line of kind {line.get('kind')!r} has the step {step!r}")
         case {"kind": "scalars", "step": int(at), "values": dict(values), "again": True}:
-            return lambda run: run.log_again({name: float(values[name]) for name in values}, step=at)
-        case {"kind": "scalars", "step": None | int() as step, "values": dict(values)} if not isinstance(
-            step, bool
-        ):
-            return lambda run: run.log_scalars({name: float(values[name]) for name in values}, step=step)
+            earlier = {name: float(value) for name, value in values.items()}
+            return lambda run: run.log_again(earlier, step=at)
+        case {"kind": "scalars", "step": None | int() as step, "values": dict(values)}:
+            scalars = {name: float(value) for name, value in values.items()}
+            return lambda run: run.log_scalars(scalars, step=step)
         case {"kind": "tags", "values": dict(values)}:
             return lambda run: run.set_tags(values)
         case {"kind": "seal", "values": dict(values)}:
@@ -249,15 +251,10 @@ def parsed(text: str) -> Line | None:
     """
     try:
         line: Line = json.loads(text)
-        kind, step = line["kind"], line.get("step")
-        if kind in ("scalars", "tags", "seal"):
-            convert = float if kind == "scalars" else str
-            line["values"] = {name: convert(value) for name, value in line["values"].items()}
-        else:
-            write_of(line, Path)
-        return line if isinstance(step, int | None) and not isinstance(step, bool) else None
+        write_of(line, Path)
     except DAMAGE:
         return None
+    return line
 
 
 def moment() -> str:
@@ -380,13 +377,13 @@ class Journal:
 
     def _add(self, line: Line) -> None:
         if line["kind"] in ("tags", "seal"):
-            self._tags.update(line["values"])
+            self._tags.update({name: str(value) for name, value in line["values"].items()})
         elif line["kind"] == "scalars":
             step, values = line.get("step"), line["values"]
             if step in self._values:
                 values = {**self._at(step), **values}
             names = tuple(values)
-            self._values[step] = self._names.setdefault(names, names), array("d", values.values())
+            self._values[step] = self._names.setdefault(names, names), array("d", map(float, values.values()))
         else:
             line.pop("time", None)
             self._others.pop(_key(line), None)

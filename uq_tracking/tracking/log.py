@@ -272,9 +272,8 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
         problems += publish(contents, writers)
     if about.step is None:
         hint(content.report, [writer.page for writer in writers])
-    known = [writer.problem() for writer in writers if not writer.is_news and writer.kept is not None]
-    problems += [message for writer in writers if (message := writer.problem()) and message not in known]
-    problems += [message for message in known if message and about.strict]
+    told = [writer for writer in writers if about.strict or writer.is_news or writer.kept is None]
+    problems += [message for writer in told if (message := writer.problem())]
     if problems:
         message = " ".join(problems)
         if about.strict:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from uq_tracking import plugins
 from uq_tracking.curves.spec import Curve
 from uq_tracking.drawings import MapSpec, pictured
-from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.formatting import axis_label
 from uq_tracking.inputs.predictions import Case
 from uq_tracking.parallel import begin
@@ -104,39 +103,27 @@ def _publish(contents: Sequence[Content], writers: Sequence[RunWriter]) -> list[
             pages = [("the description", partial(_description, each)) for each in contents]
             described = list(_made(pages, unmade))
             for writer in writers:
-                if seal:
-                    _seal(contents[0], described, writer, unmade)
-                for name, describe in () if seal else described:
+                for name, describe in described:
                     writer.present(name, describe)
+                if seal and not writer.lost:
+                    writer.begin(_sealed(contents[0], unmade))
                 writer.page = writer.present("the chart view of all runs", lambda run: run.show())
         for writer in writers:  # while the files exist, for writers that keep them
             writer.close()
     return unmade
 
 
-def _seal(content: Content, described: Group, writer: RunWriter, unmade: list[str]) -> None:
-    """Write the scores, the description and, if all else has arrived, the seal in one request."""
-    if writer.lost:
-        return
+def _sealed(content: Content, unmade: list[str]) -> Group:
+    """Return the scores with the seal, which is set if they are taken and all else could be made."""
     seal = {tag_name(SCORES_TAG, content.split): scores_digest(content.report), **content.seal}
-    scores = list(_made([("the scores", partial(_scores, content))], unmade))
 
-    def end(run: Run, described: Group) -> None:
-        with run.batch():
-            for _, write in (*scores, *described):
-                write(run)
-            if not unmade:
-                run.seal(seal)
+    def sealed(run: Run, scores: Write) -> None:
+        scores(run)
+        if not unmade:
+            run.seal(seal)
 
-    def write(run: Run) -> None:
-        try:
-            end(run, described)
-        except (TrackerUnreachableError, RunNotFoundError):
-            raise
-        except Exception:  # the description, which is only for display, may be what was refused
-            end(run, ())
-
-    writer.write("the scores", write)
+    made = _made([("the scores", partial(_scores, content))], unmade)
+    return [(name, partial(sealed, scores=scores)) for name, scores in made]
 
 
 def _made(group: Iterable[Piece], unmade: list[str]) -> Iterator[tuple[str, Write]]:
@@ -235,26 +222,21 @@ def _files(content: Content, folder: Path) -> Iterator[Piece]:
         savers[RECALIBRATION_FILE] = lambda path: path.write_text(text, encoding="utf-8")
     if data is not None:
         savers[PREDICTIONS_FILE] = data.save
-    for name, save in savers.items():
-        if content.files is None or name in content.files:
-            yield _file(content, folder / name, save)
+    wanted = savers.keys() if content.files is None else content.files
+    chosen = {file_name(name, content.split): savers[name] for name in savers if name in wanted}
     table = report.class_table
-    if table is not None and (content.files is None or REPORT_FILE in content.files):
-        path = folder / f"{figure_name('classes', content.split)}.csv"
+    if table is not None and REPORT_FILE in wanted:
         rows = csv_of({"class": table.labels, **table.to_dict()["columns"]})
-        path.write_text(rows, encoding="utf-8", errors="backslashreplace")  # half a character in a name
-        yield path.name, lambda: lambda run: run.log_file(path, path.name)
+        encoded = rows.encode("utf-8", "backslashreplace")  # a name may end with half a character
+        chosen[f"{figure_name('classes', content.split)}.csv"] = lambda path: path.write_bytes(encoded)
+    for name, save in chosen.items():
+        path = folder / name.rpartition("/")[2]
+        yield name, partial(_saved, path, name, begin(partial(save, path)))
 
 
-def _file(content: Content, path: Path, save: Callable[[Path], object]) -> Piece:
-    """Begin to save a file."""
-    name, saved = file_name(path.name, content.split), begin(partial(save, path))
-
-    def make() -> Write:
-        saved()
-        return lambda run: run.log_file(path, name)
-
-    return name, make
+def _saved(path: Path, name: str, wait: Callable[[], object]) -> Write:
+    wait()
+    return lambda run: run.log_file(path, name)
 
 
 def _figures(content: Content) -> Iterator[Piece]:

@@ -25,51 +25,42 @@ from uq_tracking.errors import (
 from uq_tracking.tracking.backend import Backend, Run, RunStore
 
 
-def no_release() -> None:
-    """Leave the run open: somebody else opened it."""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A run to write to, and what to do when writing is over."""
-
-    run: Run
-    release: Callable[[], None] = no_release
-    is_new: bool = False
-    """True if the run was made just now."""
-
-    @classmethod
-    def of(cls, store: RunStore, run: Run, *, is_new: bool = False) -> Opened:
-        """A run that its store opened, and then closes."""
-        return cls(run, lambda: store.close_run(run), is_new)
-
-
 @dataclass
 class Target:
     """A run that will be written to; ``open`` is the first step that may contact the tracker."""
 
     backend: str
     label: str
-    """Human-readable name; no credentials."""
-    start: Callable[[], Opened]
-    """Opens the run, or makes it."""
+    """Human-readable name, or the address; no credentials."""
+    given: Callable[[], Run] | None = None
+    """Returns the run; None for an address, of a run or of a place for new ones."""
     place: str = ""
     """Place of the tracker: runs in one place fail together; no credentials."""
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Name and tags of a run to be created."""
-    is_address: bool = False
-    """True if ``start`` makes a new run each time."""
+    is_joined: bool = False
+    """True if later calls join the run that the first one makes."""
     uri: str | None = None
     """Address of the run itself, once it is known."""
+    is_new: bool = False
+    """True if the run was made when it was opened."""
 
-    def open(self) -> Opened:
+    @property
+    def is_address(self) -> bool:
+        """True if the run is only known by an address, at which one may have to be made."""
+        return self.given is None
+
+    def open(self) -> Run:
         """Open the run: that of an address is made once, and then reopened."""
-        if self.is_address and self.uri is not None:
-            return reopened(self.uri)
-        opened = self.start()
-        self.uri = opened.run.uri
-        return opened
+        if self.given is not None:
+            run = self.given()
+        else:
+            store, run_id = open_store(self.uri or self.label)
+            self.is_new = run_id is None
+            run = store.create(self.name, self.tags) if run_id is None else store.reopen(run_id)
+        self.uri = run.uri
+        return run
 
 
 def find_backend(name: str) -> Backend:
@@ -126,7 +117,7 @@ def check_usable(backend: Backend) -> None:
         raise BackendError(f"{status.name} {what}; {status.hint}")
 
 
-def reopened(uri: str) -> Opened:
+def reopened(uri: str) -> Run:
     """Reopen the run that a URI names, to write more to it.
 
     Raises
@@ -137,7 +128,7 @@ def reopened(uri: str) -> Opened:
     store, run_id = open_store(uri)
     if run_id is None:
         raise RunNotFoundError(f"{uri} does not name a run")
-    return Opened.of(store, store.reopen(run_id))
+    return store.reopen(run_id)
 
 
 def address_target(uri: str, name: str) -> Target:
@@ -243,12 +234,12 @@ def _given(
     )
 
 
-def _fail(error: Exception) -> Opened:
+def _fail(error: Exception) -> Run:
     raise error
 
 
 def _opened(backend: str, run: Run) -> Target:
-    return Target(backend, run.uri, lambda: Opened(run), place=run.place)
+    return Target(backend, run.uri, lambda: run, place=run.place)
 
 
 def _is_uri(text: str) -> bool:
@@ -261,16 +252,8 @@ def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
     backend = find_backend(scheme)
     if not address.strip():
         raise SettingsError(f"run={uri!r} names no place; write for example {scheme}:depth")
-
-    def open_it() -> Opened:
-        store, run_id = open_store(uri)
-        run = store.reopen(run_id) if run_id is not None else store.create(name, tags)
-        return Opened.of(store, run, is_new=run_id is None)
-
     text = {key: str(value) for key, value in (tags or {}).items()}
-    return Target(
-        backend.name, uri, open_it, backend.place(address, scheme=scheme), name, text, is_address=True
-    )
+    return Target(backend.name, uri, None, backend.place(address, scheme=scheme), name, text)
 
 
 def _describe(run: Any) -> str:

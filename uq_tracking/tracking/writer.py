@@ -21,15 +21,7 @@ from uq_tracking.errors import (
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, Ending, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
-from uq_tracking.tracking.journal import Write
-from uq_tracking.tracking.resolve import (
-    Opened,
-    Target,
-    check_usable,
-    find_backend,
-    log_once,
-    no_release,
-)
+from uq_tracking.tracking.resolve import Target, check_usable, find_backend, log_once
 from uq_tracking.tracking.spool import Group, Origin, keep
 
 _log = logging.getLogger("uq_tracking")
@@ -87,7 +79,6 @@ class RunWriter:
     keeping_failed: Exception | None = None
     is_news: bool = False
     """True if the failure is new."""
-    _opened: Opened | None = None
     _gave_up: bool = False
     _failures: int = 0
     _writing: tuple[Group, list[tuple[str, Exception]], Ending] | None = None
@@ -100,11 +91,6 @@ class RunWriter:
         reason = self.safety.health.refusal(self.target.label, strict=self.safety.strict)
         if reason is not None:
             self._give_up(self.safety, reason)
-
-    def write(self, name: str, action: Write) -> None:
-        """Write one thing; a failure is remembered."""
-        self.begin([(name, action)])
-        self.settle()
 
     def begin(self, items: Group) -> None:
         """Start writing several things together in the background; ``settle`` waits for them."""
@@ -158,9 +144,9 @@ class RunWriter:
     def close(self) -> None:
         """Release the run; keep what did not arrive."""
         self.settle()
-        opened = self._opened
-        if opened is not None and opened.release is not no_release and not self._gave_up:
-            error = self._begin(opened.release)()
+        is_ours = self.safety is None or self.target.is_address
+        if self.run is not None and is_ours and not self._gave_up:
+            error = self._begin(self.run.close)()
             if error is not None:
                 self._failed(["the end of the run"], error)
         if self.safety is None:
@@ -239,16 +225,16 @@ class RunWriter:
         return lambda: found
 
     def _open(self) -> Run:
-        if self._opened is not None:
-            return self._opened.run
+        if self.run is not None:
+            return self.run
         try:
             check_listens(self.target.place)
         except TrackerUnreachableError:
             check_usable(find_backend(self.target.backend))  # what is not installed is the reason to give
             raise
-        self._opened = self.target.open()
-        self.run = self._opened.run
-        if self._opened.is_new and self.safety is not None and self.safety.step is not None:
+        self.run = self.target.open()
+        is_series = self.safety is not None and self.safety.step is not None
+        if self.target.is_new and is_series and not self.target.is_joined:
             log_once(
                 logging.WARNING,
                 "run=%s creates a new run in every call, so steps do not form a series; pass one run instead, "
@@ -261,7 +247,7 @@ class RunWriter:
     def _failed(self, names: Sequence[str], error: Exception) -> None:
         self.lost.extend(names)
         self._failures += 1
-        hopeless = isinstance(error, _HOPELESS) or self._opened is None
+        hopeless = isinstance(error, _HOPELESS) or self.run is None
         if hopeless or self._failures >= _MAX_FAILURES_IN_A_ROW:
             self._gave_up = True
         self.error = self.error or error
@@ -307,7 +293,7 @@ class RunWriter:
         ):
             return
         try:
-            steps = (self.run or self.target.open().run).unconfirmed()
+            steps = (self.run or self.target.open()).unconfirmed()
         except Exception:  # the run cannot be opened, which is what failed
             return
 

@@ -46,7 +46,7 @@ def rescore(store: OfflineStore, run_id: str, tmp_path: Path) -> None:
         run.log_scalars({"uq/new": 2.0})
         run.log_file(tmp_path / "report.json", "uq/report.json")
         run.set_tags({"uq.rescored": "now"})
-    store.close_run(run)
+    run.close()
 
 
 FILES = ["uq/report.json", "uq/statistics.npz", "uq_calibration.png", "uq_curve/calibration.table.json"]
@@ -138,7 +138,7 @@ def test_staged_files_that_are_gone_are_named(wandb_offline: Path, curve: Curve,
     (tmp_path / "new.json").write_text("new")
     with pytest.raises(BackendError, match=r"must keep uq/\w+\.\w+, but its staged copy .* is gone"):
         run.log_file(tmp_path / "new.json", "uq/new.json")
-    store.close_run(run)
+    run.close()
 
 
 def test_a_running_run_is_listed_but_not_reopened(
@@ -163,7 +163,7 @@ def test_a_failed_run_stays_failed(wandb_offline: Path) -> None:
     store = OfflineStore(wandb_offline)
     run = store.reopen(sdk_run.id)
     run.log_scalars({"uq/nll": 1.0})
-    store.close_run(run)
+    run.close()
     assert [stored.status for stored in store.runs()] == ["failed"]
 
 
@@ -212,5 +212,5 @@ def test_a_run_that_is_asked_for_is_created_in_any_mode(
 ) -> None:
     monkeypatch.setenv("WANDB_MODE", "disabled")
     store = OfflineStore(wandb_offline)
-    store.close_run(store.create("n"))
+    store.create("n").close()
     assert [run.name for run in store.runs()] == ["n"]

@@ -85,7 +85,7 @@ def test_a_batch_is_one_version_and_the_same_again_is_none(
     assert versions(wandb_online, sdk_run.id) == [0]
     reopened = store.reopen(sdk_run.id)
     put(reopened, tmp_path, a="1", b="2", c="3")
-    store.close_run(reopened)
+    reopened.close()
     assert versions(wandb_online, sdk_run.id) == [0]
 
 
@@ -120,7 +120,7 @@ def test_reopening_keeps_all_there_was(store: RunStore, wandb_online: WandbServe
         reopened.log_scalars({"uq/new": 2.0})
         reopened.set_tags({"uq.rescored": "now"})
     put(reopened, tmp_path, report="2")
-    store.close_run(reopened)
+    reopened.close()
     stored = wandb_online.run("p", sdk_run.id)
     assert losses(stored.rows()) == expected_losses(range(3))
     assert [row["_step"] for row in stored.rows()] == [0, 1, 2, 3]
@@ -145,7 +145,7 @@ def test_a_final_call_replaces_the_last_step_unless_it_arrives_after_the_end(
         if late:
             reopened = store.reopen(sdk_run.id)
             reopened.log_scalars({"uq/nll": 1.0})
-            store.close_run(reopened)
+            reopened.close()
         stored = wandb_online.run("p", sdk_run.id)
         assert stored.summary["uq/nll"] == 1.0
         shown.append([(row["uq/step"], row["uq/nll"]) for row in stored.rows()])
@@ -166,7 +166,7 @@ def test_a_seal_is_set_once_the_run_is_closed_and_changes_nothing_else(
     reopened.seal({"uq.rescored": "now"})
     stored = wandb_online.run("p", sdk_run.id)
     assert stored.config_value("uq.rescored") is None
-    store.close_run(reopened)
+    reopened.close()
     assert stored.config_value("uq") == {"method": "m", "schema": "1", "rescored": "now"}
     assert stored.config_value("lr") == 0.1
     assert stored.config_value("_wandb")
@@ -174,7 +174,7 @@ def test_a_seal_is_set_once_the_run_is_closed_and_changes_nothing_else(
     assert (stored.state, stored.display_name) == ("finished", "n")
     details = {key: stored.details[key] for key in ("groupName", "jobType", "notes", "tags")}
     assert details == {"groupName": "g", "jobType": "j", "notes": "text", "tags": ["t"]}
-    store.close_run(reopened)  # nothing is left to seal
+    reopened.close()  # nothing is left to seal
 
 
 def test_a_summary_that_a_killed_writer_left_behind_catches_up(
@@ -182,13 +182,13 @@ def test_a_summary_that_a_killed_writer_left_behind_catches_up(
 ) -> None:
     run = store.create("n")
     run.log_scalars({"uq/nll": 1.0})
-    store.close_run(run)
+    run.close()
     stored = wandb_online.run("p", run.uri.rpartition("/")[2])
     stored.summary["uq/nll"] = 0.5
     reopened = store.reopen(stored.name)
     reopened.log_scalars({"uq/nll": 1.0})
     reopened.seal({"uq.rescored": "now"})
-    store.close_run(reopened)
+    reopened.close()
     assert stored.summary["uq/nll"] == 1.0
     assert stored.config_value("uq.rescored") == "now"
 
@@ -204,7 +204,7 @@ def test_a_run_whose_summary_the_user_has_defined_is_sealed_too(
     reopened = store.reopen(sdk_run.id)
     reopened.log_scalars({"uq/nll": 1.0, "uq/mae": 3.0})
     reopened.seal({"uq.rescored": "now"})
-    store.close_run(reopened)
+    reopened.close()
     assert stored.config_value("uq.rescored") == "now"
     assert stored.summary["uq/nll"] == {"min": 1}
 
@@ -216,7 +216,7 @@ def test_reopening_beside_an_active_run_leaves_it_alone(store: RunStore, wandb_o
         train(active, [0])
         reopened = store.reopen(first.id)
         reopened.log_scalars({"uq/nll": 1.0})
-        store.close_run(reopened)
+        reopened.close()
         assert wandb.run is active
         train(active, [1])
     assert losses(wandb_online.run("p", active.id).rows()) == expected_losses([0, 1])
@@ -228,7 +228,7 @@ def test_a_failed_run_stays_failed(store: RunStore) -> None:
     sdk_run.finish(exit_code=1)
     reopened = store.reopen(sdk_run.id)
     reopened.log_scalars({"uq/nll": 1.0})
-    store.close_run(reopened)
+    reopened.close()
     assert [run.status for run in store.runs()] == ["failed"]
 
 
@@ -243,8 +243,8 @@ def test_a_running_run_is_not_reopened(store: RunStore) -> None:
 def test_a_created_run_has_its_name_and_tags(store: RunStore) -> None:
     run = store.create("my name", {"uq.method": "m", "note": "n"})
     run.log_scalars({"uq/nll": 1.0})
-    store.close_run(run)
-    store.close_run(run)
+    run.close()
+    run.close()
     stored = next(store.runs())
     assert (stored.name, stored.status, stored.scalars["uq/nll"]) == ("my name", "finished", 1.0)
     assert stored.tags == {"uq.method": "m", "note": "n"}
@@ -252,7 +252,7 @@ def test_a_created_run_has_its_name_and_tags(store: RunStore) -> None:
 
 def test_the_users_run_is_never_finished(store: RunStore, wandb_online: WandbServer) -> None:
     with wandb.init(project="p") as sdk_run:
-        store.close_run(WandbRun(sdk_run))
+        WandbRun(sdk_run).close()
         train(sdk_run, [0])
     assert losses(wandb_online.run("p", sdk_run.id).rows()) == expected_losses([0])
 
@@ -261,7 +261,7 @@ def test_filters(store: RunStore) -> None:
     for number in range(3):
         run = store.create(f"run {number}", {"uq.method": "ab"[number % 2]})
         run.log_scalars({"uq/nll": float(number)})
-        store.close_run(run)
+        run.close()
     found = store.runs('{"config.uq.method": "a", "summary_metrics.uq/nll": {"$gt": 0.5}}')
     assert [run.name for run in found] == ["run 2"]
 
@@ -281,6 +281,6 @@ def test_the_default_entity_is_found(
     store: RunStore, backend: WandbBackend, wandb_online: WandbServer
 ) -> None:
     run = store.create("n")
-    store.close_run(run)
+    run.close()
     short, _ = backend.store("p")
     assert [stored.name for stored in short.runs()] == ["n"]
