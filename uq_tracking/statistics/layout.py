@@ -174,19 +174,31 @@ class Layout(ABC):
         """Return exact statistics of rows, whose orders, sums and moments may be computed when first asked for."""
         return self.sort_weighted(rows, facts)
 
+    def totals(
+        self, rows: Rows, columns: Rows, facts: Mapping[str, Any], counts: npt.NDArray[Any] | None
+    ) -> Parts:
+        """What is known of samples without any order; each counts once, or as often as ``counts`` says."""
+        moments = {name: Moments.of(columns[name], counts) for name in self.moments if name in columns}
+        if WEIGHT in rows:
+            moments[WEIGHT] = Moments.of(rows[WEIGHT])
+        summed = {name: columns[name] for name in self.sums if name in columns}
+        counted = {name: int(np.count_nonzero(columns[name])) for name in self.counted}
+        return Parts(
+            {},
+            {name: float((each if counts is None else each * counts).sum()) for name, each in summed.items()},
+            moments,
+            self.tables_of(columns, facts, counts),
+            counts={"n": row_count(rows), **counted},
+        )
+
     def sort_weighted(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
         """Exact statistics of rows, of any weights above 0."""
-        columns, moments = self.columns(rows), dict[str, Moments]()
-        weight = {WEIGHT: np.asarray(rows[WEIGHT], dtype=np.float64)} if WEIGHT in rows else {}
-        n = len(next(iter(rows.values())))
-        counts: npt.NDArray[Any] = np.ones(n, dtype=np.int64)
-        for name, column in weight.items():
-            moments[name] = Moments.of(column)
-            counts = in_units(column, moments[name].low)
-        sums = {name: float((columns[name] * counts).sum()) for name in self.sums if name in columns}
-        moments |= {name: Moments.of(columns[name], counts) for name in self.moments if name in columns}
-        tables = self.tables_of(columns, facts, counts)
-        held = {name: {**rows, **columns}[name] for name in (*self.kept, *weight)}
+        columns = self.columns(rows)
+        counts: npt.NDArray[Any] = np.ones(row_count(rows), dtype=np.int64)
+        if WEIGHT in rows:
+            weight = np.asarray(rows[WEIGHT], dtype=np.float64)
+            counts = in_units(weight, float(weight.min()))
+        held = {name: {**rows, **columns}[name] for name in (*self.kept, *{WEIGHT} & rows.keys())}
 
         def ordered(by: str, payloads: Sequence[str]) -> HeldRows:
             order, values = stable_order(columns[by])
@@ -197,8 +209,7 @@ class Layout(ABC):
             return HeldRows(by, values[first], np.zeros(len(first)), count, sums, held)
 
         orders = {name: ordered(name, payloads) for name, payloads in self.orders.items()}
-        counted = {name: int(np.count_nonzero(columns[name])) for name in self.counted}
-        return Parts(orders, sums, moments, tables, counts={"n": n, **counted})
+        return replace(self.totals(rows, columns, facts, counts), orders=orders)
 
     def complete(self, parts: Parts) -> None:
         """Compute now, on all cores, whatever exact statistics would otherwise compute when asked for it."""

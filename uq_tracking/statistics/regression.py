@@ -19,7 +19,7 @@ determine them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
@@ -80,7 +80,16 @@ class RegressionLayout(Layout):
         with np.errstate(divide="ignore", over="ignore"):
             names = [payload for by in RegressionLayout.orders for payload in RegressionLayout.orders[by]]
             names += [*RegressionLayout.sums, *RegressionLayout.counted]
-            return {**made, **{name: made[name] for name in names}}
+            known = {**made, **{name: made[name] for name in names}}
+        return {**known, **self.ordered(rows), **self.summed(rows)}
+
+    def ordered(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        """Return what a form is ordered by beyond mean and std, and its payloads, from the columns that are kept."""
+        return {}
+
+    def summed(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        """Return what of a form is summed, counted or has moments, beyond mean and std."""
+        return {}
 
     @override
     def losses(self, rows: Rows, settings: Settings) -> dict[str, npt.NDArray[Any]]:
@@ -130,6 +139,17 @@ class RegressionLayout(Layout):
             }.items()
         }
 
+        held = {name: rows[name] for name in self.kept[len(RegressionLayout.kept) :]}
+
+        def further(names: Sequence[str]) -> dict[str, Column]:
+            made = {**self.ordered(held), **held}
+            return {name: made[name] for name in names}
+
+        kept: Sequence[str] = tuple(held)
+        for name in [name for name in self.orders if name not in orders]:
+            orders[name] = SortedRows(name, unsorted=partial(further, (name, *self.orders[name], *kept)))
+            kept = ()  # one order holds them
+
         def moments_of(name: str) -> Moments:
             if name == "target":
                 return Moments.of(rows["target"])
@@ -147,14 +167,17 @@ class RegressionLayout(Layout):
             return math.fsum(parts)
 
         moments = OnDemand({name: partial(moments_of, name) for name in ("target", "std", "error", "z")})
+        summed = self.summed(rows)
+        sums = {name: float(summed[name].sum()) for name in self.sums if name in summed}
+        counts = {name: int(np.count_nonzero(summed[name])) for name in self.counted if name in summed}
         return Parts(
             orders,
-            OnDemand({"log_std": log_sum}),
-            moments,
-            derived=OnDemand({"rank_correlation": lambda: samples.ranked[1]}),
-            counts=OnDemand(
-                {"n": lambda: len(std), "n_zero_std": lambda: len(std) - int(np.count_nonzero(std))}
+            OnDemand.joined(OnDemand({"log_std": log_sum}), sums),
+            OnDemand.joined(
+                moments, {name: Moments.of(summed[name]) for name in self.moments if name in summed}
             ),
+            derived=OnDemand({"rank_correlation": lambda: samples.ranked[1]}),
+            counts={"n": len(std), "n_zero_std": len(std) - int(np.count_nonzero(std)), **counts},
         )
 
     @override
@@ -268,22 +291,13 @@ class CovarianceLayout(RegressionLayout):
     alike: ClassVar[Mapping[str, str]] = {**REGRESSION.alike, "vector_length": "the length of the vectors"}
 
     @override
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-        none = np.zeros(len(rows["std"]))
-        scores = {name: np.asarray(rows.get(name, none), dtype=np.float64) for name in JOINT}
-        return {**super().columns(rows), **scores, DISTANCE: np.asarray(special.ndtri(rows["joint_pit"]))}
+    def ordered(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        return {DISTANCE: np.asarray(special.ndtri(rows["joint_pit"]))}
 
     @override
-    def sort(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
-        made = super().sort(rows, facts)
-        own = {name: rows[name] for name in ("joint_pit", "whole")}
-
-        def columns() -> dict[str, Column]:
-            return {DISTANCE: special.ndtri(own["joint_pit"]), **own}
-
-        sums = {name: float(rows[name].sum()) for name in JOINT if name in rows}
-        orders = {**made.orders, DISTANCE: SortedRows(DISTANCE, unsorted=columns)}
-        return replace(made, orders=orders, sums=OnDemand.joined(made.sums, sums))
+    def summed(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        none = np.zeros(len(rows["std"]))
+        return {name: np.asarray(rows.get(name, none), dtype=np.float64) for name in JOINT}
 
 
 COVARIANCE = CovarianceLayout()
@@ -340,42 +354,31 @@ class DistributionLayout(RegressionLayout):
         }
 
     @override
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-        made = super().columns(rows)
-        made |= pit_columns(rows["pit_low"], rows["pit_high"])
-        n = len(rows["std"])
-        made |= _score_columns(rows, n)
-        made["size"] = np.asarray(rows.get("size", np.ones(n)), dtype=np.float64)
-        made["n_crossed"] = np.asarray(rows.get("crossed", np.zeros(n))) > 0
-        return made
+    def ordered(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        """Return the values and payloads of the two orders, from the ends of each interval."""
+        low, high = (np.asarray(rows[name], dtype=np.float64) for name in ("pit_low", "pit_high"))
+        width = high - low
+        point = width <= POINT
+        middle = np.where(point, 0.5 * (low + high), low)
+        with np.errstate(divide="ignore"):
+            rate = np.where(point, 0.0, 1 / np.where(point, 1.0, width))
+        return {
+            LOW: np.asarray(special.ndtri(middle)),
+            HIGH: np.asarray(special.ndtri(high)),
+            "point": point.astype(np.float64),
+            "rate": rate,
+            "rate_low": rate * low,
+            "rate_high": rate * high,
+        }
 
     @override
-    def sort(self, rows: Rows, facts: Mapping[str, Any]) -> Parts:
-        made = super().sort(rows, facts)
-        pit = {name: rows[name] for name in ("pit_low", "pit_high")}
-
-        def columns(*payloads: str) -> dict[str, Column]:
-            made = {**pit_columns(**pit), **pit}
-            return {name: made[name] for name in payloads}
-
-        def by(name: str, *payloads: str) -> SortedRows:
-            return SortedRows(name, unsorted=partial(columns, name, *payloads))
-
-        counts, n = dict(made.counts), len(rows["std"])
-        sums = {name: float(column.sum()) for name, column in _score_columns(rows, n).items()}
-        size = Moments.of(np.asarray(rows.get("size", np.ones(n)), dtype=np.float64))
-        counts["n_crossed"] = int(np.count_nonzero(rows.get("crossed", np.zeros(n))))
-        orders = {
-            LOW: by(LOW, "point", "rate", "rate_low", "pit_low", "pit_high"),
-            HIGH: by(HIGH, "rate", "rate_high"),
-        }
-        return replace(
-            made,
-            orders={**made.orders, **orders},
-            sums=OnDemand.joined(made.sums, sums),
-            moments=OnDemand.joined(made.moments, {"size": size}),
-            counts=counts,
-        )
+    def summed(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        """Return the scores, NaN where the form does not determine them; truths of density 0 are ``impossible``."""
+        n = len(rows["std"])
+        unknown = {**dict.fromkeys(SCORES, np.full(n, np.nan)), "size": np.ones(n)}
+        made = {name: np.asarray(rows.get(name, unknown[name]), dtype=np.float64) for name in unknown}
+        made["impossible"] = np.isposinf(made["nll"]).astype(np.float64)
+        return {**made, "n_crossed": np.asarray(rows.get("crossed", np.zeros(n))) > 0}
 
 
 DISTRIBUTION = DistributionLayout()
@@ -404,31 +407,6 @@ def plain(statistics: Statistics) -> Statistics:
         facts={name: statistics.facts.get(name) for name in REGRESSION.alike},
         groups=None,
     )
-
-
-def pit_columns(pit_low: npt.NDArray[Any], pit_high: npt.NDArray[Any]) -> dict[str, FloatArray]:
-    """The values and payloads of the two orders, from the ends of each interval."""
-    low, high = np.asarray(pit_low, dtype=np.float64), np.asarray(pit_high, dtype=np.float64)
-    width = high - low
-    point = width <= POINT
-    middle = np.where(point, 0.5 * (low + high), low)
-    with np.errstate(divide="ignore"):
-        rate = np.where(point, 0.0, 1 / np.where(point, 1.0, width))
-    return {
-        LOW: np.asarray(special.ndtri(middle)),
-        HIGH: np.asarray(special.ndtri(high)),
-        "point": point.astype(np.float64),
-        "rate": rate,
-        "rate_low": rate * low,
-        "rate_high": rate * high,
-    }
-
-
-def _score_columns(rows: Rows, n: int) -> dict[str, FloatArray]:
-    """The summed columns, NaN where the form does not determine them; ``impossible`` marks truths of density 0."""
-    made = {name: np.asarray(rows.get(name, np.full(n, np.nan)), dtype=np.float64) for name in SCORES}
-    made["impossible"] = np.isposinf(made["nll"]).astype(np.float64)
-    return made
 
 
 def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: bool = True) -> FloatArray:

@@ -20,7 +20,7 @@ from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.groups import GroupTables, Label
 from uq_tracking.statistics.layout import BUILD_BLOCK, HeldRows, Layout, Parts, Rows, joined_rows, row_count
 from uq_tracking.statistics.orders import Buckets, bucketed
-from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums, CellCounts
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
 from uq_tracking.typed import DAMAGE
 
@@ -28,9 +28,6 @@ Kind = Literal["exact", "sketch"]
 
 WORKING = 256
 """Working memory per sample of a block, in bytes."""
-
-JOINED_AT_ONCE = 16
-"""How many blocks' tables are collected before they are added in one go."""
 
 STORED_ROWS = 50_000
 """Exact statistics of up to this many samples are stored as they are, larger ones as a sketch."""
@@ -59,10 +56,7 @@ class SketchCollector:
         self._waiting: list[Rows] = []
         self._filled = 0
         self._orders = {name: BucketSums(name, payloads, bits) for name, payloads in layout.orders.items()}
-        self._sums = dict.fromkeys(layout.sums, 0.0)
-        self._moments = {name: Moments() for name in layout.moments}
-        self._counts = dict.fromkeys(("n", *layout.counted), 0)
-        self._tables: dict[str, list[CellCounts]] = {name: [] for name in layout.tables}
+        self._totals: Parts | None = None
 
     def add(self, rows: Rows) -> None:
         """Count validated samples, once they fill a block; those that do not are copied."""
@@ -82,43 +76,24 @@ class SketchCollector:
             return
         keep_memory(WORKING * self._filled)
         rows = joined_rows(self._waiting)
-        self._counts["n"] += self._filled
         self._waiting, self._filled = [], 0
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
-        for name, cells in self.layout.tables_of(columns, self.facts, weight).items():
-            self._join(name, cells)
         for buckets in self._orders.values():
             buckets.add(columns, weight)
-        for name in self._sums.keys() & columns.keys():
-            column = columns[name] if weight is None else columns[name] * weight
-            self._sums[name] += float(column.sum())
-        for name in columns.keys() & set(self.layout.moments):
-            self._moments[name] = self._moments[name].merge(Moments.of(columns[name], weight))
-        if weight is not None:
-            self._moments[WEIGHT] = self._moments.get(WEIGHT, Moments()).merge(Moments.of(weight))
-        for name in self.layout.counted:
-            self._counts[name] += int(np.count_nonzero(columns[name]))
+        self._add(self.layout.totals(rows, columns, self.facts, weight))
 
-    def _join(self, name: str, cells: CellCounts) -> None:
-        waiting = self._tables[name]
-        waiting.append(cells)
-        if len(waiting) > JOINED_AT_ONCE:
-            self._tables[name] = [type(cells).total(waiting)]
+    def _add(self, totals: Parts) -> None:
+        self._totals = totals if self._totals is None else _summed(self._totals, totals)
 
     def absorb(self, parts: Parts) -> None:
         """Add the samples of a finished sketch of the same resolution."""
         self._flush()
+        if not parts.counts["n"]:
+            return
         parts = parts.in_units(1 / parts.unit)
         for name, buckets in self._orders.items():
             buckets.absorb(bucketed(parts.orders[name]))
-        for name, table in parts.tables.items():
-            self._join(name, table)
-        for name in self._sums:
-            self._sums[name] += parts.sums[name]
-        for name, moments in parts.moments.items():
-            self._moments[name] = self._moments.get(name, Moments()).merge(moments)
-        for name in self._counts:
-            self._counts[name] += parts.counts[name]
+        self._add(replace(parts, orders={}))
 
     def statistics(self) -> Statistics:
         """Return statistics of everything added."""
@@ -127,12 +102,12 @@ class SketchCollector:
 
     def _counted(self) -> Statistics:
         """Return statistics of everything counted, without what waits."""
-        made = Parts(
-            {name: sums.buckets() for name, sums in self._orders.items()},
-            dict(self._sums),
-            dict(self._moments),
-            {name: parts[0].total(parts) for name, parts in self._tables.items() if parts},
-            counts=dict(self._counts),
+        known = self._totals or Parts({}, {}, {})
+        made = replace(
+            known,
+            orders={name: sums.buckets() for name, sums in self._orders.items()},
+            sums={**dict.fromkeys(self.layout.sums, 0.0), **known.sums},
+            moments={**dict.fromkeys(self.layout.moments, Moments()), **known.moments},
         )
         return Statistics.of(self.layout, made.in_units(made.unit), bits=self.bits, facts=self.facts)
 
@@ -445,12 +420,15 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
 
 
 def _summed(one: Parts, other: Parts) -> Parts:
-    """The parts that simply add."""
+    """What simply adds: all but orders."""
     return Parts(
         {},
         {name: one.sums[name] + other.sums[name] for name in one.sums},
         {name: moments.merge(other.moments[name]) for name, moments in one.moments.items()},
         {name: table.merge(other.tables[name]) for name, table in one.tables.items() if name in other.tables},
+        counts={
+            name: count + other.counts[name] for name, count in one.counts.items() if name in other.counts
+        },
     )
 
 
