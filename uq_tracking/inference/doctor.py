@@ -685,8 +685,8 @@ def alike_across(
             Suspicion(
                 "crossed groups",
                 f"{alike}, as if they shared a date: they are not independent.",
-                f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, pass "
-                "that as by=.",
+                f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, "
+                "pass that as by=.",
             ),
         )
     if samples.in_sequence(errors, also):
