@@ -59,7 +59,7 @@ KNOWN_SQUARES = (
     "gamma",
     "gamma moved",
 )
-KNOWN_SQUARES += ("expon", "lognorm")
+KNOWN_SQUARES += ("expon", "lognorm", "beta")
 
 
 @pytest.mark.slow

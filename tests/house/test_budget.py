@@ -25,8 +25,8 @@ evaluation             798     880       5     6
 figures               1885    1480      13    12
 files                  627     380       4     3
 frameworks             876     360       7     4
-inference             7042    1650      17    11
-inputs                3620    2250      14    18
+inference             7073    1650      17    11
+inputs                3629    2250      14    18
 metrics               2438    1400      13     9
 recalibration         1313     920       7     8
 runs                  1389    1000       8     8
@@ -36,7 +36,7 @@ tables                 695     430       4     4
 tasks                  262     360       2     2
 testing                592     420       4     5
 tracking              2997    1950      17    17
-total                33775   20540     173   164
+total                33815   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -1379,6 +1379,26 @@ def half_precision(rng):
     return tuple(values.astype(np.float16) for values in (mu + s * rng.normal(size=2000), mu, s))
 
 
+@scenario("ages: truth and prediction rounded to years, std 3 years", FINE, never=("shape", "tails"))
+def rounded_ages(rng):
+    mu = rng.uniform(20, 70, 800)
+    return np.round(mu + 3 * rng.normal(size=800)), np.round(mu), np.full(800, 3.03)
+
+
+@scenario("the same with Student t(3) errors", (*SHAPE, *TAILS, *OVER, *UNDER), bias=False)
+def rounded_ages_of_heavy_tails(rng):
+    mu = rng.uniform(20, 70, 3000)
+    return np.round(mu + 3 * rng.standard_t(3, 3000) / np.sqrt(3)), np.round(mu), np.full(3000, 3.0)
+
+
+@scenario(
+    "0 in 60 %, else gamma; mean and std are right", SHAPE, ANY_RANKING, bias=False, never=("First check",)
+)
+def mostly_zeros(rng):
+    mu, there = np.exp(0.8 * rng.normal(size=1000)), rng.uniform(size=1000) < 0.4
+    return there * mu / 0.4 * rng.gamma(2, 0.5, 1000), mu, mu * np.sqrt(1.5 / 0.4 - 1)
+
+
 @scenario(
     "predictions a std too low where they are high: a step",
     (*PLACES, *OVER),

@@ -55,6 +55,8 @@ FACTOR_OF_SPREAD = 5.0
 """Factor beyond which it is compared with the spread of the targets."""
 APART, SAME_UNIT = 0.35, 0.2
 """Least gap between logs of stds in two units, over their spread; log of how far their ratio may be from a unit."""
+OF_REPEATED = 0.05
+"""Share of the samples from which on a truth of one value tells nothing of errors."""
 OF_LEAKED = 1.4
 """Ratio of the quartiles of errors in stds below which the stds are suspicious, if their own quartiles exceed it."""
 TINY = 1e-3
@@ -149,7 +151,9 @@ def examine(
             found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian and (of_some is None or of_some.name != "unit of some"):
             of_std = (
-                _seen(error / std) or _std_from_errors(error, std) or _of_std(error, std, float(target.std()))
+                _seen(error / std)
+                or _std_from_errors(target, error, std)
+                or _of_std(error, std, float(target.std()))
             )
             found.append(of_std or _transformed(target, mean, std))
         filled = _filled_prediction(mean, error / std)
@@ -390,16 +394,21 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
     )
 
 
-def _std_from_errors(error: FloatArray, std: FloatArray) -> Suspicion | None:
+def _std_from_errors(target: FloatArray, error: FloatArray, std: FloatArray) -> Suspicion | None:
     """Recognize standard deviations that were computed from the very errors they are to predict.
 
-    Half of normal errors lie between .32 and 1.15 stds, whatever these are; of leaked ones, in a narrower range.
+    Half of normal errors lie between .32 and 1.15 stds, whatever these are; of leaked ones, in a narrower range. So
+    do those of a truth that is often 0, if stds are proportional to predictions: such values are left out.
     """
     size = np.abs(error / std)
     low, high = np.quantile(size, [0.25, 0.75]).tolist()
     sizes = np.log(np.quantile(std, [0.25, 0.75]))
     if len(error) < FEWEST or not 0 < high < OF_LEAKED * low or sizes[1] - sizes[0] < math.log(OF_LEAKED):
         return None
+    _, place, counts = np.unique(target, return_inverse=True, return_counts=True)
+    often = (counts > OF_REPEATED * len(target))[place]
+    if often.any():
+        return None if often.all() else _std_from_errors(*(each[~often] for each in (target, error, std)))
     within = " to ".join(dict.fromkeys(format_number(each, 3) for each in (low, high)))
     return Suspicion(
         "std from errors",

@@ -130,6 +130,10 @@ FARTHEST, FACTORS = 1.5, 301
 """Log of the largest factor on the spread of distributions that is tried, and number of factors."""
 FEWEST_DRAWS = 10
 """Of fewer draws, F(y) is known too roughly, and z too noisy, to compare them."""
+ROUNDING = 1e-6
+"""Differences below this share of the largest value are those of digits."""
+ENOUGH_FOR_GRID, FINEST = 2000, 0.02
+"""Errors that tell whether all lie on a grid, and its smallest step in stds that bears on their distribution."""
 UNIFORM = 1.628
 """Kolmogorov's 1 % point times the root of n."""
 OF_ALL = 0.9, 2.0
@@ -634,7 +638,10 @@ class RegressionTests(Tests):
         gap = abs(float(below[worst] - LEVELS[worst])) if grouped else pit_ks(statistics, settings)
         excluded = self._gap_of_quantiles()
         gap = gap if excluded is None else min(gap, excluded)
-        if self._is_gaussian and not grouped and (tail := self._tail_off()) is not None:
+        if self._off_grid is not None:
+            level, at = special.ndtr(self._off_grid), np.arange(len(self._off_grid) + 1) / len(self._off_grid)
+            gap = min(gap, float(np.maximum(level - at[:-1], at[1:] - level).max()))
+        elif self._is_gaussian and not grouped and (tail := self._tail_off()) is not None:
             return tail
         if grouped:
             p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
@@ -674,9 +681,11 @@ class RegressionTests(Tests):
         levels = np.asarray(
             [each for each in SHARES if statistics.n_effective * (1 - each) >= FEWEST_OUTSIDE]
         )
+        halves = np.append(special.ndtri((1 + levels) / 2), scale.value)
         if grouped:
-            halves = np.append(special.ndtri((1 + levels) / 2), scale.value)
             inside = [groups.within(statistics, half) for half in halves.tolist()]
+        elif self._off_grid is not None:
+            inside = list(np.sum(np.abs(self._off_grid) <= halves[:, None], axis=1)[:, None])
         else:
             found = coverage_at(statistics, self.settings, levels), share_within(statistics, [scale.value])
             inside = list(statistics.n * np.concatenate(found)[:, None])
@@ -690,6 +699,19 @@ class RegressionTests(Tests):
         rest = math.sqrt(carried / count) if count else math.nan
         tail = Tail(1 - count / statistics.n, up / statistics.n, 1 - carried / total if total else 0.0, rest)
         return tuple(shares), within, _bulk(statistics.orders["z"]), tail
+
+    @cached_property
+    def _off_grid(self) -> FloatArray | None:
+        """Standardized errors of rounded numbers, each drawn anew within its step, sorted; None if not rounded."""
+        if self.samples is None or not self._is_gaussian or self.statistics.groups is not None:
+            return None
+        target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        error = target - mean
+        step = step_of_grid(error[:ENOUGH_FOR_GRID])
+        if len(error) != self.statistics.n_effective or not step > FINEST * np.median(std):
+            return None
+        spread = np.random.default_rng(0).uniform(-step / 2, step / 2, len(error))
+        return np.sort((error + spread) / std)
 
     def _gap_of_quantiles(self) -> float | None:
         """Return by how much a share misses its level, whichever side targets equal to their quantile are on.
@@ -1219,6 +1241,14 @@ def _at_quantiles(statistics: Any) -> Iterator[tuple[float, FloatArray, FloatArr
     for before, level, after in zip(levels, levels[1:-1], levels[2:], strict=False):
         below = _up_to(statistics, HIGH, (level + after) / 2)
         yield level, below, np.maximum(_up_to(statistics, LOW, (before + level) / 2), below)
+
+
+def step_of_grid(values: FloatArray) -> float:
+    """Return the step of which all differences of values are multiples, as of rounded ones; 0 if there is none."""
+    gaps = np.diff(np.unique(values))
+    gaps = gaps[gaps > ROUNDING * np.abs(values).max(initial=0.0)]
+    step = float(gaps.min(initial=math.inf))
+    return step if len(gaps) and np.all(np.abs(gaps / step - np.rint(gaps / step)) < 0.01) else 0.0
 
 
 def _is_median(share: Share) -> bool:

@@ -346,7 +346,7 @@ def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bo
             spread = "standard deviations" if is_std else "the spread of each distribution about its mean"
             factor = format_factors(scale.value, scale.low, scale.high)[0]
             return f"Multiply {spread} by {factor}, then score other samples."
-    if found.is_skewed():
+    if found.is_skewed() and calibration not in NO_CLAIM:
         return "Recalibrate with cdf_isotonic, or state a skewed distribution, then score other samples."
     if calibration == of_size[-1]:
         means = "family='student_t' for means and stds"
@@ -659,7 +659,8 @@ def _of_pattern(
 def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, level: float | None) -> str:
     """Describe one part: ``the smallest 20 % (up to 0.61 m) are 1.51 times too small (1.33 to 1.72)``."""
     part, share = parts[place], f"{round(100 * parts[place].share, 9):.0f} %"
-    low, high = format_number(part.low, 2), format_number(part.high, 2)
+    tried = ([format_number(end, digits) for end in (part.low, part.high)] for digits in range(2, 9))
+    low, high = next((ends for ends in tried if ends[0] != ends[1]), [format_number(part.low, 2)] * 2)
     smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
     if low == high:
         which = f"{'those of ' * (pattern.quantity == 'bias' or pattern.on == 'std')}{low}{unit} ({share}"

@@ -428,10 +428,10 @@ class Constructors:
         """A distribution object from scipy.stats, torch, NGBoost, GPyTorch, TensorFlow Probability or similar.
 
         Any object with a distribution function and a log density, with one distribution per sample. ``crps`` uses a
-        closed form if one is known (normal, Laplace, logistic, uniform, Student t, gamma, exponential, lognormal,
-        mixtures of normals; sums for discrete distributions), else quadrature to 1e-6. If the variance does not
-        exist, location and scale are the median and the interquartile range, and anything that needs a variance is
-        undefined.
+        closed form if one is known (normal, Laplace, logistic, uniform, Student t, gamma, beta, exponential,
+        lognormal, mixtures of normals; sums for discrete distributions), else quadrature to 1e-6. If the variance
+        does not exist, location and scale are the median and the interquartile range, and anything that needs a
+        variance is undefined.
 
         Parameters
         ----------

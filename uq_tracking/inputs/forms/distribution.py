@@ -324,7 +324,7 @@ def score_distribution(
     ==========  =======================================================================================
     PIT         ``F(y)``; for a discrete distribution spread over ``[F(y) - P(y), F(y)]``
     ``nll``     minus the log density, or for a discrete distribution the log probability
-    ``crps``    in closed form for normal, Laplace, logistic, uniform, Student t, Cauchy, gamma, exponential,
+    ``crps``    in closed form for normal, Laplace, logistic, uniform, Student t, Cauchy, gamma, beta, exponential,
                 lognormal and mixtures of normals, as a sum for discrete distributions, else by quadrature to 1e-6
     quadratic   score and spherical score, for the same distributions except discrete ones: where the integral of the
                 squared density has a closed form
@@ -452,10 +452,25 @@ def _gamma_square(a: FloatArray) -> FloatArray:
     return np.asarray(np.where(a > 0.5, np.exp(log), np.nan))
 
 
+def _beta(z: FloatArray, a: Any, b: Any) -> FloatArray:
+    """``z (2 F_ab(z) - 1) + (a (1 - 2 F_(a+1)b(z)) - 2 B(2a, 2b) / B(a, b)^2) / (a + b)``, Jordan et al. 2019."""
+    x = np.clip(z, 0, 1)
+    own, next_one = special.betainc(a, b, x), special.betainc(np.asarray(a) + 1, b, x)
+    pair = np.exp(special.betaln(2 * a, 2 * b) - 2 * special.betaln(a, b))
+    return np.asarray(z * (2 * own - 1) + (a * (1 - 2 * next_one) - 2 * pair) / (a + b))
+
+
+def _beta_square(a: FloatArray, b: FloatArray) -> FloatArray:
+    """``B(2a - 1, 2b - 1) / B(a, b)^2``; infinite where the density has a pole of order 1/2."""
+    log = special.betaln(2 * a - 1, 2 * b - 1) - 2 * special.betaln(a, b)
+    return np.asarray(np.where(np.minimum(a, b) > 0.5, np.exp(log), np.nan))
+
+
 CLOSED: dict[str, tuple[Callable[..., FloatArray], Callable[..., Any]]] = {
     "t": (_t, t_square_integral),
     "cauchy": (lambda z: StudentT(1.0).crps(z), lambda: 1 / (2 * math.pi)),
     "gamma": (_gamma, _gamma_square),
+    "beta": (_beta, _beta_square),
     "expon": (lambda z: np.abs(z) + 2 * np.expm1(-np.maximum(z, 0)) + 0.5, lambda: 0.5),
     "lognorm": (_lognormal, lambda s: np.exp(np.square(s) / 4) / (2 * s * math.sqrt(math.pi))),
 }
