@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -115,9 +115,9 @@ class Recalibration(ABC):
         """Fit to predictions, where statistics do not hold what is fitted."""
         raise NotImplementedError
 
+    @abstractmethod
     def rows_after(self, data: Predictions) -> Iterator[Rows]:
         """Return the rows of predictions of its task after the recalibration, block by block."""
-        return data.with_form(data.form.recalibrated(self)).row_blocks()
 
     @staticmethod
     def _check_finite(name: str, values: Sequence[float]) -> None:
@@ -492,6 +492,17 @@ class ClassificationRecalibration(Recalibration):
     def fit_to(cls, data: Predictions, settings: Settings, fitted_on: FittedOn) -> Self:
         weights = None if data.weights is None else data.select(data.weights)
         return cls.fit(*probabilities_of(data).logits_of(data), fitted_on, weights)
+
+    @override
+    def rows_after(self, data: Predictions) -> Iterator[Rows]:
+        form = probabilities_of(data)
+        n_logits = 1 if form.binary else form.n_classes
+        if self.n_logits != n_logits:
+            raise SettingsError(
+                f"{self.method} was fitted to {self.n_logits} logits per sample, but these predictions have "
+                f"{n_logits}; fit it to predictions of the same model"
+            )
+        return data.with_form(replace(form, transform=self.new_logarithms)).row_blocks()
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:

@@ -211,16 +211,6 @@ class Probabilities(Form):
     def narrowed(self) -> Self:
         return self if self.n_classes == 2 else replace(self, top_label_only=True)
 
-    @override
-    def recalibrated(self, fitted: Any) -> Self:
-        n_logits = 1 if self.binary else self.n_classes
-        if fitted.n_logits != n_logits:
-            raise SettingsError(
-                f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, but these predictions have "
-                f"{n_logits}; fit it to predictions of the same model"
-            )
-        return replace(self, transform=fitted.new_logarithms)
-
     @property
     @override
     def input_options(self) -> dict[str, Any]:
