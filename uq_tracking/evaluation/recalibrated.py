@@ -198,11 +198,7 @@ class _Bench:
         whole = FitSet(held, self.before.provenance.get("digest")).fit(method, self.settings)
         return after, {
             **_entry(how, whole, after, self.settings),
-            "split": {
-                "fitted": half.fitted_on.n,
-                "scored": after.counts["n"],
-                "scalars": half.scalars(),
-            },
+            "split": {"fitted": half.fitted_on.n, "scored": after.counts["n"], "scalars": half.scalars()},
             "spread": _spread([after, *others], self.metrics),
             "before": dict(self._scored(unseen.row_blocks()).scores),
         }

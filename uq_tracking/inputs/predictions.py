@@ -808,19 +808,17 @@ class _Entry(NamedTuple):
                 )
             return value[self.name]
         if self.has_pairs and isinstance(value, tuple) and not isinstance(value[0], str):
-            return tuple(self._of_pair(read(part, option)) for part in value)
-        if option not in PER_SAMPLE:
+            return tuple(self._of_array(part, option) for part in value)
+        if option not in PER_SAMPLE or np.ndim(value) < len(self.shape):
             return value
-        source = read(value, option)
-        if source.values.ndim < len(self.shape):
-            return value
-        one = source.output(self.k)
-        return one.values if one.left_out is None else np.ma.MaskedArray(one.values, one.left_out)
+        return self._of_array(value, option)
 
-    def _of_pair(self, part: Source) -> AnyArray:
-        shape = part.values.shape
+    def _of_array(self, value: Any, option: str) -> AnyArray:
+        source = read(value, option)
+        shape = source.values.shape
         if shape[-1:] != self.shape[-1:]:
             raise ShapeError(
-                f"{part.name} has shape {shape}; its last axis must hold the {self.shape[-1]} outputs"
+                f"{option} has shape {shape}; its last axis must hold the {self.shape[-1]} outputs"
             )
-        return part.values[..., self.k]
+        one = source.output(self.k)
+        return one.values if one.left_out is None else np.ma.MaskedArray(one.values, one.left_out)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
+from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inference.classification import ClassTests
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
@@ -212,13 +212,12 @@ class Regression(Task):
         if data is not None:
             held: Predictions = data
             return held.with_form(MeanStd(mean=data.mean, std=data.std, std_floor=floor))
-        try:
-            rows = statistics.rows()
-        except IncompatibleStatisticsError:
+        if statistics.kind == "sketch":
             raise RecalibrationError(
                 "these statistics are a sketch, which does not hold individual samples; pass the predictions, "
                 "or count a stream with statistics='exact'"
-            ) from None
+            )
+        rows = statistics.rows()
         form = MeanStd(mean=np.zeros_like(rows["error"]), std=rows["std"], std_floor=floor)
         return Predictions.made([Source("error", rows["error"])], form, weights=rows.get(WEIGHT))
 
