@@ -13,7 +13,8 @@ NAMES = ["tx", "ty", "tw", "th"]
 
 
 def split_outputs(y_true, y_pred, y_std, outputs, **options):
-    return outputs_of(Forecast(y_true, {"y_pred": y_pred, "y_std": y_std}, MeanStd), outputs, options)
+    forecast = Forecast(y_true, {"y_pred": y_pred, "y_std": y_std}, MeanStd)
+    return {name: data for name, (data, _) in outputs_of(forecast, outputs, options).items()}
 
 
 def _boxes(n=5):

@@ -12,7 +12,7 @@ from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import narrowed, score
 from uq_tracking.inference import samples_of
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.inputs.predictions import Forecast
+from uq_tracking.inputs.predictions import Forecast, outputs_of
 from uq_tracking.metrics.registry import Metric, MetricInputs, metrics_of_parts, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin, keep_memory
 from uq_tracking.report import Report
@@ -45,7 +45,7 @@ class Plan:
     ) -> dict[str, tuple[Plan, Any]]:
         """Split into the plan and the predictions of each output."""
         shared = {"calibration": self.options.calibration, "reference": self.options.reference}
-        parts = self.task.split(forecast, outputs, {**given, **shared})
+        parts = outputs_of(forecast, outputs, {**given, **shared})
         return {
             name: (replace(self, options=replace(self.options, **own), among=len(parts)), data)
             for name, (data, own) in parts.items()

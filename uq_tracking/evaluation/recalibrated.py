@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,20 +45,6 @@ MOST_REPEATED = 50_000
 ONE_GROUP = "cross-fitting needs at least two groups; pass a second set as calibration="
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of one method: the parameters to use from now on, and its report on unseen data."""
-
-    fitted: Recalibration
-    after: Report
-    half: Recalibration | None = None
-    """The parameters behind that report, if it covers the half they were not fitted to."""
-    before: Report | None = None
-    """The report of the same half before."""
-    spread: Mapping[str, float] = field(default_factory=dict)
-    """Spread of the scores over splits into halves."""
-
-
 def add_recalibration(
     report: Report,
     calibration: Any,
@@ -91,22 +77,16 @@ def add_recalibration(
         name = each.method
         try:
             if isinstance(each, Recalibration):
-                outcome = bench.applied(each)
+                after, entries[name] = bench.applied(each, how)
+            elif second is not None:
+                after, entries[name] = bench.applied(second.fit(each, settings), how)
             else:
-                outcome = (
-                    bench.cross_fitted(each) if second is None else bench.applied(second.fit(each, settings))
-                )
+                after, entries[name] = bench.cross_fitted(each, how)
         except RecalibrationError as refusal:
             entries[name] = {"how": how, "refused": str(refusal)}
             warn(f"no scores after {name}: {refusal}")
             continue
-        digest = outcome.fitted.fitted_on.digest
-        is_seen = outcome.half is None and digest is not None and digest == report.provenance.get("digest")
-        entries[name] = _entry(SEEN if is_seen else how, outcome, settings)
-        if is_seen:
-            cure = "pass a second set, or calibration=True to score one half after a fit to the other"
-            warn(f"{name} was {SEEN}, so its scores say nothing about fresh data; {cure}")
-        curves = curves or _curves_after(outcome.after)
+        curves = curves or _curves_after(after)
     return replace(
         report,
         recalibration={"schema": SCHEMA, "methods": entries},
@@ -163,12 +143,20 @@ class _Bench:
     of_errors: bool = False
     """True if the samples hold errors in place of the truth, because no more is known."""
 
-    def applied(self, fitted: Recalibration) -> Outcome:
+    def applied(self, fitted: Recalibration, how: str) -> tuple[Report, dict[str, Any]]:
+        """Return the report of all samples after a recalibration, and its entry."""
         if fitted.task != self.samples.task:
             raise SettingsError(
                 f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of a {self.samples.task}"
             )
-        return Outcome(fitted, self._scored(fitted.rows_after(self.samples), fitted.shape))
+        after, digest = self._scored(fitted.rows_after(self.samples), fitted.shape), fitted.fitted_on.digest
+        if digest is not None and digest == self.before.provenance.get("digest"):
+            how, cure = (
+                SEEN,
+                "pass a second set, or calibration=True to score one half after a fit to the other",
+            )
+            warn(f"{fitted.method} was {SEEN}, so its scores say nothing about fresh data; {cure}")
+        return after, _entry(how, fitted, after, self.settings)
 
     def _scored(self, blocks: Iterable[Rows], shape: Standard | None = None) -> Report:
         """Score rows, whose standardized errors may have a distribution of their own."""
@@ -198,19 +186,22 @@ class _Bench:
         share = replace(whole, count=made.n, m2=whole.m2 * made.n / max(whole.count, 1))
         return replace(made, moments={**made.moments, "target": share})
 
-    def cross_fitted(self, method: type[Recalibration]) -> Outcome:
-        """Fit to one half of the samples, score the other; further splits show how much depends on the split."""
-        fitted, before, after = self._split(method, self.seed)
+    def cross_fitted(self, method: type[Recalibration], how: str) -> tuple[Report, dict[str, Any]]:
+        """Fit to one half of the samples, score the other; further splits show how much depends on the split.
+
+        The entry holds the parameters to use from now on, of a fit to all samples.
+        """
+        half, unseen, after = self._split(method, self.seed)
         repeats = REPEATS if self.samples.n <= MOST_REPEATED else 0
         others = [self._split(method, self.seed + number + 1)[2] for number in range(repeats)]
-        whole = self.samples if method.of_samples else self.statistics
-        return Outcome(
-            FitSet(whole, self.before.provenance.get("digest")).fit(method, self.settings),
-            after,
-            fitted,
-            self._scored(before.row_blocks()),
-            _spread([after, *others], self.metrics),
-        )
+        held = self.samples if method.of_samples else self.statistics
+        whole = FitSet(held, self.before.provenance.get("digest")).fit(method, self.settings)
+        return after, {
+            **_entry(how, whole, after, self.settings),
+            "split": {"fitted": half.fitted_on.n, "scored": after.counts["n"], "scalars": half.scalars()},
+            "spread": _spread([after, *others], self.metrics),
+            "before": dict(self._scored(unseen.row_blocks()).scores),
+        }
 
     def _split(self, method: type[Recalibration], seed: int) -> tuple[Recalibration, Predictions, Report]:
         """Return parameters fitted to one half, the other half, and its report with them."""
@@ -261,28 +252,19 @@ def _all_of(value: Any, kind: type[Any]) -> list[Any]:
     return []
 
 
-def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
+def _entry(how: str, fitted: Recalibration, after: Report, settings: Settings) -> dict[str, Any]:
     """Return one method's entry in ``Report.recalibration``; ``settings`` are the original report's."""
-    after = outcome.after
-    shape = outcome.fitted.shape
-    settings = settings if shape is None else shaped(settings, shape)
-    entry: dict[str, Any] = {
+    settings = settings if fitted.shape is None else shaped(settings, fitted.shape)
+    floors = noise_floors(after.statistics, after.task, settings, after.scores)
+    return {
         "how": how,
-        "scalars": outcome.fitted.scalars(),
+        "scalars": fitted.scalars(),
         "scores": dict(after.scores),
         "undefined": dict(after.undefined),
         "curves": {name: curve.to_dict() for name, curve in _kept_curves(after).items()},
-        "recalibration": outcome.fitted.to_dict(),
+        "recalibration": fitted.to_dict(),
+        "noise": {key: asdict(floor) for key, floor in floors.items()},
     }
-    floors = noise_floors(after.statistics, after.task, settings, after.scores)
-    entry["noise"] = {key: asdict(floor) for key, floor in floors.items()}
-    if outcome.half is not None:
-        half = outcome.half
-        entry["split"] = {"fitted": half.fitted_on.n, "scored": after.counts["n"], "scalars": half.scalars()}
-        entry["spread"] = dict(outcome.spread)
-    if outcome.before is not None:
-        entry["before"] = dict(outcome.before.scores)
-    return entry
 
 
 def _kept_curves(after: Report) -> dict[str, Curve]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -739,11 +739,22 @@ def _look_like_classes(labels: Any, y_pred: Any, y_std: Any = None) -> bool:
         return False  # not arrays that numpy reads; the constructor says what is wrong
 
 
-def outputs_of(forecast: Forecast, outputs: Sequence[str], options: dict[str, Any]) -> dict[str, Predictions]:
-    """Read arrays of a form as a whole, and make predictions of each entry of the truth's last axis."""
+def outputs_of(
+    forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, tuple[Predictions, dict[str, Any]]]:
+    """Read arrays of a form as a whole, and make predictions of each entry of the truth's last axis.
+
+    Options that are not of predictions are returned beside them, as far as they are about that entry.
+    """
     check_names(outputs)
     kind = forecast.kind
-    own = {name: options.pop(name) for name in kind.options if name in options}
+    if not kind.takes or forecast.arrays.keys() != {*kind.takes}:
+        *first, last = kind.truth_is.split()[0], *kind.takes
+        raise SettingsError(
+            f"outputs= splits arrays along their last axis; pass {', '.join(first)} and {last}"
+        )
+    given = {name: value for name, value in options.items() if value is not None}
+    own = {name: given.pop(name) for name in kind.options if name in given}
     form, sources = kind.read(forecast.y_true, **forecast.arrays, **own)
     check_alignment([(source.name, source.axes) for source in sources])
     truth, shape = sources[0], sources[0].values.shape
@@ -751,15 +762,18 @@ def outputs_of(forecast: Forecast, outputs: Sequence[str], options: dict[str, An
         raise ShapeError(
             f"the last axis of shape {shape} has {shape[-1]} entries for {len(outputs)} outputs: {outputs}"
         )
-    if options.get("weights") is not None:
-        options["weights"] = zero_where_left_out(read_weights(options["weights"], truth))
+    if "weights" in given:
+        given["weights"] = zero_where_left_out(read_weights(given["weights"], truth))
     found, whole = {}, [source._replace(values=truth.values) for source in sources]
     for k, name in enumerate(outputs):
-        beside = {key: _of_output(value, key, k, len(shape)) for key, value in options.items()}
+        entry = _Entry(name, k, shape, isinstance(form, Numbers))
+        rest = {key: entry.of_option(value, key) for key, value in given.items()}
+        beside = {key: rest.pop(key) for key in BESIDE_ARGUMENTS if key in rest}
         try:
-            found[name] = Predictions.made([each.output(k) for each in whole], form.output(k), **beside)
+            data = Predictions.made([each.output(k) for each in whole], form.output(k), **beside)
         except InputError as error:
             raise type(error)(f"output {name!r}: {error}") from error
+        found[name] = data, rest
     return found
 
 
@@ -774,23 +788,37 @@ def check_names(outputs: Sequence[str]) -> None:
         raise SettingsError(f"outputs={outputs!r}; names must be distinct and contain no slash")
 
 
-def entry_of(given: Any, option: str, output: str) -> Any:
-    """What an option says about one output: its entry in a mapping, or else the option itself."""
-    if not isinstance(given, Mapping):
-        return given
-    if output not in given:
-        raise SettingsError(f"{option} has no entry for output {output!r}; it has {', '.join(given)}")
-    return given[output]
+class _Entry(NamedTuple):
+    """An output: an entry of the last axis of a truth of this shape."""
 
+    name: str
+    k: int
+    shape: tuple[int, ...]
+    has_pairs: bool
+    """Whether arrays in a tuple, such as a second set, have the truth's axes, too."""
 
-def _of_output(value: Any, name: str, k: int, ndim: int) -> Any:
-    """Return what an option says about output k: its entry along the last axis, if it has the truth's axes."""
-    if value is None or name not in PER_SAMPLE:
-        return value
-    if isinstance(value, Mapping):
-        return {key: _of_output(labels, name, k, ndim) for key, labels in value.items()}
-    source = read(value, name)
-    if source.values.ndim < ndim:
-        return value
-    one = source.output(k)
-    return one.values if one.left_out is None else np.ma.MaskedArray(one.values, one.left_out)
+    def of_option(self, value: Any, option: str) -> Any:
+        """Return what an option says about the output: its entry in a mapping or in arrays, or else all."""
+        if isinstance(value, Mapping) and option in PER_SAMPLE:
+            return {key: self.of_option(labels, option) for key, labels in value.items()}
+        if isinstance(value, Mapping):
+            if self.name not in value:
+                raise SettingsError(
+                    f"{option} has no entry for output {self.name!r}; it has {', '.join(value)}"
+                )
+            return value[self.name]
+        if self.has_pairs and isinstance(value, tuple) and not isinstance(value[0], str):
+            return tuple(self._of_array(part, option) for part in value)
+        if option not in PER_SAMPLE or np.ndim(value) < len(self.shape):
+            return value
+        return self._of_array(value, option)
+
+    def _of_array(self, value: Any, option: str) -> AnyArray:
+        source = read(value, option)
+        shape = source.values.shape
+        if shape[-1:] != self.shape[-1:]:
+            raise ShapeError(
+                f"{option} has shape {shape}; its last axis must hold the {self.shape[-1]} outputs"
+            )
+        one = source.output(self.k)
+        return one.values if one.left_out is None else np.ma.MaskedArray(one.values, one.left_out)

@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -113,9 +113,9 @@ class Recalibration(ABC):
         """Fit to predictions, where statistics do not hold what is fitted."""
         raise NotImplementedError
 
+    @abstractmethod
     def rows_after(self, data: Predictions) -> Iterator[Rows]:
         """Return the rows of predictions of its task after the recalibration, block by block."""
-        return data.with_form(data.form.recalibrated(self)).row_blocks()
 
     @staticmethod
     def _check_finite(name: str, values: Sequence[float]) -> None:
@@ -322,9 +322,9 @@ class RegressionRecalibration(Recalibration):
         """Return recalibrated means, given the original standard deviations; most methods leave means unchanged."""
         return mean
 
-    def new_std_by(self, std: FloatArray, labels: npt.NDArray[Any] | None) -> FloatArray:
-        """Return recalibrated standard deviations of samples with these values of ``by``, which few methods need."""
-        return self.new_std(std)
+    def rules_for(self, labels: npt.NDArray[Any] | None) -> Iterator[tuple[RegressionRecalibration, Any]]:
+        """Yield what recalibrates samples with these values of ``by``, and the index of these: itself, for all."""
+        yield self, ()
 
     @override
     def rows_after(self, data: Predictions) -> Iterator[Rows]:
@@ -332,13 +332,20 @@ class RegressionRecalibration(Recalibration):
         for block in data.row_blocks(codes=codes):
             for start in range(0, len(block["std"]), AT_ONCE):
                 rows = {name: column[start : start + AT_ONCE] for name, column in block.items()}
-                std = self.floored(rows["std"].astype(np.float64))
-                yield {
-                    "target": rows["target"].astype(np.float64),
-                    "mean": self.new_mean(rows["mean"].astype(np.float64), std),
-                    "std": self.new_std_by(std, None if labels is None else labels[rows["codes"]]),
-                    **({WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}),
-                }
+                own = None if labels is None else labels[rows["codes"]]
+                mean, std = self._new(rows["mean"], rows["std"], own)
+                weight = {WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}
+                yield {"target": rows["target"].astype(np.float64), "mean": mean, "std": std, **weight}
+
+    def _new(
+        self, mean: npt.NDArray[Any], std: npt.NDArray[Any], labels: npt.NDArray[Any] | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return recalibrated means and standard deviations in float64."""
+        mean, std = mean.astype(np.float64), self.floored(std.astype(np.float64))
+        for rule, place in self.rules_for(labels):
+            mean[place] = rule.new_mean(mean[place], std[place])
+            std[place] = rule.new_std(std[place])
+        return mean, std
 
     def apply(self, mean: Any, std: Any, by: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Recalibrate predictions.
@@ -364,13 +371,12 @@ class RegressionRecalibration(Recalibration):
             A standard deviation is negative.
         """
         mean_in, std_in = read_floats(mean, "mean"), _read_std(std)
-        mean64, std64, labels = self._aligned(mean_in, std_in, by)
-        return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std_by(std64, labels))
+        new_mean, new_std = self._new(mean_in.values, std_in.values, self._labels(mean_in, std_in, by))
+        return _like(mean_in, new_mean), _like(std_in, new_std)
 
-    def _aligned(
-        self, mean: Source, std: Source, by: Any
-    ) -> tuple[FloatArray, FloatArray, npt.NDArray[Any] | None]:
-        """Return means, floored stds and groups, if given, in float64; ShapeError unless their shapes are equal."""
+    @staticmethod
+    def _labels(mean: Source, std: Source, by: Any) -> npt.NDArray[Any] | None:
+        """Return the groups, if given; ShapeError unless all shapes are equal."""
         shape = std.values.shape
         if mean.values.shape != shape:
             raise ShapeError(f"mean has shape {mean.values.shape}, std {shape}; pass equal shapes")
@@ -382,14 +388,14 @@ class RegressionRecalibration(Recalibration):
             ) from None
         if labels is not None and labels.shape != shape:
             raise ShapeError(f"by has shape {labels.shape}, std {shape}; pass equal shapes")
-        return mean.values.astype(np.float64), self.floored(std.values.astype(np.float64)), labels
+        return labels
 
     def apply_std(self, std: Any) -> npt.NDArray[Any]:
         """Recalibrate standard deviations alone; parameters, result and errors as for ``apply``."""
         source = _read_std(std)
         return _like(source, self.new_std(self.floored(source.values.astype(np.float64))))
 
-    def quantile(self, mean: Any, std: Any, q: npt.ArrayLike) -> npt.NDArray[Any]:
+    def quantile(self, mean: Any, std: Any, q: npt.ArrayLike, by: Any = None) -> npt.NDArray[Any]:
         """Return quantiles of the recalibrated predictions.
 
         Parameters
@@ -398,6 +404,8 @@ class RegressionRecalibration(Recalibration):
             Predictions before recalibration.
         q : float or array of floats in [0, 1]
             Levels.
+        by : labels of that shape, optional
+            As for ``apply``.
 
         Returns
         -------
@@ -407,10 +415,13 @@ class RegressionRecalibration(Recalibration):
         levels = np.asarray(q, dtype=np.float64)
         if not np.all((levels >= 0) & (levels <= 1)):
             raise SettingsError("q holds levels outside [0, 1]; pass shares, such as 0.975")
-        mean, std = self.apply(mean, std)
-        standard = self.shape or family_of(Settings(family=self.family, dof=self.dof))
-        z = standard.quantile(levels).reshape(levels.shape + (1,) * mean.ndim)
-        return np.asarray(mean.astype(np.float64) + std.astype(np.float64) * z)
+        mean, std = (np.asarray(each, dtype=np.float64) for each in self.apply(mean, std, by))
+        made = np.empty(levels.shape + mean.shape)
+        for rule, place in self.rules_for(None if by is None else np.asarray(by)):
+            standard = rule.shape or family_of(Settings(family=self.family, dof=self.dof))
+            z = standard.quantile(levels).reshape(levels.shape + (1,) * mean[place].ndim)
+            made[(..., *place)] = mean[place] + std[place] * z
+        return made
 
     def apply_to(self, predictions: Predictions) -> Predictions:
         """Recalibrate ``Predictions``; left-out samples stay unchanged."""
@@ -479,6 +490,16 @@ class ClassificationRecalibration(Recalibration):
     def fit_to(cls, data: Predictions, settings: Settings, fitted_on: FittedOn) -> Self:
         weights = None if data.weights is None else data.select(data.weights)
         return cls.fit(*probabilities_of(data).logits_of(data), fitted_on, weights)
+
+    @override
+    def rows_after(self, data: Predictions) -> Iterator[Rows]:
+        form = probabilities_of(data)
+        if self.n_logits != form.n_logits:
+            raise SettingsError(
+                f"{self.method} was fitted to {self.n_logits} logits per sample, but these predictions have "
+                f"{form.n_logits}; fit it to predictions of the same model"
+            )
+        return data.with_form(replace(form, transform=self.new_logarithms)).row_blocks()
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:

@@ -35,6 +35,7 @@ TAIL_KNOTS = 128
 """Further knots in each tail, at ranks that double every few knots, so that the extremes keep their position."""
 LEVELS = 1000
 """Number of evenly spaced levels; of a large set, the order statistics of these are kept."""
+NEEDS_GROUPS = "conformal_by needs the group of each prediction; pass by="
 OWN_SHAPES = (
     "after it every group has its own distribution; see the scores of mean and std, and its intervals"
 )
@@ -464,31 +465,16 @@ class ConformalBy(RegressionRecalibration):
         >>> rule.interval([0.0, 0.0], [1.0, 1.0], level=0.8, by=["a", "b"])[1]
         array([ 8., 16.])
         """
-        center, scale, labels = self._aligned(read_floats(mean, "mean"), read_floats(std, "std"), by)
-        low, high = np.empty_like(center), np.empty_like(center)
-        for rule, place in self._each(labels):
+        mean, std = read_floats(mean, "mean"), read_floats(std, "std")
+        center, scale = mean.values, self.floored(std.values.astype(np.float64))
+        low, high = np.empty_like(scale), np.empty_like(scale)
+        for rule, place in self.rules_for(self._labels(mean, std, by)):
             low[place], high[place] = rule.interval(center[place], scale[place], level)
         return low, high
 
-    def new_std_by(self, std: FloatArray, labels: Labels | None) -> FloatArray:
-        """Return recalibrated standard deviations of samples of these groups."""
-        made = np.empty_like(std)
-        for rule, place in self._each(labels):
-            made[place] = rule.new_std(std[place])
-        return made
-
     @override
     def new_std(self, std: FloatArray) -> FloatArray:
-        return self.new_std_by(std, None)
-
-    @override
-    def quantile(self, mean: Any, std: Any, q: npt.ArrayLike, by: Any = None) -> npt.NDArray[Any]:
-        center, scale, labels = self._aligned(read_floats(mean, "mean"), read_floats(std, "std"), by)
-        levels = np.asarray(q, dtype=np.float64)
-        made = np.empty(levels.shape + center.shape)
-        for rule, place in self._each(labels):
-            made[..., place] = rule.quantile(center[place], scale[place], levels)
-        return made
+        raise RecalibrationError(NEEDS_GROUPS)
 
     @property
     def shape(self) -> Standard:
@@ -510,12 +496,12 @@ class ConformalBy(RegressionRecalibration):
             )
         return self.rules[label]
 
-    def _each(self, labels: Labels | None) -> Iterator[tuple[Conformal, npt.NDArray[np.bool_]]]:
-        """Yield the rule of every group that occurs, and a mask of its samples."""
+    @override
+    def rules_for(self, labels: Labels | None) -> Iterator[tuple[Conformal, Any]]:
         if labels is None:
-            raise RecalibrationError("conformal_by needs the group of each prediction; pass by=")
+            raise RecalibrationError(NEEDS_GROUPS)
         for label, place in _parts(labels):
-            yield self._rule(label), place
+            yield self._rule(label), (place,)
 
 
 def _parts(labels: Labels) -> Iterator[tuple[Any, npt.NDArray[np.bool_]]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.families import SQRT2, SQRT3, family_of
+from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.recalibration.base import FittedOn, FloatArray, RegressionRecalibration, recalibrator
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block, Order
@@ -192,17 +193,11 @@ class _Levels(NamedTuple):
 
 def _isotonic_levels(statistics: Statistics) -> _Levels:
     """Return the levels of the isotonic least-squares fit of e^2 on s^2, with sample weights."""
-    from scipy.optimize import isotonic_regression
-
-    blocks = list(statistics.orders["std"].blocks(("sq_error",)))
-    low, high, count = (
-        np.concatenate([getattr(b, name) for b in blocks]) for name in ("low", "high", "count")
-    )
-    squares = np.concatenate([block.sums["sq_error"] for block in blocks])
-    found = isotonic_regression(squares / count, weights=count)
-    first, last = found.blocks[:-1], found.blocks[1:] - 1
+    fit = isotonic_variance(statistics)
+    first = np.flatnonzero(np.diff(fit.fitted, prepend=-np.inf))
+    last = np.append(first[1:], len(fit.fitted)) - 1
     return _Levels(
-        np.square(low[first]), np.square(high[last]), found.x[first], np.add.reduceat(count, first)
+        fit.forecast[first], fit.forecast[last], fit.fitted[first], np.add.reduceat(fit.count, first)
     )
 
 

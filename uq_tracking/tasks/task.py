@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
+from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inference.classification import ClassTests
 from uq_tracking.inference.regression import RegressionTests
 from uq_tracking.inference.verdict import Tests
 from uq_tracking.inputs.convert import Source, read, read_floats
 from uq_tracking.inputs.forms.mean_std import MeanStd
 from uq_tracking.inputs.forms.probabilities import axes_of, class_axis_of, probabilities_of
-from uq_tracking.inputs.predictions import Case, Forecast, Predictions, entry_of, outputs_of
+from uq_tracking.inputs.predictions import Case, Predictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.fitting import FitSet
 from uq_tracking.settings import SCORE_OPTIONS
@@ -87,30 +87,6 @@ class Task(ABC):
     def layout_for(self, facts: Mapping[str, Any]) -> Layout:
         """What statistics with these facts consist of."""
         return self.layout
-
-    def split(
-        self, forecast: Forecast, outputs: Sequence[str], options: Mapping[str, Any]
-    ) -> dict[str, tuple[Predictions, dict[str, Any]]]:
-        """Predictions of each output along the last axis of the truth, and the other options split to match."""
-        kind = forecast.kind
-        if not kind.takes or forecast.arrays.keys() != {*kind.takes}:
-            *first, last = kind.truth_is.split()[0], *kind.takes
-            raise SettingsError(
-                f"outputs= splits arrays along their last axis; pass {', '.join(first)} and {last}"
-            )
-        names = {*INPUT_OPTIONS, *kind.options, "unit"}
-        own = {name: value for name, value in options.items() if name in names and value is not None}
-        parts = outputs_of(forecast, outputs, own)
-        rest = {name: value for name, value in options.items() if name not in names}
-        found = {}
-        for k, (output, part) in enumerate(parts.items()):
-            more = {name: self.of_output(name, value, output, k, len(parts)) for name, value in rest.items()}
-            found[output] = part, more
-        return found
-
-    def of_output(self, name: str, given: Any, output: str, k: int, size: int) -> Any:
-        """Return what an option says about output k of several."""
-        return entry_of(given, name, output)
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
@@ -196,12 +172,6 @@ class Regression(Task):
         return regression.COVARIANCE if facts.get("vector_length") else regression.REGRESSION
 
     @override
-    def of_output(self, name: str, given: Any, output: str, k: int, size: int) -> Any:
-        if isinstance(given, tuple) and not isinstance(given[0], str):
-            return tuple(_last(part, name, k, size) for part in given)
-        return super().of_output(name, given, output, k, size)
-
-    @override
     def reference(self, reference: Any, data: Any) -> Any:
         if reference is None:
             return None
@@ -242,26 +212,18 @@ class Regression(Task):
         if data is not None:
             held: Predictions = data
             return held.with_form(MeanStd(mean=data.mean, std=data.std, std_floor=floor))
-        try:
-            rows = statistics.rows()
-        except IncompatibleStatisticsError:
+        if statistics.kind == "sketch":
             raise RecalibrationError(
                 "these statistics are a sketch, which does not hold individual samples; pass the predictions, "
                 "or count a stream with statistics='exact'"
-            ) from None
+            )
+        rows = statistics.rows()
         form = MeanStd(mean=np.zeros_like(rows["error"]), std=rows["std"], std_floor=floor)
         return Predictions.made([Source("error", rows["error"])], form, weights=rows.get(WEIGHT))
 
     @override
     def second_set(self, calibration: Any, data: Any) -> FitSet:
         return FitSet.of(calibration, self.name)
-
-
-def _last(values: Any, name: str, k: int, size: int) -> Any:
-    array = read(values, name).values
-    if not array.ndim or array.shape[-1] != size:
-        raise ShapeError(f"{name} has shape {array.shape}; its last axis must hold the {size} outputs")
-    return array[..., k]
 
 
 REGRESSION = Regression()

@@ -219,10 +219,6 @@ class Form(ABC):
         """Return the form with rows that hold only what metrics ``of_top`` need, if there is any such."""
         return self
 
-    def recalibrated(self, fitted: Any) -> Self:
-        """Return the form after a recalibration of its task."""
-        raise NotImplementedError(f"{self.name} are recalibrated otherwise")
-
     @classmethod
     def why_not(cls, key: str, facts: Mapping[str, Any], size: float) -> str:
         """Say why a form with these facts, and with at least ``size`` draws or levels, does not determine a score."""

@@ -211,15 +211,6 @@ class Probabilities(Form):
     def narrowed(self) -> Self:
         return self if self.n_classes == 2 else replace(self, top_label_only=True)
 
-    @override
-    def recalibrated(self, fitted: Any) -> Self:
-        if fitted.n_logits != self.n_logits:
-            raise SettingsError(
-                f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, but these predictions have "
-                f"{self.n_logits}; fit it to predictions of the same model"
-            )
-        return replace(self, transform=fitted.new_logarithms)
-
     @property
     @override
     def input_options(self) -> dict[str, Any]:
