@@ -1046,6 +1046,17 @@ def persistence(rng):
     return truth[3:], truth[:-3], np.full(2997, 5 * np.sqrt(2 * (1 - 0.97**3)))
 
 
+@scenario("20 flattened images with groups=, errors smooth: calibrated", FINE, never=("First check",))
+def flat_images(rng):
+    smooth = (
+        ndimage.gaussian_filter(rng.normal(size=(20, 32, 32)), (0, 3, 3), mode="wrap") * 6 * np.sqrt(np.pi)
+    )
+    mu = 20 * ndimage.gaussian_filter(rng.normal(size=(20, 32, 32)), (0, 4, 4))
+    s = 0.5 + np.abs(mu) / 4
+    y = mu + s * np.sqrt(0.5) * (smooth + rng.normal(size=mu.shape))
+    return (y.ravel(), mu.ravel(), s.ravel()), {"groups": np.repeat(np.arange(20), 1024)}
+
+
 @scenario(
     "40 stations as groups=, whose errors share the date", ANY, ANY_RANKING, bias=None,
     says=("The first samples of all groups have similar errors", "in place of yours"),

@@ -104,6 +104,8 @@ SAID = 0.01
 """p-value below which a verdict says that samples are alike."""
 CROSSED, FEWEST_CROSSED = 1e-6, 8
 """p-value below which samples at equal places of different groups are alike, and fewest groups and places to tell."""
+AT_ANY_RATE, MOST_ACROSS = 1e-3, 1000
+"""The same where neighbors within a group may be alike, as pixels are, and most groups and places looked at."""
 FOLLOWING, FEWEST_FOLLOWING = 4.5, 24
 """Correlation of the means of consecutive groups, in its standard error, from which on they follow each other, and
 fewest groups to tell."""
@@ -401,6 +403,22 @@ def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
     return found
 
 
+def _p_across(errors: FloatArray, group: IntArray, place: IntArray) -> float:
+    """Return how likely groups are so alike, place by place, however errors depend on others of their own group.
+
+    Inner products of two groups are 0 on average and uncorrelated; their spread tells how many places count.
+    """
+    some = (group < MOST_ACROSS) & (place < MOST_ACROSS)
+    table = np.zeros((int(group[some].max()) + 1, int(place[some].max()) + 1))
+    table[group[some], place[some]] = errors[some]
+    pairs, size, total = len(table) * (len(table) - 1), np.square(table).sum(axis=1), table.sum(axis=0)
+    gram = table @ table.T if len(table) < table.shape[1] else table.T @ table
+    mean = (inner(total, total) - size.sum()) / pairs
+    square = (np.square(gram).sum() - inner(size, size)) / pairs
+    places = size.mean() ** 2 / square
+    return float(special.chdtrc(places, max(places + mean * math.sqrt(pairs * places / square), 0.0)))
+
+
 def are_sorted(values: FloatArray) -> bool:
     """Return whether most steps go one way, so that the order is none in time."""
     steps = np.diff(values)
@@ -677,7 +695,7 @@ class InOrder(ABC):
             return False
         errors = errors if self.by is None else without_labels(errors, self.by[1])
         within = errors - means_of(errors, self.group)[self.group]
-        return worth_of([within], place)[1] < CROSSED
+        return worth_of([within], place)[1] < CROSSED and _p_across(within, self.group, place) < AT_ANY_RATE
 
     def in_sequence(self, errors: FloatArray, also: Sequence[FloatArray]) -> bool:
         """Return whether each group has errors like the one before, as dates have, unless a column sorts them."""
