@@ -46,11 +46,6 @@ class Target:
     is_new: bool = False
     """True if the run was made when it was opened."""
 
-    @property
-    def is_address(self) -> bool:
-        """True if the run is only known by an address, at which one may have to be made."""
-        return self.given is None
-
     def open(self) -> Run:
         """Open the run: that of an address is made once, and then reopened."""
         if self.given is not None:
