@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.tracking.helpers import FolderTracker, plugin
@@ -65,3 +67,10 @@ def test_nothing_is_opened_before_it_is_needed(tmp_path):
     (target,) = targets_of(f"dir:{tmp_path}/new", None, name="x")
     assert not (tmp_path / "new").exists()
     assert target.open().uri.startswith(f"dir:{tmp_path}/new/")
+
+
+def test_a_run_that_was_made_and_is_gone_is_not_made_again(tmp_path):
+    (target,) = targets_of(f"dir:{tmp_path}/new", None, name="x")
+    shutil.rmtree(target.open().path)
+    with pytest.raises(RunNotFoundError):
+        target.open()

@@ -83,7 +83,7 @@ class GivenRuns:
     def _once(self, run: str) -> Any:
         if run not in self.made:
             (target,) = self._targets_of(run)
-            if not target.is_address:
+            if target.given is not None:
                 return run
             self.made[run] = replace(target, is_joined=True)
         return self.made[run].uri or self.made[run]

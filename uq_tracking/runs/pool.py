@@ -134,11 +134,6 @@ class _Part:
         return digest if isinstance(digest, str) else None
 
     @property
-    def identity(self) -> object:
-        """Identity of the predictions; without a digest, that of the report."""
-        return id(self.report) if self.digest is None else self.digest
-
-    @property
     def inner(self) -> set[Any]:
         """Digests of the parts of a pool."""
         return {part.get("digest") for part in self.report.provenance.get("pooled") or ()} - {None}
@@ -187,14 +182,16 @@ def _part(source: Report | LoggedRun) -> _Part:
 
 def _distinct(parts: Sequence[_Part]) -> tuple[list[_Part], list[str]]:
     """Return the parts whose predictions are in no other, and sentences on those left out or counted twice."""
-    last = {part.identity: part for part in parts}
+    # without a digest of its predictions, a part is its report
+    keys = [part.digest or id(part.report) for part in parts]
+    last = dict(zip(keys, parts, strict=True))
     digests = {part.digest for part in last.values()}
     kept = [part for part in last.values() if not part.inner & digests]
     repeats = [
         f"{part} holds the same predictions as "
         f"{'a later report' if counted.run is None else counted}, which counts"
-        for part in parts
-        if (counted := last[part.identity]) is not part
+        for key, part in zip(keys, parts, strict=True)
+        if (counted := last[key]) is not part
     ]
     repeats += [
         f"{part} is a pool of runs that are pooled here, and is left out; exclude it with where="

@@ -33,7 +33,7 @@ from uq_tracking.tracking.names import (
     figure_name,
     scalar_name,
 )
-from uq_tracking.tracking.places import run_lock
+from uq_tracking.tracking.places import work_lock
 from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.resolve import Target
 from uq_tracking.tracking.writer import RunWriter
@@ -156,7 +156,7 @@ def _outcome(run: LoggedRun, request: Request, dry_run: bool, drawing: threading
     if not request.options.force and request.is_done(run.stored.tags):
         return Outcome(run.stored.uri, run.name, "skipped", "it already has these scores")
     try:
-        with nullcontext() if dry_run else run_lock(run.stored.uri, PATIENCE):
+        with nullcontext() if dry_run else work_lock(f"rescoring {run.stored.uri}", PATIENCE):
             return _rescored(run, request, dry_run, drawing)
     except NothingStoredError as nothing:
         split = run.settled().split

@@ -31,7 +31,7 @@ from uq_tracking.tracking.health import is_sick
 from uq_tracking.tracking.journal import PAGES, Line, replay
 from uq_tracking.tracking.names import ORIGIN_TAG, REPORT_FILE, curve_name, map_name
 from uq_tracking.tracking.overview import dataset, description
-from uq_tracking.tracking.places import copy_lock, scratch_folder, spool_lock
+from uq_tracking.tracking.places import scratch_folder, spool_lock, work_lock
 from uq_tracking.tracking.resolve import find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, entries, read_entry
 
@@ -112,7 +112,7 @@ def sync(
         raise BackendError(
             f"{destination} is a single run; name the experiment or folder to copy the runs to"
         )
-    with nullcontext() if dry_run else copy_lock(_place_of(destination), PATIENCE):
+    with nullcontext() if dry_run else work_lock(f"copying runs to {_place_of(destination)}", PATIENCE):
         runs, held = list(logged_runs(source, where=where)), _held(store)
         if {run.stored.uri for run in runs} & {run.uri for run in held}:
             raise BackendError(

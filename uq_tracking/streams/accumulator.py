@@ -26,7 +26,6 @@ from uq_tracking.errors import (
 from uq_tracking.evaluation.parts import with_strata
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.inference.even_samples import EvenSamples
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.constructors import OF_CLASSES, OfClasses
 from uq_tracking.inputs.fingerprint import digest_of_sum
@@ -38,7 +37,6 @@ from uq_tracking.metrics.registry import select
 from uq_tracking.npz import ABOUT, VERSION, Arrays, read_about, read_arrays, write_arrays
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, ScoreOptions, Settings
-from uq_tracking.statistics.blocks import block_length
 from uq_tracking.statistics.groups import GROUP_BITS, MOST_GROUPS, GroupTables, Label
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
@@ -152,9 +150,8 @@ class Accumulator:
         """Axis of the classes, as the first batch had it."""
         self._state: State | None = None
         """What was counted; None until the first batch, which decides the task."""
-        self._place: tuple[int, int] | None = None
-        """Length of the blocks of consecutive samples, and where the first sample is among all, if that is known."""
-        self._even: EvenSamples | None = None
+        self._start: tuple[Any, ...] = ()
+        """What `place` says of the first sample."""
         self._check_fits(list(plugins.tasks().values()))
 
     def _check_fits(self, tasks: Sequence[Task]) -> None:
@@ -253,7 +250,7 @@ class Accumulator:
         """Return the state to add to; IncompatibleStatisticsError if earlier batches were of another task."""
         if self._state is None:
             self._check_fits([task])
-            return State(task, self.settings, self._place, self._even)
+            return State(task, self.settings, self._start)
         if self._state.is_union:
             raise SettingsError(
                 "this accumulator has held the samples of all processes since all_reduce(); reset() it before "
@@ -297,8 +294,7 @@ class Accumulator:
 
     def place(self, start: int, samples: int, origin: tuple[int, ...], shape: tuple[int, ...]) -> None:
         """Say where the samples that follow begin among so many of an array, of which others count the rest."""
-        self._place = (block_length(samples), start)
-        self._even = EvenSamples(samples, start, origin, shape)
+        self._start = samples, start, origin, shape
 
     def count_nothing(self, task: Task, counts: Mapping[str, int]) -> None:
         """Count a batch without remaining samples, which keeps no maps: the samples left out."""
@@ -353,8 +349,8 @@ class Accumulator:
         if self._state is not None:
             self._opened(self._state.kind)  # refuses the samples of all processes
         union = type(self)._unpacked(self._packed(counted=False), "this process")
-        for arrays in gather(self._packed(), group):
-            union.merge(type(self)._unpacked(arrays, OTHER))
+        for part in gather(self, group):
+            union.merge(part)
         if union._state is not None:
             union._state.is_union = True
         self._state = union._state  # only now, so that nothing is lost if the others' samples do not fit

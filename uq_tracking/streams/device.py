@@ -19,7 +19,6 @@ from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT
 from uq_tracking.inputs.predictions import Case
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.npz import Arrays
 from uq_tracking.statistics.exact import Derived
 from uq_tracking.statistics.layout import Parts
 from uq_tracking.statistics.orders import Buckets
@@ -71,8 +70,8 @@ def tensor_mask(mask: Any, like: Any) -> Any:
     return found.to(like.device, non_blocking=True)
 
 
-def gather(arrays: Arrays, group: Any = None) -> list[Arrays]:
-    """Return the arrays of all processes, in rank order.
+def gather(part: Any, group: Any = None) -> list[Any]:
+    """Return what each process passes, in rank order.
 
     Raises
     ------
@@ -86,7 +85,7 @@ def gather(arrays: Arrays, group: Any = None) -> list[Arrays]:
             "and all_reduce only with several processes"
         )
     parts: list[Any] = [None] * distributed.get_world_size(group)
-    distributed.all_gather_object(parts, arrays, group=group)
+    distributed.all_gather_object(parts, part, group=group)
     return parts
 
 

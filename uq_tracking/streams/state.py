@@ -16,7 +16,7 @@ from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.registry import select
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.blocks import BlockCounter
+from uq_tracking.statistics.blocks import BlockCounter, block_length
 from uq_tracking.statistics.classification import ClassSums, class_sums
 from uq_tracking.statistics.groups import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTables, GroupTally
 from uq_tracking.statistics.statistics import RowCollector, SketchCollector
@@ -36,21 +36,13 @@ class State:
         The task being counted.
     settings : dict
         The accumulator's.
-    place : (int, int), optional
-        Where the first sample is among all, as for `BlockCounter`.
-    even : EvenSamples, optional
-        The same for samples that are kept.
+    start : tuple, optional
+        Where the first sample is among all, as for `EvenSamples`.
     """
 
-    def __init__(
-        self,
-        kind: Task,
-        settings: Mapping[str, Any],
-        place: tuple[int, int] | None = None,
-        even: EvenSamples | None = None,
-    ) -> None:
+    def __init__(self, kind: Task, settings: Mapping[str, Any], start: Sequence[Any] = ()) -> None:
         self.kind, self.settings = kind, settings
-        self.even = EvenSamples() if even is None else even
+        self.even = EvenSamples(*start)
         """Some of the samples; of others, such as those counted on a device, nothing is known."""
         self.is_union = False
         """Whether these are the samples of all processes."""
@@ -62,7 +54,7 @@ class State:
         self.blocks: BlockCounter | None = None
         """None before the first batch, and once samples were counted on a device, where their order is lost."""
         self.classes: ClassSums | None = None
-        self._place = place
+        self._place = (block_length(start[0]), start[1]) if start else None
         self.maps = MapSamples(settings["maps"])
         self.about: dict[str, Any] = {}
         self.unit: str | None = settings.get("unit")

@@ -139,25 +139,26 @@ def _adapter() -> Any:
 
         return type("Pool", (pool,), {"ConnectionCls": Connection})
 
+    def refuse(answer: Any, why: str) -> None:
+        """Read no more of an answer."""
+        answer.close()
+        raise UnreachableError(why)
+
     def counted(answer: Any, limit: Limit, most: int, server: str) -> Callable[..., Iterator[bytes]]:
         """Return a stream that ends with an error after too many bytes, or when the deadline has passed."""
         stream = answer.raw.stream
-
-        def refuse(what: str) -> None:
-            answer.close()
-            raise UnreachableError(f"the answer of {server} {what}")
 
         def pieces(*args: Any, **options: Any) -> Iterator[bytes]:
             count = 0
             for piece in stream(*args, **options):
                 count += len(piece)
                 if count > most:
-                    refuse(f"is longer than {most:,} bytes")
+                    refuse(answer, f"the answer of {server} is longer than {most:,} bytes")
                 yield piece
                 if limit.left() <= 0:
                     break
             if limit.left() <= 0:  # a connection that was shut looks like the end of an answer
-                refuse("did not end in time")
+                refuse(answer, f"the answer of {server} did not end in time")
 
         return pieces
 
@@ -199,21 +200,15 @@ def _adapter() -> Any:
             if not stream:
                 answer.encoding = answer.encoding or "utf-8"  # guessing takes long for a long answer
             packed = answer.headers.get("Content-Encoding", "").strip().lower()
-            strange = (
-                "" if packed in PACKED else f"packs its answer as {packed[:40]!r}, which was not asked for"
-            )
             if sum(map(len, answer.headers.values())) > REFUSAL:  # cookies would go into all later requests
-                strange = f"sends headers of more than {REFUSAL:,} bytes"
-            if strange:
-                answer.close()
-                raise UnreachableError(f"{server} {strange}")
+                refuse(answer, f"{server} sends headers of more than {REFUSAL:,} bytes")
+            if packed not in PACKED:
+                refuse(answer, f"{server} packs its answer as {packed[:40]!r}, which was not asked for")
             if answer.is_redirect and not is_download:
                 target = urljoin(request.url, answer.headers["location"])
                 if requests.Session().should_strip_auth(request.url, target):
-                    answer.close()
-                    raise UnreachableError(
-                        f"{server} redirects to another server, {urlsplit(target).hostname}, which is sent nothing"
-                    )
+                    host = urlsplit(target).hostname
+                    refuse(answer, f"{server} redirects to another server, {host}, which is sent nothing")
             if status in (401, 403, 407, 408, 429) or status >= 500:
                 text = " ".join(answer.text.split())[:SHOWN]
                 if status == 403:

@@ -98,7 +98,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 LOCKS = 256
-"""Files that the locks of runs share; two runs with the same file take turns."""
+"""Files that the locks share; two pieces of work with the same file take turns."""
 
 
 class LockedError(BackendError):
@@ -110,22 +110,13 @@ def spool_lock(folder: Path, seconds: float) -> AbstractContextManager[None]:
     return _locked(folder / ".lock", seconds, f"sending the entries of {folder}")
 
 
-def run_lock(uri: str, seconds: float) -> AbstractContextManager[None]:
-    """Let one process at a time read a run, rescore it and write it, so that each builds on the other's result."""
-    return _locked(_lock_file("", uri), seconds, f"rescoring {uri}")
-
-
-def copy_lock(place: str, seconds: float) -> AbstractContextManager[None]:
-    """Let one process at a time copy runs to a place, so that each finds the other's copies."""
-    return _locked(_lock_file("copy-", place), seconds, f"copying runs to {place}")
-
-
-def _lock_file(kind: str, text: str) -> Path:
-    number = int(hashlib.sha256(text.encode()).hexdigest(), 16) % LOCKS
+def work_lock(work: str, seconds: float) -> AbstractContextManager[None]:
+    """Let one process at a time do a piece of work, so that each builds on the other's result."""
+    number = int(hashlib.sha256(work.encode()).hexdigest(), 16) % LOCKS
     folder = platformdirs.user_state_path("uq_tracking", appauthor=False) / "locks"
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{kind}{number:02x}"
+    return _locked(folder / f"{number:02x}", seconds, work)
 
 
 @contextmanager

@@ -46,17 +46,14 @@ class Target:
     is_new: bool = False
     """True if the run was made when it was opened."""
 
-    @property
-    def is_address(self) -> bool:
-        """True if the run is only known by an address, at which one may have to be made."""
-        return self.given is None
-
     def open(self) -> Run:
         """Open the run: that of an address is made once, and then reopened."""
         if self.given is not None:
             run = self.given()
+        elif self.uri is not None:
+            run = reopened(self.uri)
         else:
-            store, run_id = open_store(self.uri or self.label)
+            store, run_id = open_store(self.label)
             self.is_new = run_id is None
             run = store.create(self.name, self.tags) if run_id is None else store.reopen(run_id)
         self.uri = run.uri

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from uq_tracking.npz import LIMIT, Archive
 from uq_tracking.tracking.backend import Run, called_at, calling
 from uq_tracking.tracking.journal import JournalRun, Line, Write, replay, write_of
 from uq_tracking.tracking.places import in_first_place, places, scratch_folder
+from uq_tracking.typed import record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -242,12 +244,12 @@ def read_entry(path: Path) -> Entry:
                 raise FileFormatError("it is not an entry of uq_tracking")
             check_version("it", about["version"], VERSION)
             content = {"groups": about["groups"], "members": about["members"]}
-            origin = Origin(**about["origin"])
-            entry = Entry(path, origin, float(about["called"]), content["groups"], dict(content["members"]))
-            texts = (origin.tracker, origin.place, origin.uri)
-            is_sound = about["digest"] == _digest(content) and all(isinstance(text, str) for text in texts)
-            if not (is_sound and all(write_of(line, Path) for group in entry.groups for line in group)):
+            if about["digest"] != _digest(content):
                 raise FileFormatError("its content does not match its digest")
+            origin, members = record(Origin, about["origin"]), dict(content["members"])
+            entry = Entry(path, origin, float(about["called"]), content["groups"], members)
+            for line in chain.from_iterable(entry.groups):
+                write_of(line, Path)
         except FileFormatError as error:
             raise FileFormatError(f"{path} is damaged: {error}") from error
         except Exception as error:  # zipfile, zlib and json raise a dozen kinds of errors for damaged bytes

@@ -144,7 +144,7 @@ class RunWriter:
     def close(self) -> None:
         """Release the run; keep what did not arrive."""
         self.settle()
-        is_ours = self.safety is None or self.target.is_address
+        is_ours = self.safety is None or self.target.given is None
         if self.run is not None and is_ours and not self._gave_up:
             error = self._begin(self.run.close)()
             if error is not None:
@@ -289,7 +289,7 @@ class RunWriter:
         if (
             self.safety is None
             or self.safety.step is not None
-            or (self.run is None and self.target.is_address)
+            or (self.run is None and self.target.given is None)
         ):
             return
         try:
@@ -310,7 +310,7 @@ class RunWriter:
             tracker=target.backend,
             place=target.place,
             uri=target.label if self.run is None else self.run.uri,
-            is_run=self.run is not None or not target.is_address,
+            is_run=self.run is not None or target.given is not None,
             name=target.name,
             tags=dict(target.tags),
             step=safety.step,
