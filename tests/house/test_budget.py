@@ -29,14 +29,14 @@ inference             7084    1650      17    11
 inputs                3642    2250      14    18
 metrics               2438    1400      13     9
 recalibration         1315     920       7     8
-runs                  1389    1000       8     8
+runs                  1387    1000       8     8
 statistics            2684    2350      13    13
-streams               1295     760       6     7
+streams               1284     760       6     7
 tables                 695     430       4     4
 tasks                  231     360       2     2
 testing                592     420       4     5
-tracking              2997    1950      17    17
-total                33795   20540     173   164
+tracking              2988    1950      17    17
+total                33773   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
