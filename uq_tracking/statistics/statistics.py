@@ -180,8 +180,7 @@ class Statistics(Parts):
         ``n``, the samples that count, and how many were left out, by reason: numbers of samples, whatever their
         weights. With weights also ``n_effective``, rounded.
     derived : dict
-        ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant; and the target
-        that may stand for a missing one, if there is such.
+        ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant.
     bits : int or None
         Resolution of a sketch; None for exact statistics.
     facts : dict
