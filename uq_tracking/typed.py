@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import repeat
@@ -62,8 +61,10 @@ def read(value: Any, wanted: Any, name: str) -> Any:
     """Return a plain value as what the annotation says; TypeError if it is something else."""
     origin, inner = get_origin(wanted), get_args(wanted)
     if origin in (Union, UnionType):
-        matching = [each for each in inner if each is not NoneType]
-        return None if value is None and NoneType in inner else _first(value, matching, name)
+        if value is None and NoneType in inner:
+            return None
+        (kind,) = (each for each in inner if each is not NoneType)
+        return read(value, kind, name)
     if origin is tuple and isinstance(value, list | tuple):
         kinds = repeat(inner[0], len(value)) if inner[-1] is Ellipsis else inner
         return tuple(read(item, each, name) for item, each in zip(value, kinds, strict=True))
@@ -78,14 +79,6 @@ def read(value: Any, wanted: Any, name: str) -> Any:
     if not _is_a(value, wanted):
         raise TypeError(f"{name} is {value!r}")
     return value
-
-
-def _first(value: Any, kinds: Sequence[Any], name: str) -> Any:
-    """Return the value as the first of these kinds that it can be."""
-    for kind in kinds[:-1]:
-        with suppress(TypeError, ValueError):
-            return read(value, kind, name)
-    return read(value, kinds[-1], name)
 
 
 def plain(value: Any) -> Any:

@@ -30,16 +30,7 @@ from uq_tracking.comparison.facts import (
 )
 from uq_tracking.comparison.maps import map_cases
 from uq_tracking.comparison.page import comparison_page
-from uq_tracking.comparison.runs import (
-    RunSource,
-    SkippedRun,
-    by_method,
-    by_part,
-    collect,
-    data_of,
-    named,
-    once,
-)
+from uq_tracking.comparison.runs import RunSource, SkippedRun, by_method, by_part, collect, data_of
 from uq_tracking.comparison.table import difference_table, disagreement, score_table, without_value
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
 from uq_tracking.formatting import encodable, listed, one_line, shorten
@@ -351,18 +342,9 @@ def compare(
             "nothing to compare; pass addresses such as mlflow:EXPERIMENT, or reports by method"
         )
     runs, skipped = collect(sources, where, split, progress)
-    task = runs[0].report.task if runs else ""
-    skipped += [
-        SkippedRun(run.label, run.uri or "", f"it scores {run.report.task}, but the first run scores {task}")
-        for run in runs
-        if run.report.task != task
-    ]
-    runs, repeats = once([run for run in runs if run.report.task == task])
-    runs = named(runs)
-    skipped += repeats
     if not runs:
         raise BackendError(_nothing(sources, skipped))
-    groups = by_method(runs)
+    task, groups = runs[0].report.task, by_method(runs)
     if baseline is not None and baseline not in groups:
         raise SettingsError(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"

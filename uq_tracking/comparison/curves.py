@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
@@ -118,23 +117,13 @@ def _numbers_labels(curve: Curve) -> bool:
 
 
 def _line(run: ScoredRun, curve: Curve, labels: Sequence[str]) -> Line | None:
-    """Return the finite points of a curve, or None if it is damaged or empty."""
+    """Return the points of a curve, or None if it is damaged or empty; a report's numbers are finite."""
     x, y = (np.ravel(curve.columns[column]) for column in (curve.x, curve.main))
     if labels:
         x = np.asarray([labels.index(label) for label in curve.labels or ()], dtype=float)
-    if len(x) != len(y):
+    if len(x) != len(y) or not len(x):
         return None
-    finite = np.isfinite(x) & np.isfinite(y)
-    if not finite.any():
-        return None
-    low, high, *chance = (_band(curve, end, finite) for end in ("low", "high", "chance_low", "chance_high"))
+    ends = (np.ravel(curve.columns.get(end, ())) for end in ("low", "high", "chance_low", "chance_high"))
+    low, high, *chance = (end if len(end) == len(y) else None for end in ends)
     band = None if chance[0] is None or chance[1] is None else (chance[0], chance[1])
-    return Line(run.label, run.method, x[finite], y[finite], low, high, band)
-
-
-def _band(curve: Curve, end: str, finite: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """Return one end of a band, if the curve has a complete one."""
-    values = np.ravel(curve.columns[end]) if end in curve.columns else np.empty(0)
-    if len(values) != len(finite) or not np.isfinite(values[finite]).all():
-        return None
-    return values[finite]
+    return Line(run.label, run.method, x, y, low, high, band)

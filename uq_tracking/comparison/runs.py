@@ -192,7 +192,9 @@ def collect(
     split: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> tuple[list[ScoredRun], list[SkippedRun]]:
-    """Read the reports of all sources; a run that is named twice is read once.
+    """Read the reports of all sources, of the task of the first; return runs with unique labels, and those skipped.
+
+    A run that is named twice is read once.
 
     Raises InputTypeError if a source is not a URI, a logged run or a mapping of names to reports, and BackendError if
     no backend handles a URI, or its tracker does not answer.
@@ -211,7 +213,15 @@ def collect(
                 progress(logged.name, len(seen))
             found += _scored(logged)
     runs = [run for run in found if isinstance(run, ScoredRun)]
-    return runs, [run for run in found if isinstance(run, SkippedRun)]
+    task = runs[0].report.task if runs else ""
+    skipped = [run for run in found if isinstance(run, SkippedRun)]
+    skipped += [
+        SkippedRun(run.label, run.uri or "", f"it scores {run.report.task}, but the first run scores {task}")
+        for run in runs
+        if run.report.task != task
+    ]
+    runs, repeats = once([run for run in runs if run.report.task == task])
+    return named(runs), [*skipped, *repeats]
 
 
 def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:

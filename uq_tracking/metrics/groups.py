@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +12,7 @@ from scipy import special
 
 from uq_tracking.families import Standard
 from uq_tracking.statistics.groups import GroupCells, GroupTables, bucket_spans
-from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import Block, Buckets, FloatArray
 from uq_tracking.statistics.regression import DISTRIBUTION, HIGH, LOW, joint_counts
 from uq_tracking.statistics.weights import WEIGHT, equal_edges, in_units
@@ -27,21 +26,11 @@ def count(statistics: Any) -> int | None:
     return None if statistics.groups is None else len(statistics.groups)
 
 
-@dataclass(frozen=True, eq=False)
 class OfGroups:
     """Groups alone, in the form in which these functions read statistics."""
 
-    groups: GroupTables
-
-    @property
-    def layout(self) -> Layout:
-        """What their statistics consist of."""
-        return self.groups.layout
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Facts that statistics of these groups share."""
-        return self.groups.facts
+    def __init__(self, groups: GroupTables) -> None:
+        self.groups, self.layout, self.facts = groups, groups.layout, groups.facts
 
     @cached_property
     def orders(self) -> dict[str, Buckets]:

@@ -63,14 +63,13 @@ class ClassificationLayout(Layout):
 
     @override
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-        made = {name: np.asarray(rows[name], dtype=np.float64) for name in self.kept}
-        made["one_minus_confidence2"] = np.square(made["one_minus_confidence"])
+        made = Derived({name: np.asarray(rows[name], dtype=np.float64) for name in self.kept})
         if "pair" in rows:
             made["pair"] = rows["pair"]
             possible = np.isfinite(rows["log_chosen"])
             made["log_loss"] = np.where(possible, -rows["log_chosen"], 0.0)
             made["impossible"] = (~possible).astype(np.float64)
-        return made
+        return {**made, **{name: made[name] for payloads in self.orders.values() for name in payloads}}
 
     @override
     def truth(self, rows: Rows, facts: Mapping[str, Any]) -> npt.NDArray[Any]:
@@ -134,11 +133,6 @@ class BinaryLayout(ClassificationLayout):
     }
     kept: ClassVar[tuple[str, ...]] = (*STORED, "predicted")
     alike: ClassVar[Mapping[str, str]] = {**ClassificationLayout.alike, "event": "the event"}
-
-    @override
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-        made = Derived(super().columns(rows))
-        return {**made, **{name: made[name] for name in PREDICTED}}
 
 
 CLASSIFICATION = ClassificationLayout()

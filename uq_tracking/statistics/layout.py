@@ -85,16 +85,12 @@ class Parts:
 
     def knowing(self, known: Parts, forgotten: Set[str]) -> Parts:
         """The same samples, with the tables, and the sums and moments of these names, that were known of them."""
-        return replace(
-            self,
-            sums=OnDemand.joined(
-                self.sums, {name: known.sums[name] for name in forgotten & known.sums.keys()}
-            ),
-            moments=OnDemand.joined(
-                self.moments, {name: known.moments[name] for name in forgotten & known.moments.keys()}
-            ),
-            tables={**known.tables, **self.tables},
-        )
+
+        def joined(own: Mapping[str, T], stored: Mapping[str, T]) -> Mapping[str, T]:
+            return OnDemand.joined(own, {name: stored[name] for name in forgotten & stored.keys()})
+
+        sums, moments = joined(self.sums, known.sums), joined(self.moments, known.moments)
+        return replace(self, sums=sums, moments=moments, tables={**known.tables, **self.tables})
 
     def in_units(self, unit: float) -> Parts:
         """The same samples, with weights in units of ``unit`` times the present unit; for sketches."""

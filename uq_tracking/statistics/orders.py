@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.parallel import WORTH_THREADS, map_threads, spans
+from uq_tracking.parallel import map_spans, spans
 from uq_tracking.statistics.weights import in_units
 from uq_tracking.typed import override
 
@@ -118,17 +118,12 @@ class Order(ABC):
     def map_blocks(self, function: Callable[[Block], R], names: Sequence[str], ties: Ties) -> list[R]:
         """Apply ``function`` to every block, in order, on all cores."""
         stretches = self.spans() if ties == "merged" else spans(self.size)
-        if self.size >= WORTH_THREADS:
-            return map_threads(lambda stretch: function(self.block(names, *stretch, ties)), stretches)
-        return [function(self.block(names, *stretch, ties)) for stretch in stretches]
+        return map_spans(lambda start, end: function(self.block(names, start, end, ties)), stretches)
 
 
 @dataclass(frozen=True, eq=False)
 class Buckets(Order):
-    """An order as arrays of buckets: value range, count and payload sums of each, sorted by value.
-
-    Two of them merge by adding buckets that share a key.
-    """
+    """An order as arrays of buckets: value range, count and payload sums of each, sorted by value."""
 
     by: str
     key: FloatArray
@@ -265,19 +260,6 @@ class Buckets(Order):
         if len({len(column) for column in (*columns, *sums.values())}) != 1:
             raise ValueError(f"columns of {by} differ in length")
         return cls(by, *columns, sums)
-
-    def merge(self, other: Buckets) -> Buckets:
-        """Buckets of both sets of samples."""
-        key = np.append(self.key, other.key)
-        order = np.argsort(key, kind="stable")
-        first = run_starts(key[order])
-
-        def added(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return np.add.reduceat(np.append(one, two)[order], first)
-
-        sums = {name: added(column, other.sums[name]) for name, column in self.sums.items()}
-        width = np.append(self.width, other.width)[order][first]
-        return Buckets(self.by, key[order][first], width, added(self.count, other.count), sums)
 
     def in_units(self, unit: float) -> Buckets:
         """The same buckets, with weights in units of ``unit``."""

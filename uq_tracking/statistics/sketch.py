@@ -42,8 +42,8 @@ class BucketSums:
         self._shift = np.full(PAGES, CLOSED, dtype=np.int64)
         """Per page, the offset from a bucket's number to its position."""
         self._pages: list[int] = []
-        self._count: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
-        self._sums = {name: np.zeros(0) for name in self.payloads}
+        self._sums, self._weighted = np.zeros((1 + len(self.payloads), 0)), False
+        """Per bucket, its number of samples or their weight, and the sum of each payload."""
 
     def _places(self, values: FloatArray) -> IntArray:
         """Position of each value (float64) among the buckets; makes room for new octaves."""
@@ -59,43 +59,35 @@ class BucketSums:
 
     def add(self, columns: Mapping[str, FloatArray], weight: FloatArray | None = None) -> None:
         """Count samples and add their payloads, each multiplied by its weight."""
-        index = self._places(columns[self.by])
-        size = len(self._count)
-        if weight is not None:
-            self._count = self._count.astype(np.float64, copy=False)
-        self._count += np.bincount(index, weight, size)
-        for name in self.payloads:
-            column = columns[name] if weight is None else columns[name] * weight
-            self._sums[name] += np.bincount(index, column, size)
+        index, size = self._places(columns[self.by]), self._sums.shape[1]
+        self._weighted |= weight is not None
+        self._sums[0] += np.bincount(index, weight, size)
+        for sums, name in zip(self._sums[1:], self.payloads, strict=True):
+            sums += np.bincount(index, columns[name] if weight is None else columns[name] * weight, size)
 
     def absorb(self, buckets: Buckets) -> None:
         """Add the buckets of another sketch with the same ``bits``."""
         nearest_zero = np.where(buckets.key < 0, buckets.key + buckets.width, buckets.key)
         index = self._places(nearest_zero)
-        if buckets.weighted:
-            self._count = self._count.astype(np.float64, copy=False)
-        self._count[index] += buckets.count
-        for name in self.payloads:
-            self._sums[name][index] += buckets.sums[name]
+        self._weighted |= buckets.weighted
+        self._sums[:, index] += [buckets.count, *(buckets.sums[name] for name in self.payloads)]
 
     def _open(self, pages: npt.NDArray[Any]) -> None:
         fresh = pages[self._shift[pages] == CLOSED]
         signed = fresh - np.where(fresh >= PAGES // 2, PAGES, 0)  # what the shift makes of a negative value
         self._shift[fresh] = (len(self._pages) + np.arange(len(fresh)) - signed) << self.bits
         self._pages.extend(fresh.tolist())
-        size = len(fresh) << self.bits
-        self._count = np.concatenate([self._count, np.zeros(size, dtype=self._count.dtype)])
-        for name, column in self._sums.items():
-            self._sums[name] = np.concatenate([column, np.zeros(size)])
+        self._sums = np.pad(self._sums, ((0, 0), (0, len(fresh) << self.bits)))
 
     def buckets(self) -> Buckets:
         """The non-empty buckets, sorted by value."""
-        used = np.flatnonzero(self._count)
+        used = np.flatnonzero(self._sums[0])
         page = np.asarray(self._pages, dtype=np.uint64)[used >> self.bits] << np.uint64(self.bits)
         low, width = bucket_edges(page | (used & ((1 << self.bits) - 1)).astype(np.uint64), self.bits)
         order = np.argsort(low, kind="stable")
-        sums = {name: column[used][order] for name, column in self._sums.items()}
-        return Buckets(self.by, low[order], width[order], self._count[used][order], sums)
+        count, *sums = np.take(self._sums, used[order], axis=1)
+        count = count if self._weighted else count.astype(np.int64)
+        return Buckets(self.by, low[order], width[order], count, dict(zip(self.payloads, sums, strict=True)))
 
 
 def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray, FloatArray]:

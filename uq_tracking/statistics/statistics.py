@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any, Literal
 
@@ -180,8 +180,7 @@ class Statistics(Parts):
         ``n``, the samples that count, and how many were left out, by reason: numbers of samples, whatever their
         weights. With weights also ``n_effective``, rounded.
     derived : dict
-        ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant; and the target
-        that may stand for a missing one, if there is such.
+        ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant.
     bits : int or None
         Resolution of a sketch; None for exact statistics.
     facts : dict
@@ -203,17 +202,10 @@ class Statistics(Parts):
         cls, layout: Layout, parts: Parts, *, bits: int | None = None, facts: Mapping[str, Any] | None = None
     ) -> Statistics:
         """Return statistics of sorted parts or, with ``bits``, of parts counted into buckets."""
-        made = cls(
-            parts.orders,
-            parts.sums,
-            parts.moments,
-            parts.tables,
-            parts.derived,
-            {**dict.fromkeys(layout.counts, 0), **parts.counts},
-            layout=layout,
-            bits=bits,
-            facts={**dict.fromkeys(layout.alike), **(facts or {})},
-        )
+        known = {item.name: getattr(parts, item.name) for item in fields(Parts)}
+        known["counts"] = {**dict.fromkeys(layout.counts, 0), **parts.counts}
+        about = {**dict.fromkeys(layout.alike), **(facts or {})}
+        made = cls(**known, layout=layout, bits=bits, facts=about)
         return made.with_counts({"n_effective": round(made.n_effective)}) if parts.weighted else made
 
     @classmethod
@@ -307,7 +299,9 @@ class Statistics(Parts):
         """The same samples as a sketch of ``bits`` mantissa bits."""
         if self.kind == "sketch":
             if bits != self.bits:
-                raise IncompatibleStatisticsError(f"a sketch of {self.bits} bits cannot become one of {bits}")
+                raise IncompatibleStatisticsError(
+                    f"bits differs ({bits} and {self.bits}); sketch both at the same resolution"
+                )
             return self
         made = self.counted(self.layout, [self.rows()], bits=bits, facts=self.facts)
         tables = {**made.tables, **self.tables}
@@ -401,21 +395,16 @@ def _merged(one: Statistics, other: Statistics) -> Statistics:
     classes = None if one.classes is None or other.classes is None else one.classes + other.classes
     if one.kind == other.kind == "exact":
         mine, theirs = one.rows(), other.rows()
-        summed = _summed(*_in_common_units(one, other))
+        unit = min(one.unit, other.unit)  # of the lightest sample overall
+        summed = _summed(*(each.in_units(unit / each.unit) for each in (one, other)))
         rows = {name: np.concatenate([mine[name], theirs[name]]) for name in mine}
         made = Statistics.exact(one.layout, rows, facts=one.facts, known=summed).with_counts(counts)
     else:
         bits = one.bits or other.bits or SKETCH_BITS
-        if {one.bits or bits, other.bits or bits} != {bits}:
-            raise IncompatibleStatisticsError(
-                f"bits differs ({one.bits} and {other.bits}); sketch both at the same resolution"
-            )
-        own, added = _in_common_units(one.sketched(bits), other.sketched(bits))
-        orders = {
-            name: bucketed(order).merge(bucketed(added.orders[name])) for name, order in own.orders.items()
-        }
-        parts = replace(_summed(own, added), orders=orders, counts=counts)
-        made = Statistics.of(one.layout, parts, bits=bits, facts=one.facts)
+        collector = SketchCollector(one.layout, one.facts, bits)
+        for each in (one, other):
+            collector.absorb(each.sketched(bits))
+        made = collector.statistics().with_counts(counts)
     return replace(made, groups=groups, classes=classes)
 
 
@@ -430,12 +419,6 @@ def _summed(one: Parts, other: Parts) -> Parts:
             name: count + other.counts[name] for name, count in one.counts.items() if name in other.counts
         },
     )
-
-
-def _in_common_units(one: Parts, other: Parts) -> tuple[Parts, Parts]:
-    """Both with weights in units of the lightest sample overall."""
-    unit = min(one.unit, other.unit)
-    return one.in_units(unit / one.unit), other.in_units(unit / other.unit)
 
 
 def _check_facts(one: Statistics, other: Statistics, alike: Mapping[str, str]) -> None:
