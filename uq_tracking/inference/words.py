@@ -723,11 +723,11 @@ def of_interval(
     calibration: str, inside: Inside, found: Findings, ends: Sequence[Share], off: Sequence[Share]
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
-    held = _contain(inside.stated, inside.share)
-    of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.stated)
+    held = _contain(inside.level, inside.value)
+    of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.level)
     if calibration == IN_PLACES:
         differ = any(each.quantity == "scale" and each.on in COVARIATES for each in found.in_places.found())
-        fewer = f"fewer than {percent(inside.stated)}"
+        fewer = f"fewer than {percent(inside.level)}"
         cure = (
             f"Widen intervals where they contain {fewer}, until they do not, and narrow the others." * differ
         )
@@ -748,7 +748,7 @@ def of_interval(
         said.append(f"But t{_of_quantile(ends[0], off)[1:]}.")
     elif calibration in adjust and mend:
         inner = _and_move(off, ends)
-        said.append(f"{adjust[calibration]} them until they contain {percent(inside.stated)}{inner}.")
+        said.append(f"{adjust[calibration]} them until they contain {percent(inside.level)}{inner}.")
     return " ".join([*said, *of_places])
 
 
