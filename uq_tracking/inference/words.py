@@ -15,7 +15,7 @@ from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
-    from uq_tracking.inference.class_samples import ClassDrift, OffStratum
+    from uq_tracking.inference.class_samples import OffPart
     from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.doctor import Cure, Suspicion
     from uq_tracking.inference.events import Event, Tested
@@ -497,7 +497,7 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
     """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
     what, ends = _of_ends(pattern, strata, level)
     low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    return f"Strata differ by more than chance (p {_p(pattern.p)}): {what} are from {low} to {high}."
+    return f"{_differ('')} (p {_p(pattern.p)}): {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -516,7 +516,7 @@ def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level:
     are_long = any(":" in part.name for part in strata if part.of == of)
     place = "part of the period, such as a month," if are_long else "position"
     step = f" Recalibrate each {place} separately." * is_size
-    return f"Errors recur {of}, as those of an hour or a season do (p {_p(p)}): {'; '.join(said)}.{step}"
+    return f"{_differ(of)} (p {_p(p)}): {'; '.join(said)}.{step}"
 
 
 def _of_ends(
@@ -913,38 +913,40 @@ def short_event(calibration: str, event: Event) -> str:
     return said.get(calibration, calibration)
 
 
-def of_off_stratum(off: OffStratum, recur: str, *, of_errors: bool, all_wrong: bool) -> str:
+def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``.
 
-    Labels are places in a period if errors ``recur``.
+    Labels are places in a period if errors recur.
     """
-    event, of_errors = off.event, of_errors and not off.of
-    name = f"class {off.of}" if off.of else "the event"
-    if off.last is not None:
-        return _of_all_labels(off, off.last, name, recur, of_errors=of_errors)
+    if len(off.ends) > 1:
+        return _of_all_labels(off)
+    (name, event), of_errors, cure = off.ends[0], off.of == "errors", _of_each_label(off)
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
     if slopes and event.sorts == "reversed":
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
         said = f"{what} rarer the higher {its} probability"
+        cure = cure if off.recur else "Are its labels swapped?"
     elif slopes:
         value, low, high = (format_number(0.1 * each, 2) for each in slopes)
-        rate = "errors" if of_errors else "the event"
-        rises = f"where they rise by 0.1, the rate of {rate} rises by {value} ({low} to {high})"
+        rises = f"where they rise by 0.1, the rate of {off.of} rises by {value} ({low} to {high})"
         said = f"probabilities are {_how(slopes[0] < 1)}: {rises}"
     elif of_errors:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
         said = f"{_of_errors(event.stated, event.observed)}, {_times_as_many(*ends)}"
     else:
-        said = _level(event, name)
+        said = _level(event, off.of)
+    if off.recur:
+        return f"{_differ(off.recur)}: in {_at_place(name, off.recur)} {said}. {cure}"
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else ""
-    if recur:
-        where, step = _at_place(off.name, recur), _of_each_label(off, recur, of_errors=of_errors)
-        return f"Errors recur {recur}, as those of an hour or a season do: in {where} {said}. {step}"
-    cure = cure or _of_each_label(off, recur, of_errors=of_errors)
-    return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
+    return f"In stratum '{name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
+
+
+def _differ(recur: str) -> str:
+    """Say that errors recur after a period, or else that labels differ."""
+    as_those = f"Errors recur {recur}, as those of an hour or a season do"
+    return as_those if recur else "Strata differ by more than chance"
 
 
 def _at_place(name: str, recur: str) -> str:
@@ -955,35 +957,29 @@ def _at_place(name: str, recur: str) -> str:
     return f"{unit} with {unit[:-1]} % {period} {'in' if ':' in name else '='} {name}"
 
 
-def _of_all_labels(first: OffStratum, last: OffStratum, name: str, recur: str, *, of_errors: bool) -> str:
+def _of_all_labels(off: OffPart) -> str:
     """Name the labels that are furthest off to each side, where all differ, but none stands out."""
     said = []
-    for each in (first, last):
-        event, where = each.event, _at_place(each.name, recur)
+    for name, event in off.ends:
+        where = _at_place(name, off.recur)
         if event.slope is not None:
             said.append(f"by {format_number(0.1 * event.slope, 2)} in {where}")
-        elif of_errors:
+        elif off.of == "errors":
             said.append(f"in {where} {_of_errors(event.stated, event.observed)}")
         else:
             rates = f"stated in {percent(event.stated)} and occurs in {percent(event.observed)} of cases"
-            said.append(f"in {where} {name} is {rates}")
+            said.append(f"in {where} {off.of} is {rates}")
     found = "; ".join(said)
-    if first.event.slope is not None:
-        rate = "errors" if of_errors else "the event"
-        found = f"for each 0.1 more in probability, the rate of {rate} rises {' and '.join(said)}"
-    what = (
-        f"Errors recur {recur}, as those of an hour or a season do"
-        if recur
-        else "Strata differ by more than chance"
-    )
-    return f"{what} (p {_p(first.p)}): {found}. {_of_each_label(first, recur, of_errors=of_errors)}"
+    if off.ends[0][1].slope is not None:
+        found = f"for each 0.1 more in probability, the rate of {off.of} rises {' and '.join(said)}"
+    return f"{_differ(off.recur)} (p {_p(off.p)}): {found}. {_of_each_label(off)}"
 
 
-def _of_each_label(off: OffStratum, recur: str, *, of_errors: bool) -> str:
+def _of_each_label(off: OffPart) -> str:
     """Say which strata need a recalibration of their own: of few samples, a fit is worse than none."""
-    if recur:
+    if off.recur:
         return "Recalibrate each position separately, or tell the model the time."
-    if off.least >= ENOUGH or of_errors:
+    if off.least >= ENOUGH or off.of == "errors":
         return of_each(ENOUGH * (off.least < ENOUGH))
     return (
         f"If the stratum is known at prediction time, recalibrate each of {ENOUGH} samples or more separately, and "
@@ -991,24 +987,21 @@ def _of_each_label(off: OffStratum, recur: str, *, of_errors: bool) -> str:
     )
 
 
-def of_class_drift(found: ClassDrift, *, of_errors: bool) -> str:
+def of_class_drift(found: OffPart) -> str:
     """Say how often an event is stated and occurs, or its slope, in the first and the last fifth, or in one."""
-    name, said = f"class {found.of}" if found.of else "the event", list[str]()
-    of_errors = of_errors and not found.of
-    for rates in found.rates:
-        if len(rates) == 1:
-            what = "errors" if of_errors else name
-            rise = format_number(0.1 * rates[0], 2)
-            said.append(f"where probabilities rise by 0.1, the rate of {what} rises by {rise}")
-            continue
-        stated, seen = map(percent, rates)
-        forecast = f"the model expects {name} in {stated} of cases, and it occurs in {seen}"
-        said.append(f"the model expects {stated} errors and makes {seen}" if of_errors else forecast)
-    if found.fifth is not None:
-        where = between(20 * found.fifth, 20 * found.fifth + 20)
-        return f"Drift along the order of the samples: {where}, {said[0]}. {SPECIAL}"
-    drift = f"in the first 20 %, {said[0]}; in the last 20 %, {said[1]}"
-    return f"Drift along the order of the samples: {drift}. {NOT_FOR_LONG}"
+    said = []
+    for name, event in found.ends:
+        where = f"in the {name} 20 %" if name else between(20 * found.fifth, 20 * found.fifth + 20)
+        seen = f"it occurs in {percent(event.observed)}"
+        seen = f"the model expects {found.of} in {percent(event.stated)} of cases, and {seen}"
+        if found.of == "errors":
+            seen = _of_errors(event.stated, event.observed)
+        if event.slope is not None:
+            rise = format_number(0.1 * event.slope, 2)
+            seen = f"where probabilities rise by 0.1, the rate of {found.of} rises by {rise}"
+        said.append(f"{where}, {seen}")
+    step = NOT_FOR_LONG if len(said) > 1 else SPECIAL
+    return f"Drift along the order of the samples: {'; '.join(said)}. {step}"
 
 
 def of_classes(
