@@ -460,15 +460,11 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     is_area = pattern.made in ("area", "cell")
     where = part.name.replace(": ", " ") if is_area else f"stratum '{part.name}'"
     where += "," * (pattern.made == "cell")
-    if pattern.quantity == "bias":
-        text = f"In {where} predictions are {_bias_of(part)}"
-    elif level is not None and part.inside is not None:
-        text = f"In {where} {_contain(level, part.inside)}"
-    elif is_right:
-        size = _times_stated(*part.factors)
-        text = f"{where[0].upper()}{where[1:]} is the exception: its errors are {size}"
-    else:
-        text = f"In {where} standard deviations are {_times_too(*part.factors)}"
+    text = f"In {where} {_found_in(part, pattern.quantity, level)}"
+    if is_right and pattern.quantity == "scale":
+        text = (
+            f"{where[0].upper()}{where[1:]} is the exception: its errors are {_times_stated(*part.factors)}"
+        )
     others = len(pattern.named) - 1
     tested = [place for place, each in enumerate(strata) if each.of == part.of and each.word != "too few"]
     rest = [strata[place] for place in tested if place not in pattern.named]
@@ -668,16 +664,21 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
         which = f"the {largest} {share} (from {low}{unit})"
     else:
         which = f"the {share} from {low} to {high}{unit}"
-    if pattern.quantity == "bias":
-        among = "" if pattern.on == "mean" else "where standard deviations are "
-        return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part)}"
-    where = f"where {COVARIATES[pattern.on]} are {which}"
+    said, own = _found_in(part, pattern.quantity, level), COVARIATES[pattern.on]
+    if said.startswith(own):
+        return f"{which}{said.removeprefix(own)}"
+    return f"where {own} are {which}{',' * (pattern.quantity == 'scale')} {said}"
+
+
+def _found_in(part: Part, quantity: str, level: float | None) -> str:
+    """Say what is wrong in a part: ``standard deviations are 1.51 times too small (1.33 to 1.72)``."""
+    if quantity == "bias":
+        return f"predictions are {_bias_of(part)}"
     if level is not None and part.inside is not None:
-        return f"{where}, {_contain(level, part.inside)}"
+        return _contain(level, part.inside)
     if not part.is_off("scale"):
-        return f"{where}, errors are {_times_stated(*part.factors)}"
-    what = which if pattern.on == "std" else f"{where}, standard deviations"
-    return f"{what} are {_times_too(*part.factors)}"
+        return f"errors are {_times_stated(*part.factors)}"
+    return f"standard deviations are {_times_too(*part.factors)}"
 
 
 def _contain(level: float, share: float) -> str:
