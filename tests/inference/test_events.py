@@ -219,7 +219,7 @@ def test_calibrated_events_are_rarely_called_wrong(groups):
     for seed in range(60):
         y, p = drawn(600, odds(1.0), seed=seed)
         found, _ = EventTests.of(uq.evaluate(y, probs=p, groups=codes, metrics=["brier"]).statistics).tested()
-        wrong += found.level_rejects or found.slope_rejects or found.shape_rejects
+        wrong += bool(found.strength)
     assert stats.binom.sf(wrong - 1, 60, 0.05) > 1e-3
     assert pytest.approx(0.017, abs=1e-4) == LEVEL_OF_EACH
 
@@ -246,7 +246,7 @@ def test_errors_are_found_as_often_as_documented(case):
         y, p = drawn(n, truth, seed=seed, spread=spread, mean=mean)
         statistics = uq.evaluate(y, probs=p, metrics=["accuracy"]).statistics
         found, _ = EventTests.of(statistics).tested()
-        wrong += found.level_rejects or found.slope_rejects or found.shape_rejects
+        wrong += bool(found.strength)
     assert stats.binom.sf(wrong - 1, sets, 0.05) > 1e-3 if share == 0.05 else wrong >= 0.9 * share * sets
 
 

@@ -493,7 +493,7 @@ def test_shares_with_and_without_the_ends_are_those_counted(groups, kind):
     )
     found = inside_widest(uq.evaluate(data, statistics=kind).statistics, 0.975)
     within, between = (np.average(np.abs(truth) <= most, weights=weights) for most in (2, 1))
-    assert_allclose(found.share, within, rtol=1e-12)
+    assert_allclose(found.value, within, rtol=1e-12)
     assert found.least < between < found.low < within < found.high
     if groups is None:
         count = weights.sum() ** 2 / np.square(weights).sum()

@@ -71,71 +71,55 @@ DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
 
+EVENT, ERRORS = "the event", "errors"
+"""What is looked at: the event of two classes, or that the top label of more is wrong; and single classes."""
+
+
 @dataclass(frozen=True)
-class OffStratum:
-    """The label of ``by=`` that is furthest from what is stated, of those that are further off than all samples.
+class OffPart:
+    """Where an event is off: at a label of ``by=``, by more than all samples are, or along the order of the samples.
 
     Attributes
     ----------
-    name : str
-    event : Event
-        How often the event is stated and occurs there; of more than two classes, how often errors do. With a slope,
-        which is that of a straight line, the event is not stated too often or too rarely there, but too extremely.
+    of : str
+        "the event", "errors", or the class whose rate is wrong, as in "class 3".
+    ends : tuple of (str, Event)
+        The label that is off furthest, and how often the event is stated and occurs there. With a slope, which is
+        that of a straight line, the event is not stated too often or too rarely there, but too extremely. Two of
+        them where no label stands out, but all together differ by more than chance: those furthest off to either
+        side. Of a drift, the "first" and the "last" fifth of the order.
+    p : float
+        p-value of all labels together; of a drift, over its level.
     others : list of str
         Other labels of its set that are off too.
     opposite : bool
         Whether a single other one is off to the other side.
     alike : int
         Number of those that show no difference.
-    last : OffStratum or None
-        Where no label stands out, but all together differ by more than chance, the one off furthest to the other
-        side.
-    p : float
-        Of all together, the p-value.
     least : int
         Number of samples of the smallest label.
-    of : str
-        The class whose rate is wrong; "" for the event of two classes, and for errors.
+    recur : str
+        After how many samples errors recur, if labels are places in that period; else "".
+    fifth : int
+        Of the order, where a single one is off.
     """
 
-    name: str
-    event: Event
-    others: list[str]
-    alike: int
-    opposite: bool = False
-    last: OffStratum | None = None
+    of: str
+    ends: tuple[tuple[str, Event], ...]
     p: float = 1.0
+    others: Sequence[str] = ()
+    opposite: bool = False
+    alike: int = 0
     least: int = 0
-    of: str = ""
+    recur: str = ""
+    fifth: int = 0
 
     @property
     def distance(self) -> tuple[bool, bool, float]:
         """How bad it is: a reversed order of probabilities, then a rate that is wrong, then a slope."""
-        event = self.event
+        event = self.ends[0][1]
         gap = abs(event.stated - event.observed) if event.slope is None else abs(1 - event.slope)
         return event.sorts == "reversed", event.slope is None, gap
-
-
-@dataclass(frozen=True)
-class ClassDrift:
-    """What an event does in the first and the last fifth of an order, or in one fifth.
-
-    Attributes
-    ----------
-    p : float
-        p-value over its level.
-    of : str
-        As of `OffStratum`.
-    rates : list of list of float
-        How often it is stated and occurs, in each of these fifths; or the slope of its rate alone.
-    fifth : int or None
-        Number of the fifth, if it is one.
-    """
-
-    p: float
-    of: str
-    rates: list[list[float]]
-    fifth: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,11 +270,11 @@ class ClassSamples(InOrder):
         """
         form = self.data.form
         classes = form.n_classes if 2 < form.n_classes <= MOST_CLASSES else 0
-        yield "", level * (1 - OF_CLASSES if classes else 1), self.event
+        yield EVENT if form.n_classes == 2 else ERRORS, level * (1 - OF_CLASSES if classes else 1), self.event
         for k in range(classes):
-            name = str(k if form.classes is None else form.classes[k])
+            name = k if form.classes is None else form.classes[k]
             occurs = (self.data.truth == k).astype(float)
-            yield name, level * OF_CLASSES / classes, (self.probs[:, k], occurs)
+            yield f"class {name}", level * OF_CLASSES / classes, (self.probs[:, k], occurs)
 
     @property
     def weighs_classes(self) -> bool:
@@ -308,7 +292,7 @@ class ClassSamples(InOrder):
         are_drawn = {name.rpartition(": ")[2] for name in names} <= DRAWN
         return are_drawn or any(is_drawn(label, outcome) for outcome in outcomes)
 
-    def off_stratum(self, dependence: Dependence | None, level: float) -> OffStratum | None:
+    def off_stratum(self, dependence: Dependence | None, level: float) -> OffPart | None:
         """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.
 
         A label is off if its gap between what is stated and what occurs, or the slope of that gap, differs from that
@@ -324,31 +308,31 @@ class ClassSamples(InOrder):
         if tested < 2:
             return None
         found = [
-            replace(each, of=of)
+            each
             for of, share, rates in self.events(level / tested)
             for own, label in self.sets
-            for each in self._off_of(own, label, group, share, rates, slopes=not of)
+            for each in self._off_of(of, own, label, group, share, rates)
         ]
         return max(found, key=lambda each: each.distance, default=None)
 
     def _off_of(
         self,
+        of: str,
         names: Sequence[str],
         label: IntArray,
         group: IntArray | None,
         level: float,
         rates: tuple[FloatArray, FloatArray],
-        *,
-        slopes: bool,
-    ) -> list[OffStratum]:
+    ) -> list[OffPart]:
         """Return those of one set of labels at which an event is off; ``level`` is that of all tests of each."""
         (stated, occurs), weight, size = rates, self.data.weights, np.bincount(label)
+        slopes, least_size = of in (EVENT, ERRORS), int(size.min())
         level = level / 2 if slopes else level
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(len(names)))
         gap, lean = occurs - stated, stated - means_of(stated, label, weight)[label]
         each, many, judged = level * (1 - TOGETHER), size >= PER_PART, np.zeros(len(names), dtype=bool)
-        off, of_all = dict[int, Event](), list[OffStratum]()
+        off, of_all = dict[int, Event](), list[OffPart]()
 
         def event_at(place: int, *, slope: bool) -> Event:
             here = label == place
@@ -379,19 +363,18 @@ class ClassSamples(InOrder):
             joint = tests.together(size, known) if is_nested(group, label) else None
             least = SLIGHT_GAP * float(np.average(np.square(lean), weights=weight)) if slope else SLIGHT_GAP
             if joint and joint.p < level * TOGETHER * known.sum() and joint.spread > least:
-                first, last = (
-                    OffStratum(names[place], event_at(place, slope=slope), [], 0) for place in joint.ends
-                )
-                of_all.append(replace(first, last=last, p=joint.p))
+                ends = tuple((names[place], event_at(place, slope=slope)) for place in joint.ends)
+                of_all.append(OffPart(of, ends, joint.p, least=least_size, recur=self.recur))
         alike, found = int(judged.sum()) - len(off), []
         for place, event in off.items():
             others = {names[other]: each for other, each in off.items() if other != place}
             of_rate, is_high = _side(event)
             opposite = [_side(each) for each in others.values()] == [(of_rate, not is_high)]
-            found.append(OffStratum(names[place], event, list(others), alike, opposite))
-        return [replace(each, least=int(size.min())) for each in found or of_all]
+            own = ((names[place], event),)
+            found.append(OffPart(of, own, 1.0, list(others), opposite, alike, least_size, self.recur))
+        return found or of_all
 
-    def drift(self, dependence: Dependence | None, level: float) -> ClassDrift | None:
+    def drift(self, dependence: Dependence | None, level: float) -> OffPart | None:
         """Return the event that drifts along the order of the samples, or is off in a fifth of it; else None.
 
         Tested are the gaps of blocks: what neighbors have in common hardly passes from one to the next. What labels
@@ -401,7 +384,7 @@ class ClassSamples(InOrder):
         if group is None or (dependence is not None and self.by_class):  # as these may be sorted
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
-        mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[ClassDrift]()
+        mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[OffPart]()
         if len(mass) < FEWEST_GROUPS:
             return None
         at = (np.cumsum(mass) - mass / 2) / mass.sum()
@@ -415,25 +398,29 @@ class ClassSamples(InOrder):
 
         for of, share, (stated, occurs) in self.events(level):
             lean, fixed = stated - np.average(stated, weights=weight), _refitted(stated, occurs, weight)
-            for slope in (False, True)[: 2 - bool(of)]:
+            slopes = (False, True) if of in (EVENT, ERRORS) else (False,)
+            for slope in slopes:
                 spread = float(np.average(np.square(lean), weights=weight)) if slope else 1.0
                 score, rest = ((occurs - each) * (lean if slope else 1) for each in (stated, fixed))
-                each, least = share / (1 if of else 2), SLIGHT_GAP * spread
-                ends = [1 + means_of(score, fifth[block], weight) / spread] if slope else []
-                rates = np.stack(
-                    ends or [means_of(column, fifth[block], weight) for column in (stated, occurs)], axis=1
+                each, least = share / len(slopes), SLIGHT_GAP * spread
+                means = (
+                    means_of(column, fifth[block], weight).tolist() for column in (stated, occurs, score)
                 )
+                events = [
+                    Event(rate, seen, 0.0, 1.0, 1 + rise / spread if slope else None)
+                    for rate, seen, rise in zip(*means, strict=True)
+                ]
                 both = [values_of(score), values_of(rest)]  # what one recalibration mends is no drift
                 trends = [trend_of(at, values) for values in both]
                 p = max(trend.p for trend in trends)
                 if p < TREND * each and min(abs(trend.slope) for trend in trends) >= least:
-                    found.append(ClassDrift(p / each, of, rates[[0, -1]].tolist()))
+                    found.append(OffPart(of, (("first", events[0]), ("last", events[-1])), p / each))
                 elif len(mass) > 2 * PARTS:
                     of_fifths = apart(fifths, both)
                     place = int(of_fifths.argmin())
                     if of_fifths[place] < each and abs(both[0][fifths[place]].mean()) >= least:
                         p = float(of_fifths[place])
-                        found.append(ClassDrift(p / each, of, [rates[place].tolist()], place))
+                        found.append(OffPart(of, (("", events[place]),), p / each, fifth=place))
         return min(found, key=lambda each: each.p, default=None)
 
     def dependence(self) -> Dependence | None:

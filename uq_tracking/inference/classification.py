@@ -142,7 +142,7 @@ class ClassTests(Tests):
         """Name a drift, and the label of ``by=`` that is off by more than all samples if no cure mends all labels."""
         ranked, few = self._ranking(), None
         level = LEVEL_OF_LABELS / self.among / max(self._beside, 1)
-        of_errors, clauses = not two_classes(self.statistics), []
+        clauses = list[str]()
         if self.samples is not None:
             off = self.samples.off_stratum(self.dependence, level)
             few = self._without_few() if off is None else None
@@ -151,11 +151,8 @@ class ClassTests(Tests):
             self.caveats.extend([words.OF_WEIGHTS] * self.samples.weighs_classes)
             mends_all = cure is not None and cure.method is not None and cure.removes
             if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
-                all_wrong = calibration not in words.NO_CLAIM
-                clauses.append(
-                    words.of_off_stratum(off, self.samples.recur, of_errors=of_errors, all_wrong=all_wrong)
-                )
-            clauses += [] if drift is None else [words.of_class_drift(drift, of_errors=of_errors)]
+                clauses.append(words.of_off_stratum(off, all_wrong=calibration not in words.NO_CLAIM))
+            clauses += [] if drift is None else [words.of_class_drift(drift)]
         suspicions = (*suspicions, *self._mistakes(found.get("event")))
         cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"

@@ -244,7 +244,7 @@ class EventTests:
 
     cells: EventCells
     square: FloatArray
-    by_group: tuple[FloatArray, FloatArray, FloatArray] | None
+    by_group: tuple[FloatArray, ...] | None
     freedom: float
     share: float
     each: float = LEVEL_OF_EACH
@@ -265,19 +265,15 @@ class EventTests:
         sums = [part.sum(axis=0) for part in by_group]
         there = sums[0] > 1e-12 * sums[0].sum()
         cells = EventCells(sums[0][there], sums[1][there], np.maximum(variance[there], 0.0), sums[2][there])
-        count, stated, events = (part[:, there] for part in by_group)
-        by = (count, stated, events)
-        return cls(cells, cells.variance / share, by, groups.freedom(statistics), share, each)
+        known = tuple(part[:, there] for part in by_group)
+        return cls(cells, cells.variance / share, known, groups.freedom(statistics), share, each)
 
     def in_doubt(self) -> EventTests:
         """Return the tests of samples that are stated neither at 0 nor at 1."""
         there = (self.cells.probability > 0) & (self.cells.probability < self.cells.count)
         cells = EventCells(*(each[there] for each in vars(self.cells).values()))
-        made = replace(self, cells=cells, square=self.square[there])
-        if self.by_group is None:
-            return made
-        count, stated, events = (each[:, there] for each in self.by_group)
-        return replace(made, by_group=(count, stated, events))
+        by_group = None if self.by_group is None else tuple(each[:, there] for each in self.by_group)
+        return replace(self, cells=cells, square=self.square[there], by_group=by_group)
 
     @property
     def n(self) -> float:

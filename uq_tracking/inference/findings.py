@@ -106,11 +106,6 @@ class Tail:
     carried: float
     rest: float
 
-    @property
-    def is_one_sided(self) -> bool:
-        """Whether nearly all of them are on one side."""
-        return max(self.up, self.share - self.up) > ONE_SIDED * self.share
-
 
 @dataclass(frozen=True)
 class Shape:
@@ -132,11 +127,6 @@ class Shape:
     below: float
     is_light: bool = False
     """Whether fewer targets than stated lie in one tail."""
-
-    @property
-    def grade(self) -> Grade:
-        """How much it matters, where it is wrong."""
-        return "slight" if self.gap < SLIGHT_SHAPE else "off"
 
 
 @dataclass(frozen=True)
@@ -238,7 +228,7 @@ class Findings:
         rest = (rest if math.isnan(self.left) else self.left) - 0.4 * abs(bias)
         if shape.p >= 1 - self.shape_level or min(shape.gap, rest) < NEGLIGIBLE_SHAPE or not shape.own:
             return "unclear"
-        return shape.grade
+        return "slight" if shape.gap < SLIGHT_SHAPE else "off"
 
     def is_clean(self) -> bool:
         """Whether no test found anything, be it too small to matter."""
@@ -262,9 +252,10 @@ class Findings:
 
     def is_skewed(self) -> bool:
         """Whether errors are large on one side, and rarely so on the other."""
-        if self.tail is None or self.shape is None or self.is_gross():
+        tail = self.tail
+        if tail is None or self.shape is None or self.is_gross():
             return False
-        return self.tail.is_one_sided and self.shape.is_light
+        return self.shape.is_light and max(tail.up, tail.share - tail.up) > ONE_SIDED * tail.share
 
     def is_gross(self) -> bool:
         """Whether some errors are far too large, while all others fit: then no correction of all is right."""

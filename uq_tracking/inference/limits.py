@@ -329,8 +329,6 @@ def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
 
 
 TINY = 1e-300
-AT_ONCE = 1 << 20
-"""Cells, groups by parts, held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -475,7 +473,7 @@ def contrast_parts(
         Number of each sample's group; without it samples are independent.
     """
     parts, sizes = len(starts), np.diff(np.append(starts, len(score))).astype(float)
-    total, mean = len(score) if weight is None else weight.sum(), _mean(score, weight)
+    total, mean = len(score) if weight is None else weight.sum(), float(np.average(score, weights=weight))
     if ratio and mean <= 0:
         return _nothing(parts)
     if ratio:
@@ -491,18 +489,15 @@ def contrast_parts(
         mass = np.ones(len(score)) if weight is None else weight
         within = centred - np.repeat(excess, sizes.astype(np.int64))  # the sizes of parts are given
         of_group = common * np.bincount(group, within * mass)[:, None]
-        ends, step, made = np.append(starts, len(score)), max(1, AT_ONCE // len(of_group)), []
-        for first in range(0, parts, step):
-            some, samples = slice(first, first + step), slice(ends[first], ends[min(first + step, parts)])
-            width = len(own[some])
-            place = group[samples] * width + np.repeat(np.arange(width), sizes[some].astype(np.int64))
+        made, columns = [], np.stack([mass, centred * mass])
+        for k, (first, end) in enumerate(zip(starts, [*starts[1:], len(score)], strict=True)):
+            place, part = group[first:end], slice(k, k + 1)
             held, moved = (
-                np.bincount(place, column[samples], len(of_group) * width).reshape(-1, width)
-                for column in (mass, centred * mass)
+                np.bincount(place, column, len(of_group))[:, None] for column in columns[:, first:end]
             )
-            u = own[some] * (moved - excess[some] * held) - of_group
+            u = own[part] * (moved - excess[part] * held) - of_group
             most = (held > 0).sum(axis=0) - 1.0
-            made.append(_of_groups(estimate[some], u, held / of_part[some], most))
+            made.append(_of_groups(estimate[part], u, held / of_part[part], most))
         return Contrasts.joined(made)
     powers = _power_sums(starts, sizes, centred, weight)
     square, cube, fourth = (
@@ -536,14 +531,14 @@ def contrast_trend(
 
     Parameters are those of `contrast_parts`; ``rank`` holds mid-ranks in (0, 1), equal for equal values.
     """
-    total, mean = len(score) if weight is None else weight.sum(), _mean(score, weight)
+    total, mean = len(score) if weight is None else weight.sum(), float(np.average(score, weights=weight))
     if ratio and mean <= 0:
         return _nothing(1)
     if ratio:
         score, mean = score / mean, 1.0
-    c = rank - _mean(rank, weight)
-    c /= np.sqrt(_mean(np.square(c), weight))
-    slope = _mean(c * score, weight)
+    c = rank - np.average(rank, weights=weight)
+    c /= np.sqrt(np.average(np.square(c), weights=weight))
+    slope = np.average(c * score, weights=weight)
     u = c * (score - mean - slope * c) / total
     leverage = np.abs(c)
     if weight is not None:
@@ -589,10 +584,6 @@ def _p_of_t(t: FloatArray, skew: FloatArray, freedom: FloatArray) -> FloatArray:
     transformed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
     p = np.maximum(*(2 * special.stdtr(at, -np.abs(each)) for each in (t, transformed)))
     return np.asarray(np.where((freedom >= 1) & np.isfinite(p), p, 1.0))
-
-
-def _mean(values: FloatArray, weight: FloatArray | None) -> float:
-    return float(values.mean() if weight is None else weight @ values / weight.sum())
 
 
 def means_of(

@@ -770,7 +770,7 @@ class RegressionTests(Tests):
         ends = [each.is_high for each in self._ends_off]
         if inside.misses is None or (len(ends) > 1 and ends[0] == ends[1]):
             return bool(self._surely_off)
-        missed = inside.stated - inside.share
+        missed = inside.level - inside.value
         are_worse = any(abs(each.value - each.level) > missed for each in self._surely_off)
         return inside.misses == "overconfident" and are_worse and not self._are_narrow()
 
@@ -1181,37 +1181,33 @@ def _scale_of_family(statistics: Any, family: Standard, level: float) -> Estimat
 
 
 @dataclass(frozen=True)
-class Inside:
-    """The share of the targets inside the widest interval, with its limits, and the share it states.
+class Inside(Share):
+    """The share of the targets inside the widest interval.
 
     A target that equals an end is neither clearly inside nor outside: a quantile q of counts, say, is valid if
     P(y < q) <= p <= P(y <= q). So intervals contain too few if they do with their ends, and too many only if they do
     without.
     """
 
-    share: float
-    low: float
-    high: float
     least: float
     """Lower limit of the share between the ends."""
-    stated: float
 
     def _factor(self, share: float) -> float:
         """Return how many times as wide intervals with this share should be, were errors normal."""
-        wide, found = special.ndtri((1 + np.asarray([self.stated, share])) / 2)
+        wide, found = special.ndtri((1 + np.asarray([self.level, share])) / 2)
         return float(wide / max(found, 1e-300))
 
     @property
     def grade(self) -> Grade:
         """How much the difference matters."""
-        return grade_of_factor(*(self._factor(share) for share in (self.share, self.high, self.least)))
+        return grade_of_factor(*(self._factor(share) for share in (self.value, self.high, self.least)))
 
     @property
     def misses(self) -> Literal["overconfident", "underconfident"] | None:
         """What a share that differs from the stated one by more than chance, and matters, says of the intervals."""
         if self.grade not in ("slight", "off"):
             return None
-        return "overconfident" if self.high < self.stated else "underconfident"
+        return "overconfident" if self.high < self.level else "underconfident"
 
     @property
     def unproven(self) -> Literal["consistent with calibrated", "not enough data"]:
@@ -1228,7 +1224,7 @@ def inside_widest(statistics: Any, level: float) -> Inside | None:
     within, between = upto_highest - below, np.maximum(below_highest - upto, 0)
     least = _limits(statistics, between, level)[0]
     share = float(within.sum()) / _total(statistics)
-    return Inside(share, *_limits(statistics, within, level), least, highest - lowest)
+    return Inside(highest - lowest, share, *_limits(statistics, within, level), least)
 
 
 def _at_quantiles(statistics: Any) -> Iterator[tuple[float, FloatArray, FloatArray]]:

@@ -15,7 +15,7 @@ from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
-    from uq_tracking.inference.class_samples import ClassDrift, OffStratum
+    from uq_tracking.inference.class_samples import OffPart
     from uq_tracking.inference.classes import Found, OffClass
     from uq_tracking.inference.doctor import Cure, Suspicion
     from uq_tracking.inference.events import Event, Tested
@@ -462,15 +462,11 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     is_area = pattern.made in ("area", "cell")
     where = part.name.replace(": ", " ") if is_area else f"stratum '{part.name}'"
     where += "," * (pattern.made == "cell")
-    if pattern.quantity == "bias":
-        text = f"In {where} predictions are {_bias_of(part)}"
-    elif level is not None and part.inside is not None:
-        text = f"In {where} {_contain(level, part.inside)}"
-    elif is_right:
-        size = _times_stated(*part.factors)
-        text = f"{where[0].upper()}{where[1:]} is the exception: its errors are {size}"
-    else:
-        text = f"In {where} standard deviations are {_times_too(*part.factors)}"
+    text = f"In {where} {_found_in(part, pattern.quantity, level)}"
+    if is_right and pattern.quantity == "scale":
+        text = (
+            f"{where[0].upper()}{where[1:]} is the exception: its errors are {_times_stated(*part.factors)}"
+        )
     others = len(pattern.named) - 1
     tested = [place for place, each in enumerate(strata) if each.of == part.of and each.word != "too few"]
     rest = [strata[place] for place in tested if place not in pattern.named]
@@ -499,7 +495,7 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
     """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
     what, ends = _of_ends(pattern, strata, level)
     low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    return f"Strata differ by more than chance (p {_p(pattern.p)}): {what} are from {low} to {high}."
+    return f"{_differ('')} (p {_p(pattern.p)}): {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -518,7 +514,7 @@ def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level:
     are_long = any(":" in part.name for part in strata if part.of == of)
     place = "part of the period, such as a month," if are_long else f"value of {unit[:-1]} % {period}"
     step = f" Recalibrate each {place} separately." * is_size
-    return f"Errors recur {of}, as by hour or season (p {_p(p)}): {'; '.join(said)}.{step}"
+    return f"{_differ(of)} (p {_p(p)}): {'; '.join(said)}.{step}"
 
 
 def _of_ends(
@@ -671,16 +667,21 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
         which = f"the {largest} {share} (from {low}{unit})"
     else:
         which = f"the {share} from {low} to {high}{unit}"
-    if pattern.quantity == "bias":
-        among = "" if pattern.on == "mean" else "where standard deviations are "
-        return f"{among}{which} {'are' if pattern.on == 'mean' else 'predictions are'} {_bias_of(part)}"
-    where = f"where {COVARIATES[pattern.on]} are {which}"
+    said, own = _found_in(part, pattern.quantity, level), COVARIATES[pattern.on]
+    if said.startswith(own):
+        return f"{which}{said.removeprefix(own)}"
+    return f"where {own} are {which}{',' * (pattern.quantity == 'scale')} {said}"
+
+
+def _found_in(part: Part, quantity: str, level: float | None) -> str:
+    """Say what is wrong in a part: ``standard deviations are 1.51 times too small (1.33 to 1.72)``."""
+    if quantity == "bias":
+        return f"predictions are {_bias_of(part)}"
     if level is not None and part.inside is not None:
-        return f"{where}, {_contain(level, part.inside)}"
+        return _contain(level, part.inside)
     if not part.is_off("scale"):
-        return f"{where}, errors are {_times_stated(*part.factors)}"
-    what = which if pattern.on == "std" else f"{where}, standard deviations"
-    return f"{what} are {_times_too(*part.factors)}"
+        return f"errors are {_times_stated(*part.factors)}"
+    return f"standard deviations are {_times_too(*part.factors)}"
 
 
 def _contain(level: float, share: float) -> str:
@@ -726,12 +727,12 @@ def of_interval(
     calibration: str, inside: Inside, found: Findings, ends: Sequence[Share], off: Sequence[Share]
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
-    held = _contain(inside.stated, inside.share)
-    of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.stated)
+    held = _contain(inside.level, inside.value)
+    of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.level)
     if calibration == IN_PLACES:
         on = [each.on for each in found.in_places.found() if each.quantity == "scale"]
         along = "predictions" if "mean" in on else "widths"
-        cure = f"In each fifth of the {along}, multiply the widths by what makes {percent(inside.stated)} lie inside."
+        cure = f"In each fifth of the {along}, multiply the widths by what makes {percent(inside.level)} lie inside."
         cure *= bool(on) and "label" not in on
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     mend = not found.all_shifted
@@ -750,7 +751,7 @@ def of_interval(
         said.append(f"But t{_of_quantile(ends[0], off)[1:]}.")
     elif calibration in adjust and mend:
         inner = _and_move(off, ends)
-        said.append(f"{adjust[calibration]} them until they contain {percent(inside.stated)}{inner}.")
+        said.append(f"{adjust[calibration]} them until they contain {percent(inside.level)}{inner}.")
     return " ".join([*said, *of_places])
 
 
@@ -915,38 +916,40 @@ def short_event(calibration: str, event: Event) -> str:
     return said.get(calibration, calibration)
 
 
-def of_off_stratum(off: OffStratum, recur: str, *, of_errors: bool, all_wrong: bool) -> str:
+def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``.
 
-    Labels are places in a period if errors ``recur``.
+    Labels are places in a period if errors recur.
     """
-    event, of_errors = off.event, of_errors and not off.of
-    name = f"class {off.of}" if off.of else "the event"
-    if off.last is not None:
-        return _of_all_labels(off, off.last, name, recur, of_errors=of_errors)
+    if len(off.ends) > 1:
+        return _of_all_labels(off)
+    (name, event), of_errors, cure = off.ends[0], off.of == "errors", _of_each_label(off)
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
     if slopes and event.sorts == "reversed":
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
         said = f"{what} rarer the higher {its} probability"
+        cure = cure if off.recur else "Are its labels swapped?"
     elif slopes:
         value, low, high = (format_number(0.1 * each, 2) for each in slopes)
-        rate = "errors" if of_errors else "the event"
-        rises = f"where they rise by 0.1, the rate of {rate} rises by {value} ({low} to {high})"
+        rises = f"where they rise by 0.1, the rate of {off.of} rises by {value} ({low} to {high})"
         said = f"probabilities are {_how(slopes[0] < 1)}: {rises}"
     elif of_errors:
         ends = [end / event.stated for end in (event.observed, event.low, event.high)]
         said = f"{_of_errors(event.stated, event.observed)}, {_times_as_many(*ends)}"
     else:
-        said = _level(event, name)
+        said = _level(event, off.of)
+    if off.recur:
+        return f"{_differ(off.recur)}: in {_at_place(name, off.recur)} {said}. {cure}"
     others = f"; {len(off.others)} other strata are off too" if off.others else ""
     if len(off.others) == 1:
         others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    cure = "Are its labels swapped?" if slopes and event.sorts == "reversed" else ""
-    if recur:
-        where, step = _at_place(off.name, recur), _of_each_label(off, recur, of_errors=of_errors)
-        return f"Errors recur {recur}, as by hour or season: in {where} {said}. {step}"
-    cure = cure or _of_each_label(off, recur, of_errors=of_errors)
-    return f"In stratum '{off.name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
+    return f"In stratum '{name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
+
+
+def _differ(recur: str) -> str:
+    """Say that errors recur after a period, or else that labels differ."""
+    as_those = f"Errors recur {recur}, as by hour or season"
+    return as_those if recur else "Strata differ by more than chance"
 
 
 def _at_place(name: str, recur: str) -> str:
@@ -957,31 +960,29 @@ def _at_place(name: str, recur: str) -> str:
     return f"{unit} with {unit[:-1]} % {period} {'in' if ':' in name else '='} {name}"
 
 
-def _of_all_labels(first: OffStratum, last: OffStratum, name: str, recur: str, *, of_errors: bool) -> str:
+def _of_all_labels(off: OffPart) -> str:
     """Name the labels that are furthest off to each side, where all differ, but none stands out."""
     said = []
-    for each in (first, last):
-        event, where = each.event, _at_place(each.name, recur)
+    for name, event in off.ends:
+        where = _at_place(name, off.recur)
         if event.slope is not None:
             said.append(f"by {format_number(0.1 * event.slope, 2)} in {where}")
-        elif of_errors:
+        elif off.of == "errors":
             said.append(f"in {where} {_of_errors(event.stated, event.observed)}")
         else:
             rates = f"stated in {percent(event.stated)} and occurs in {percent(event.observed)} of cases"
-            said.append(f"in {where} {name} is {rates}")
+            said.append(f"in {where} {off.of} is {rates}")
     found = "; ".join(said)
-    if first.event.slope is not None:
-        rate = "errors" if of_errors else "the event"
-        found = f"for each 0.1 more in probability, the rate of {rate} rises {' and '.join(said)}"
-    what = f"Errors recur {recur}, as by hour or season" if recur else "Strata differ by more than chance"
-    return f"{what} (p {_p(first.p)}): {found}. {_of_each_label(first, recur, of_errors=of_errors)}"
+    if off.ends[0][1].slope is not None:
+        found = f"for each 0.1 more in probability, the rate of {off.of} rises {' and '.join(said)}"
+    return f"{_differ(off.recur)} (p {_p(off.p)}): {found}. {_of_each_label(off)}"
 
 
-def _of_each_label(off: OffStratum, recur: str, *, of_errors: bool) -> str:
+def _of_each_label(off: OffPart) -> str:
     """Say which strata need a recalibration of their own: of few samples, a fit is worse than none."""
-    if recur:
+    if off.recur:
         return "Recalibrate each place in the period separately, or tell the model the time."
-    if off.least >= ENOUGH or of_errors:
+    if off.least >= ENOUGH or off.of == "errors":
         return of_each(ENOUGH * (off.least < ENOUGH))
     return (
         f"If the stratum is known at prediction time, recalibrate each of {ENOUGH} samples or more separately, and "
@@ -989,24 +990,21 @@ def _of_each_label(off: OffStratum, recur: str, *, of_errors: bool) -> str:
     )
 
 
-def of_class_drift(found: ClassDrift, *, of_errors: bool) -> str:
+def of_class_drift(found: OffPart) -> str:
     """Say how often an event is stated and occurs, or its slope, in the first and the last fifth, or in one."""
-    name, said = f"class {found.of}" if found.of else "the event", list[str]()
-    of_errors = of_errors and not found.of
-    for rates in found.rates:
-        if len(rates) == 1:
-            what = "errors" if of_errors else name
-            rise = format_number(0.1 * rates[0], 2)
-            said.append(f"where probabilities rise by 0.1, the rate of {what} rises by {rise}")
-            continue
-        stated, seen = map(percent, rates)
-        forecast = f"the model expects {name} in {stated} of cases, and it occurs in {seen}"
-        said.append(f"the model expects {stated} errors and makes {seen}" if of_errors else forecast)
-    if found.fifth is not None:
-        where = between(20 * found.fifth, 20 * found.fifth + 20)
-        return f"Drift along the order of the samples: {where}, {said[0]}. {SPECIAL}"
-    drift = f"in the first 20 %, {said[0]}; in the last 20 %, {said[1]}"
-    return f"Drift along the order of the samples: {drift}. {NOT_FOR_LONG}"
+    said = []
+    for name, event in found.ends:
+        where = f"in the {name} 20 %" if name else between(20 * found.fifth, 20 * found.fifth + 20)
+        seen = f"it occurs in {percent(event.observed)}"
+        seen = f"the model expects {found.of} in {percent(event.stated)} of cases, and {seen}"
+        if found.of == "errors":
+            seen = _of_errors(event.stated, event.observed)
+        if event.slope is not None:
+            rise = format_number(0.1 * event.slope, 2)
+            seen = f"where probabilities rise by 0.1, the rate of {found.of} rises by {rise}"
+        said.append(f"{where}, {seen}")
+    step = NOT_FOR_LONG if len(said) > 1 else SPECIAL
+    return f"Drift along the order of the samples: {'; '.join(said)}. {step}"
 
 
 def of_classes(
