@@ -32,7 +32,7 @@ SIGN = np.uint32(1 << 31)
 SIDES: tuple[Side, Side] = ("left", "right")
 
 STEP = 64
-"""Rows between two stored prefix sums of many rows."""
+"""Rows between two stored prefix sums; those in between are summed on demand."""
 
 LARGE = 10**6
 """From this many samples on, float32 errors stay float32, rounded once: a single sample pushed across a threshold by
@@ -45,7 +45,7 @@ SUM_BLOCK = 1 << 16
 """Samples summed at a time: few enough for the cache, and many enough that the loop costs nothing."""
 
 FEW = 1 << 14
-"""Up to this many rows, all prefix sums of payloads are stored."""
+"""Up to this many rows, payloads and all their prefix sums are stored."""
 
 
 class SortedRows(Order):
@@ -104,13 +104,15 @@ class SortedRows(Order):
         return np.asarray(_Payloads(self.columns, part)[name])
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
+        if self.total <= FEW:
+            return {name: self._all[name][part] for name in names}
         held = _Payloads(self.columns, part)
         return {name: held[name] for name in names}
 
     @cached_property
-    def _step(self) -> int:
-        """Rows between two stored prefix sums; those in between are summed on demand."""
-        return 1 if self.total <= FEW else STEP
+    def _all(self) -> _Payloads:
+        """Payloads of all rows, when there are few."""
+        return _Payloads(self.columns, slice(None))
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
@@ -152,12 +154,13 @@ class SortedRows(Order):
         return np.asarray(np.where(alike, in_run, head[:-1] + whole + tail[1:]))
 
     def _sum(self, name: str, start: int, end: int) -> float:
-        first, last = -(-start // self._step), end // self._step
+        first, last = -(-start // STEP), end // STEP
+        if self.total <= FEW:
+            return float(self._all[name][start:end].sum())
         if first >= last:
             return float(self.payload(name, slice(start, end)).sum())
         head, tail = (
-            self.payload(name, slice(*ends))
-            for ends in ((start, first * self._step), (last * self._step, end))
+            self.payload(name, slice(*ends)) for ends in ((start, first * STEP), (last * STEP, end))
         )
         return math.fsum(float(part.sum()) for part in (head, self._steps(name)[first:last], tail))
 
@@ -171,8 +174,10 @@ class SortedRows(Order):
 
     def _prefix(self, name: str, rows: IntArray) -> FloatArray:
         """Sum of a payload over the first ``rows`` rows."""
-        stored = rows // self._step
-        between = stored[:, None] * self._step + np.arange(self._step)
+        if self.total <= FEW:
+            return self._sums(name)[rows]
+        stored = rows // STEP
+        between = stored[:, None] * STEP + np.arange(STEP)
         values = self.payload(name, np.minimum(between, self.total - 1))
         with np.errstate(invalid="ignore"):
             return np.asarray(
@@ -180,21 +185,25 @@ class SortedRows(Order):
             )
 
     def _sums(self, name: str) -> FloatArray:
-        """Prefix sums of a payload, every ``_step`` rows."""
+        """Prefix sums of a payload every ``STEP`` rows; for few rows, all of them."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_sums", {})
         if name not in cache:
             with np.errstate(invalid="ignore"):
-                cache[name] = _prefix_sums(self._steps(name))
+                cache[name] = (
+                    _prefix_sums(self._all[name])
+                    if self.total <= FEW
+                    else np.cumsum(np.concatenate([np.zeros(1), self._steps(name)]))
+                )
         return cache[name]
 
     def _steps(self, name: str) -> FloatArray:
-        """Sums of a payload over ``_step`` rows each."""
+        """Sums of a payload over ``STEP`` rows each."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_steps", {})
         if name not in cache:
             names = {name, *_TOGETHER.get(self.by, ())}
 
             def steps(start: int, end: int) -> list[FloatArray]:
-                columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, self._step)
+                columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, STEP)
                 return [np.add.reduceat(column, at) for column in columns.values()]
 
             parts = map_spans(steps, spans(self.total))
