@@ -224,3 +224,25 @@ def test_reports_of_several_outputs_name_the_cure():
     reports = uq.evaluate(truth, truth + 0.1, np.ones((30, 2)), outputs=["x", "y"])
     with pytest.raises(uq.errors.InputTypeError, match=r"'A' names reports of x, y; .* reports\['x'\]"):
         uq.compare({"A": reports, "B": reports})
+
+
+def intervals(levels=(0.9, 0.9), **options):
+    """Conformal intervals with the same middles, one method's all of one width, each method at its own level."""
+    rng = np.random.default_rng(0)
+    mean, spread = rng.normal(size=500), rng.gamma(2, 0.5, 500)
+    truth = mean + spread * rng.normal(size=500)
+    return {
+        name: uq.Predictions.from_interval(truth, mean - half, mean + half, level, mean, **options)
+        for name, half, level in zip("AB", (np.full(500, 2.0), 1.645 * spread), levels, strict=True)
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": np.arange(500) // 20}])
+def test_intervals_of_one_level_are_compared_by_their_score(store, options):
+    made = intervals(**options)
+    for name, forecast in made.items():
+        uq.log(forecast, run=f"dir:{store.path}", method=name, figures=False)
+    found = uq.compare({name: uq.evaluate(forecast) for name, forecast in made.items()})
+    assert found.answer[0].startswith("B is better than A by")
+    assert " winkler_score (" in found.answer[0]
+    assert uq.compare(f"dir:{store.path}").answer == found.answer
