@@ -246,3 +246,15 @@ def test_intervals_of_one_level_are_compared_by_their_score(store, options):
     assert found.answer[0].startswith("B is better than A by")
     assert " winkler_score (" in found.answer[0]
     assert uq.compare(f"dir:{store.path}").answer == found.answer
+
+
+def test_methods_that_another_score_tells_apart_are_not_said_to_be_alike():
+    """Stds 2.2 times too small against less accurate predictions: equal CRPS, but not equal log scores."""
+    rng = np.random.default_rng([0, 5])
+    mean, spread = rng.normal(size=500), rng.gamma(4, 0.25, 500)
+    truth = mean + spread * rng.normal(size=500)
+    narrow = uq.evaluate(truth, mean, 0.45 * spread)
+    wide = uq.evaluate(truth, mean + 0.35 * spread * rng.normal(size=500), 1.3 * spread)
+    found = uq.compare({"narrow": narrow, "wide": wide}).answer[0]
+    assert found.startswith("wide and narrow cannot be told apart by crps, but wide is better than narrow by")
+    assert found.endswith(", more than chance.")

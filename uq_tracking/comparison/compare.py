@@ -394,7 +394,8 @@ def compare(
     shown = [metric for metric in found.shown() if metric.direction is not None]
     rules = [metric for metric in shown if metric.family == "scoring"]
     first = [metric for metric in rules if metric.unit == "target" or metric.key in SKILLS]
-    proper = [each for each in metrics_of(runs, task, None) if each.family == "scoring" and each.means]
+    ranked = [each for each in comparability.judged(metrics_of(runs, task, None), runs) if each.direction]
+    proper = [each for each in ranked if each.family == "scoring" and each.means]
     said: list[str] = []
     for judge in dict.fromkeys(metric for metric in (*first, found.sorted_by, *shown) if metric is not None):
         others = [each for each in proper if judge in proper and each is not judge]
