@@ -258,3 +258,20 @@ def test_methods_that_another_score_tells_apart_are_not_said_to_be_alike():
     found = uq.compare({"narrow": narrow, "wide": wide}).answer[0]
     assert found.startswith("wide and narrow cannot be told apart by crps, but wide is better than narrow by")
     assert found.endswith(", more than chance.")
+
+
+def test_a_comparison_of_predictions_alone_says_that_it_is_none_of_uncertainties():
+    rng = np.random.default_rng(0)
+    truth, mean = rng.normal(size=(2, 400))
+    levels = np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    quantiles = mean[:, None] + 0.3 * special.ndtri(levels)
+    made = {
+        "A": uq.evaluate(truth, mean, np.ones(400)),
+        "B": uq.evaluate(uq.Predictions.from_quantiles(truth, quantiles, levels)),
+    }
+    first, second, *_ = uq.compare(made).answer
+    assert first == "A and B cannot be told apart by rmse."
+    assert second.startswith("Only predictions are compared, not uncertainties, whose forms or levels differ")
+    of_levels = {name: uq.evaluate(forecast) for name, forecast in intervals(levels=(0.9, 0.8)).items()}
+    assert uq.compare(of_levels).answer[1] == second
+    assert second not in uq.compare(made, metrics=["rmse"]).answer

@@ -349,6 +349,10 @@ OVERLAP = (
     "No differences: equal targets or losses show that test sets overlap; score all their rows in one call, "
     "with groups=, the number of each row."
 )
+ONLY_PREDICTIONS = (
+    "Only predictions are compared, not uncertainties, whose forms or levels differ: log all methods in one form, at "
+    "the same levels."
+)
 ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
