@@ -224,3 +224,54 @@ def test_reports_of_several_outputs_name_the_cure():
     reports = uq.evaluate(truth, truth + 0.1, np.ones((30, 2)), outputs=["x", "y"])
     with pytest.raises(uq.errors.InputTypeError, match=r"'A' names reports of x, y; .* reports\['x'\]"):
         uq.compare({"A": reports, "B": reports})
+
+
+def intervals(levels=(0.9, 0.9), **options):
+    """Conformal intervals with the same middles, one method's all of one width, each method at its own level."""
+    rng = np.random.default_rng(0)
+    mean, spread = rng.normal(size=500), rng.gamma(2, 0.5, 500)
+    truth = mean + spread * rng.normal(size=500)
+    return {
+        name: uq.Predictions.from_interval(truth, mean - half, mean + half, level, mean, **options)
+        for name, half, level in zip("AB", (np.full(500, 2.0), 1.645 * spread), levels, strict=True)
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": np.arange(500) // 20}])
+def test_intervals_of_one_level_are_compared_by_their_score(store, options):
+    made = intervals(**options)
+    for name, forecast in made.items():
+        uq.log(forecast, run=f"dir:{store.path}", method=name, figures=False)
+    found = uq.compare({name: uq.evaluate(forecast) for name, forecast in made.items()})
+    assert found.answer[0].startswith("B is better than A by")
+    assert " winkler_score (" in found.answer[0]
+    assert uq.compare(f"dir:{store.path}").answer == found.answer
+
+
+def test_methods_that_another_score_tells_apart_are_not_said_to_be_alike():
+    """Stds 2.2 times too small against less accurate predictions: equal CRPS, but not equal log scores."""
+    rng = np.random.default_rng([0, 5])
+    mean, spread = rng.normal(size=500), rng.gamma(4, 0.25, 500)
+    truth = mean + spread * rng.normal(size=500)
+    narrow = uq.evaluate(truth, mean, 0.45 * spread)
+    wide = uq.evaluate(truth, mean + 0.35 * spread * rng.normal(size=500), 1.3 * spread)
+    found = uq.compare({"narrow": narrow, "wide": wide}).answer[0]
+    assert found.startswith("wide and narrow cannot be told apart by crps, but wide is better than narrow by")
+    assert found.endswith(", more than chance.")
+
+
+def test_a_comparison_of_predictions_alone_says_that_it_is_none_of_uncertainties():
+    rng = np.random.default_rng(0)
+    truth, mean = rng.normal(size=(2, 400))
+    levels = np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
+    quantiles = mean[:, None] + 0.3 * special.ndtri(levels)
+    made = {
+        "A": uq.evaluate(truth, mean, np.ones(400)),
+        "B": uq.evaluate(uq.Predictions.from_quantiles(truth, quantiles, levels)),
+    }
+    first, second, *_ = uq.compare(made).answer
+    assert first == "A and B cannot be told apart by rmse."
+    assert second.startswith("Only predictions are compared, not uncertainties, whose forms or levels differ")
+    of_levels = {name: uq.evaluate(forecast) for name, forecast in intervals(levels=(0.9, 0.8)).items()}
+    assert uq.compare(of_levels).answer[1] == second
+    assert second not in uq.compare(made, metrics=["rmse"]).answer

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uq_tracking.checks import check_callable, check_text, named_options, read_json, whole_number, written
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import (
+    ONLY_PREDICTIONS,
     ORDER,
     SKILLS,
     Pairs,
@@ -376,12 +377,15 @@ def compare(
     shown = [metric for metric in found.shown() if metric.direction is not None]
     rules = [metric for metric in shown if metric.family == "scoring"]
     first = [metric for metric in rules if metric.unit == "target" or metric.key in SKILLS]
-    proper = [each for each in metrics_of(runs, task, None) if each.family == "scoring" and each.means]
+    ranked = [each for each in comparability.judged(metrics_of(runs, task, None), runs) if each.direction]
+    proper = [each for each in ranked if each.family == "scoring" and each.means]
+    not_ranked = any(metric.family == "scoring" and metric.direction is None for metric in chosen)
     said: list[str] = []
     for judge in dict.fromkeys(metric for metric in (*first, found.sorted_by, *shown) if metric is not None):
         others = [each for each in proper if judge in proper and each is not judge]
         said += [each for part in parts for each in answer(part, judge, found.unit, others)]
         if any(tie.metric == judge.key and tie.verdict != "unknown" for tie in found.ties):
+            said += [ONLY_PREDICTIONS] * (judge.family == "accuracy" and not_ranked)
             break
     said.sort(key=lambda sentence: sentence.startswith(ORDER))
     lacking = [metric.key for metric in shown if not metric.means]

@@ -349,6 +349,10 @@ OVERLAP = (
     "No differences: equal targets or losses show that test sets overlap; score all their rows in one call, "
     "with groups=, the number of each row."
 )
+ONLY_PREDICTIONS = (
+    "Only predictions are compared, not uncertainties, whose forms or levels differ: log all methods in one form, at "
+    "the same levels."
+)
 ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
@@ -386,15 +390,14 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         tied = [name for name in judged if found[name].verdict == "indistinguishable"]
         worse = [name for name in judged if found[name].verdict == "worse"]
         if worse:
-            gap = f"{_amount(found[worse[0]], metric, unit)}, more than chance"
+            gap = _better(pairs, found[worse[0]], metric, unit, names)
             if against := [each.key for each in others if pairs.is_worse(first, worse[0], each, of_pairs)]:
                 gap += f", but worse by {listed(against)}"
-            better = "is better than {}", "scores better on its test set than {} on another,"
-            of_other = pairs.apart(pairs.groups[first], pairs.groups[worse[0]])
-            apart.append(f"{names[first]} {better[of_other].format(names[worse[0]])} by {gap}")
+            apart.append(gap)
         if tied:
             of = f" by {metric.key}" * (not apart)
-            alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}")
+            but = _of_tied(pairs, (first, *tied), others, unit, names)
+            alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}{but}")
         remaining = worse or (
             [] if tied else remaining[1:]
         )  # one that cannot be paired does not hide the others
@@ -426,6 +429,30 @@ def distant_of(runs: Iterable[ScoredRun]) -> float | None:
     """Return how many samples at most are independent, where some far apart are alike; None if none are."""
     known = (run.report.verdict.distant for run in runs)
     return min((number for number in known if number is not None), default=None)
+
+
+def _better(pairs: Pairs, gap: Difference, metric: Metric, unit: str | None, names: Mapping[str, str]) -> str:
+    """Say that the reference is better than a method, by how much, and where."""
+    better = "is better than {}", "scores better on its test set than {} on another,"
+    where = better[pairs.apart(pairs.groups[gap.reference], pairs.groups[gap.method])]
+    amount = f"by {_amount(gap, metric, unit)}, more than chance"
+    return f"{names[gap.reference]} {where.format(names[gap.method])} {amount}"
+
+
+def _of_tied(
+    pairs: Pairs, tied: Sequence[str], others: Sequence[Metric], unit: str | None, names: Mapping[str, str]
+) -> str:
+    """Say which of the tied methods another headline score tells apart, jointly for all pairs and scores."""
+    first = [each for each in others if each.headline]
+    for metric in first:
+        losses = {name: pairs.known(name, metric).mean for name in tied}
+        order = sorted((name for name in tied if math.isfinite(losses[name])), key=losses.__getitem__)
+        number = math.comb(len(pairs.groups), 2) * (len(first) + 1)
+        found = (pairs.difference(name, order[0], metric, number) for name in order[1:])
+        for gap in found:
+            if gap is not None and gap.verdict == "worse":
+                return f", but {_better(pairs, gap, metric, unit, names)}"
+    return ""
 
 
 def _amount(gap: Difference, metric: Metric, unit: str | None) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -101,12 +103,13 @@ def block_moves(metric: Metric, blocks: Blocks, score: float) -> FloatArray:
     means = losses.sum(axis=1) / count.sum()
     moves = (losses - means[:, None] * count) / count.sum()
     total = np.zeros(len(count))
-    known = metric.of_means(*means.tolist())
+    of_means = metric.of_means or partial(operator.mul, score / (means[0] or 1.0))
+    known = of_means(*means.tolist())
     for place in np.flatnonzero(np.any(moves, axis=1)).tolist():
         mean = means[place]
         step = STEP * max(abs(mean), float(np.abs(moves[place]).sum()), 1e-300)
         ends = [means + step * sign * (np.arange(len(means)) == place) for sign in (1, -1)]
-        high, low = (metric.loss(metric.of_means(*end.tolist())) - metric.loss(known) for end in ends)
+        high, low = (metric.loss(of_means(*end.tolist())) - metric.loss(known) for end in ends)
         slope = (high - low) / 2 if high * low < 0 else max(high, low, key=abs)  # a target lies at a kink
         total += moves[place] * slope / step
     if abs(known - score) > AGREES * abs(score) + AGREES_ERROR * math.sqrt(float(np.square(total).sum())):

@@ -197,6 +197,9 @@ def _winkler(statistics: Statistics) -> tuple[float, float]:
     source="Winkler 1972; Gneiting and Raftery 2007 eq. 43",
     when=is_interval,
     of_levels=True,
+    instead_of="crps",
+    means=("pinball",),
+    of_means=None,
 )
 def winkler_score(statistics: Statistics, settings: Settings) -> float:
     """Winkler score of the given intervals; their level is in the settings.

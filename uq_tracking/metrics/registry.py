@@ -207,7 +207,8 @@ class Metric:
         metrics are asked for, the others are not read.
     means : tuple of str
         Losses of samples whose means make it (``Layout.losses``), so that runs on the same samples can be compared
-        pair by pair; ``of_means(*means)`` makes it, by default it is the mean of one.
+        pair by pair; ``of_means(*means)`` makes it, by default it is the mean of one. None if it is a multiple of
+        one, by a factor that the levels of the intervals decide.
     function : callable
         ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason if there is no value.
 
@@ -251,7 +252,7 @@ class Metric:
     in_curves: bool = False
     of_top: bool = False
     means: tuple[str, ...] = ()
-    of_means: Callable[..., float] = float
+    of_means: Callable[..., float] | None = float
     function: Callable[..., float] = not_declared
 
     def __call__(self, function: F) -> F:
