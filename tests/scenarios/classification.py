@@ -976,6 +976,16 @@ def event_by_votes(rng):
 
 
 @scenario(
+    "log odds 1.5 times too large, above .5 of at most .65: what mends them makes more errors at .5", OVER,
+    bias=None, says=("Recalibrate with logistic",), never=("No recalibration",),
+)  # fmt: skip
+def event_right_at_half(rng):
+    logit = 3 * rng.normal(size=1000)
+    truth = np.where(logit < 0, special.expit(logit), 0.5 + 0.15 * np.tanh(logit))
+    return events(rng, special.expit(1.5 * logit), truth)
+
+
+@scenario(
     "confidences of a language model, a fifth of them 1: it is right in .35 + half of what it states", OVER,
     bias=None, says=("the model states 1 for", "Probabilities too high", "Recalibrate with"),
     never=("Check those labels",),

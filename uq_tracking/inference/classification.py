@@ -290,8 +290,9 @@ class ClassTests(Tests):
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
         loss must fall too, by one standard error; if an error is left, it or the Brier score by two. None surely
-        raises the Brier score, or the number of errors. One that may lower the loss is to be tried on other samples.
-        None if no error is left after one and none of them lowers the loss.
+        raises the Brier score, nor the number of errors; of two classes, these are not counted, as each threshold
+        has an equal one after it. One that may lower the loss is to be tried on other samples. None if no error is
+        left after one and none of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -304,8 +305,9 @@ class ClassTests(Tests):
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)
+        others = others[: 1 if two_classes(statistics) else 2]
         loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
-        unclear, is_unclear = "", False
+        unclear, is_unclear, in_shape = "", False, calibration.startswith("miscalibrated")
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -327,7 +329,7 @@ class ClassTests(Tests):
             told = (before, after, score) if by_score else (loss, float(left.mean()), "nll")
             if clears and (falls or (halves and not is_unclear)):
                 return Cure(method.method, *told)
-            unclear = unclear or method.method * surely_fall(least, left, 0 if clears else 1)
+            unclear = unclear or method.method * surely_fall(least, left, 1 if in_shape and not clears else 0)
             is_unclear |= clears
             if halves and not clears and (best.method is None or after < GAIN * best.after):
                 best = Cure(method.method, before, after, score, removes=False)
