@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import spatial, special
 
 from .regression import (
     ANY_RANKING,
@@ -1002,6 +1002,17 @@ def event_by_language_model(rng):
 def five_classes_by_votes(rng):
     (labels,), options = labelled(rng, 2000, 5, spread=2.0)
     return (labels,), {"probs": np.stack([rng.multinomial(10, p) for p in options["probs"]]) / 10}
+
+
+@scenario(
+    "10 classes by votes of the 5 nearest of 500 samples, confidences .08 too high", (*OVER, *CLASSES),
+    ANY_RANKING, bias=None, says=("Recalibrate with temperature",), never=("No recalibration",),
+)  # fmt: skip
+def ten_classes_of_nearest(rng):
+    labels, centres = rng.integers(0, 10, 1000), 0.7 * rng.normal(size=(10, 8))
+    place = centres[labels] + rng.normal(size=(1000, 8))
+    nearest = spatial.KDTree(place[500:]).query(place[:500], 5)[1]
+    return (labels[:500],), {"probs": np.eye(10)[labels[500:]][nearest].mean(axis=1)}
 
 
 @scenario(
