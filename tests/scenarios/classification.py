@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import spatial, special
 
 from .regression import (
     ANY_RANKING,
@@ -976,6 +976,16 @@ def event_by_votes(rng):
 
 
 @scenario(
+    "log odds 1.5 times too large, above .5 of at most .65: what mends them makes more errors at .5", OVER,
+    bias=None, says=("Recalibrate with logistic",), never=("No recalibration",),
+)  # fmt: skip
+def event_right_at_half(rng):
+    logit = 3 * rng.normal(size=1000)
+    truth = np.where(logit < 0, special.expit(logit), 0.5 + 0.15 * np.tanh(logit))
+    return events(rng, special.expit(1.5 * logit), truth)
+
+
+@scenario(
     "confidences of a language model, a fifth of them 1: it is right in .35 + half of what it states", OVER,
     bias=None, says=("the model states 1 for", "Probabilities too high", "Recalibrate with"),
     never=("Check those labels",),
@@ -992,6 +1002,17 @@ def event_by_language_model(rng):
 def five_classes_by_votes(rng):
     (labels,), options = labelled(rng, 2000, 5, spread=2.0)
     return (labels,), {"probs": np.stack([rng.multinomial(10, p) for p in options["probs"]]) / 10}
+
+
+@scenario(
+    "10 classes by votes of the 5 nearest of 500 samples, confidences .08 too high", (*OVER, *CLASSES),
+    ANY_RANKING, bias=None, says=("Recalibrate with temperature",), never=("No recalibration",),
+)  # fmt: skip
+def ten_classes_of_nearest(rng):
+    labels, centres = rng.integers(0, 10, 1000), 0.7 * rng.normal(size=(10, 8))
+    place = centres[labels] + rng.normal(size=(1000, 8))
+    nearest = spatial.KDTree(place[500:]).query(place[:500], 5)[1]
+    return (labels[:500],), {"probs": np.eye(10)[labels[500:]][nearest].mean(axis=1)}
 
 
 @scenario(

@@ -254,11 +254,12 @@ class ClassTests(Tests):
         sorts = found.top_event.surely_sorts and (off is None or off.event.surely_sorts)
         cure = self._cure(calibration, score) if sorts else None
         is_left = cure is not None and not (cure.method and cure.removes)
+        cut = 0.0 if cure is None or math.isfinite(cure.before) else self._cut_off()
+        said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases." * (cut > 0)
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
-        elif is_left and cure is not None and not cure.method and (cut := self._cut_off()):
-            said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases."
+        elif cut and cure is not None and not cure.method:
             cure = Cure(
                 instead="pass the probabilities of all classes, or spread that share over those stated at about 0"
             )
@@ -286,9 +287,11 @@ class ClassTests(Tests):
 
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
-        loss must fall too, by one standard error; if an error is left, it or the Brier score by two. None surely
-        raises the Brier score, or the number of errors. One that may lower the loss is to be tried on other samples.
-        None if no error is left after one and none of them lowers the loss.
+        loss must fall too, by one standard error; if an error is left, it or the Brier score by two. If the loss was
+        infinite, which any recalibration mends, the Brier score must fall on average. None surely
+        raises the Brier score, nor the number of errors; of two classes, these are not counted, as each threshold
+        has an equal one after it. One that may lower the loss is to be tried on other samples. None if no error is
+        left after one and none of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
@@ -301,8 +304,9 @@ class ClassTests(Tests):
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)
+        others = others[: 1 if two_classes(statistics) else 2]
         loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
-        unclear, is_unclear = "", False
+        unclear, is_unclear, in_shape = "", False, calibration.startswith("miscalibrated")
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -319,12 +323,11 @@ class ClassTests(Tests):
             halves = after <= GAIN * before
             falls = surely_fall(least, left, 1 if clears else 2)
             falls |= not clears and left.mean() < least.mean() and surely_fall(brier, raised[0])
-            by_score = halves or math.isinf(loss)
-            falls = falls and (after < before or not by_score)
-            told = (before, after, score) if by_score else (loss, float(left.mean()), "nll")
+            falls &= math.isfinite(loss) or raised[0].mean() < brier.mean()
+            told = (before, after, score) if halves else (loss, float(left.mean()), "nll")
             if clears and (falls or (halves and not is_unclear)):
                 return Cure(method.method, *told)
-            unclear = unclear or method.method * surely_fall(least, left, 0 if clears else 1)
+            unclear = unclear or method.method * surely_fall(least, left, 1 if in_shape and not clears else 0)
             is_unclear |= clears
             if halves and not clears and (best.method is None or after < GAIN * best.after):
                 best = Cure(method.method, before, after, score, removes=False)

@@ -1142,11 +1142,10 @@ def of_cure(cure: Cure) -> str:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = "after which no miscalibration is found" if cure.removes else "though some miscalibration is left"
     if cure.score == "nll":
-        digits = max(2, 1 - math.floor(math.log10(max(cure.before - cure.after, 1e-6))))
-        score, before, after = (
-            "negative log likelihood",
-            f"{cure.before:.{digits}f}",
-            f"{cure.after:.{digits}f}",
+        gap = min(max(cure.before - cure.after, 1e-6), 1)
+        score, digits = "negative log likelihood", max(2, 1 - math.floor(math.log10(gap)))
+        before, after = (
+            f"{each:.{digits}f}".replace("inf", "infinity") for each in (cure.before, cure.after)
         )
     else:
         score = f"calibration error {cure.score if '_' in cure.score else cure.score.upper()}"
