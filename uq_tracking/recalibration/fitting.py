@@ -92,9 +92,12 @@ def recalibrate(
             f"logits= and ignore_label= are options of classification; {method} has no labels"
         )
     if by is not None and not (of_numbers and chosen.of_samples):
+        rows = ", ".join(
+            f"{each}[by == k]" for each in (("y", "mean", "std") if of_numbers else ("labels", "probs"))
+        )
         raise SettingsError(
             f"by= is for conformal_by; fit {method} to the rows of each group: "
-            f"{{k: uq.recalibrate((y[by == k], mean[by == k], std[by == k]), {method!r}) for k in set(by)}}"
+            f"{{k: uq.recalibrate(({rows}), {method!r}) for k in set(by)}}"
         )
     if isinstance(source, tuple | list):
         source = _predictions(source, chosen.task, weights=weights, by=by, **of_classes)
