@@ -986,6 +986,15 @@ def event_right_at_half(rng):
 
 
 @scenario(
+    "calibrated, but 0 is stated for less than .15 and 1 for more than .85", OVER, bias=None,
+    says=("the model states",), never=("Check those labels", "No recalibration"),
+)  # fmt: skip
+def event_without_ends(rng):
+    p = stated(rng, 800)
+    return events(rng, np.where(np.abs(p - 0.5) < 0.35, p, np.round(p)), p)
+
+
+@scenario(
     "confidences of a language model, a fifth of them 1: it is right in .35 + half of what it states", OVER,
     bias=None, says=("the model states 1 for", "Probabilities too high", "Recalibrate with"),
     never=("Check those labels",),

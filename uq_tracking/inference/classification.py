@@ -69,7 +69,7 @@ many times those stated, if errors of the others are right within so many standa
 most so many times that of independent samples; these are then tested at the level over so much."""
 AT_ZERO, OF_LABELS = 1e-6, 0.01
 """Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
-turn out otherwise."""
+turn out otherwise, as they do where most of these do."""
 
 CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
     True: (Logistic, Isotonic),
@@ -352,10 +352,13 @@ class ClassTests(Tests):
         tests = EventTests.of(self.statistics, LEVEL_OF_EACH / self._share)
         ends, always = impossible_events(self.statistics), self._errors_of_the_certain()
         step = any(count for count, _ in ends) and not always and step_of(self.statistics)
-        if step and all(count - 2 * math.sqrt(count) <= step / 2 * total for count, total in ends):
+        if step and not any(_surely_more(*end, step / 2) for end in ends):
             tests, ends = tests.in_doubt(), ((0.0, 0.0), (0.0, 0.0))  # as rounding explains
         errors, aside = tests.too_many_errors(), ""
-        is_systematic = any(count - 2 * math.sqrt(count) > OF_LABELS * total for count, total in ends)
+        is_systematic = any(
+            2 * count <= total and _surely_more(count, total, OF_LABELS)
+            for count, total in (*ends, np.sum(ends, axis=0).tolist())
+        )
         if any(count for count, _ in ends) and not always and not is_systematic:
             others = tests.in_doubt()
             if others.too_many_errors() or of_event(*others.tested()) not in words.NO_CLAIM:
@@ -364,7 +367,7 @@ class ClassTests(Tests):
         found, event = tests.tested()
         calibration = of_event(found, event)
         is_excluded = any(count > 0 for count, _ in ends)
-        is_wrong = is_systematic or calibration not in words.NO_CLAIM or always or not is_excluded
+        is_wrong = is_systematic or always or not is_excluded  # else labels explain it
         if found.refused:
             self.caveats.append(f"Slope and shape are not tested: {found.refused}.")
         if is_excluded:
@@ -384,7 +387,8 @@ class ClassTests(Tests):
             cure = replace(cure, instead="state the observed rate, or use a model that tells samples apart")
         if is_excluded and not always:
             cure = None if cure is None or cure.method is None else cure
-            said += f" {words.CHECK_LABELS}" * (cure is None or not is_systematic)
+            if not (is_systematic and cure):
+                said += f" {words.CLIP if is_systematic else words.CHECK_LABELS}"
         slight = {"too high": event.is_level_slight, "too low": event.is_level_slight}
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
         is_slight = slight.get(calibration, False) and not (is_excluded or errors)
@@ -513,6 +517,11 @@ def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) ->
     is_sharp = "sharpness" not in found.strength or found.is_temperature_slight
     is_steep = "top slope" not in found.strength or found.top_event.is_slope_slight
     return is_sharp and is_steep and 1 / words.SLIGHT < scale.value < words.SLIGHT
+
+
+def _surely_more(count: float, total: float, share: float) -> bool:
+    """Return whether more than a share of a total is surely counted."""
+    return poisson_limits(count, TEST_LEVEL)[0] > share * total
 
 
 def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:

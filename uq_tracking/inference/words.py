@@ -62,6 +62,10 @@ MORE_FIRST = "Score more samples before you correct that."
 SPECIAL = "Find out what is special there before changing anything elsewhere."
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
+CLIP = (
+    "Clip probabilities away from 0 and 1, at 1 / n if each is a share of n training samples, as of a leaf, "
+    "neighbors or a calibration bin."
+)
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
 NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
 UNORDERED = (
