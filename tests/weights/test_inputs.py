@@ -165,7 +165,7 @@ def test_recalibrations_after_weights():
     assert report.recalibration["methods"]["std_scaling"]["scores"]["rmse"] > 0
     with pytest.raises(RecalibrationError, match="weight of each new sample"):
         uq.recalibrate((Y, MU, S), "conformal", weights=W)
-    with pytest.raises(SettingsError, match="weights= and ignore_label= are for arrays"):
+    with pytest.raises(SettingsError, match="weights=, logits= and ignore_label= are for arrays"):
         uq.recalibrate(report, weights=W)
 
 
