@@ -51,6 +51,7 @@ from uq_tracking.inference.paired import (
     limits_by_groups,
     relative_change,
 )
+from uq_tracking.inference.words import OF_FITTED
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.statistics.blocks import Blocks
@@ -276,6 +277,10 @@ class Pairs:
         mine, theirs = ({self.data.get(run.label) for run in runs} for runs in (one, other))
         return mine.isdisjoint(theirs) and min(len(mine), len(theirs)) == 1
 
+    def is_fitted(self, name: str) -> bool:
+        """Return whether a run of a method fits its samples so exactly that it was fitted to them."""
+        return any(OF_FITTED in run.report.verdict.caveats for run in self.groups[name])
+
     def untold(self, runs: Sequence[ScoredRun]) -> str:
         """Say why neither groups nor folds tell how far differences vary; "" if they may."""
         names = {each.name for run in runs for each in run.report.suspicions}
@@ -353,6 +358,9 @@ ONLY_PREDICTIONS = (
     "Only predictions are compared, not uncertainties, whose forms or levels differ: log all methods in one form, at "
     "the same levels."
 )
+FITTED = (
+    "The fit of {} is exact, as after a recalibration on these samples, which flatters it: compare on others."
+)
 ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
@@ -405,6 +413,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         differences = [each for each in rest if each is not None]
     if apart or alike:
         yield "; ".join([*apart, *alike]) + "."
+        if fitted := [names[name] for name in order if pairs.is_fitted(name)]:
+            yield FITTED.format(listed(fitted))
     if elsewhere:
         yield ELSEWHERE
     for each in (metric, *others):
@@ -433,10 +443,13 @@ def distant_of(runs: Iterable[ScoredRun]) -> float | None:
 
 def _better(pairs: Pairs, gap: Difference, metric: Metric, unit: str | None, names: Mapping[str, str]) -> str:
     """Say that the reference is better than a method, by how much, and where."""
-    better = "is better than {}", "scores better on its test set than {} on another,"
-    where = better[pairs.apart(pairs.groups[gap.reference], pairs.groups[gap.method])]
-    amount = f"by {_amount(gap, metric, unit)}, more than chance"
-    return f"{names[gap.reference]} {where.format(names[gap.method])} {amount}"
+    where, than_chance = "is better than {}", ", more than chance"
+    if pairs.is_fitted(gap.reference):
+        where, than_chance = "scores better than {} on the samples it was fitted to,", ""
+    elif pairs.apart(pairs.groups[gap.reference], pairs.groups[gap.method]):
+        where = "scores better on its test set than {} on another,"
+    better = f"{names[gap.reference]} {where.format(names[gap.method])}"
+    return f"{better} by {_amount(gap, metric, unit)}{than_chance}"
 
 
 def _of_tied(
