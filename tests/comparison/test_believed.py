@@ -199,6 +199,25 @@ def test_test_sets_of_classes_that_overlap_are_seen_by_their_losses(draw):
     assert found.answer[0].startswith("No differences: equal targets or losses show")
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_stratified_folds_of_a_balanced_event_are_paired(stored, store):
+    """Five folds of 50 rows of either class, in any order."""
+    rng = np.random.default_rng(0)
+    labels = np.stack([rng.permutation(np.repeat([0, 1], 50)) for _ in range(5)])
+    odds = 3 * labels - 1.5 + 2 * rng.normal(size=(5, 100))
+    made = {}
+    for name, noise in (("A", 0.5), ("B", 1.3)):
+        probs = special.expit(0.75 * odds + noise * rng.normal(size=(5, 100)))
+        made[name] = [uq.evaluate(labels[fold], probs=probs[fold]) for fold in range(5)]
+    for name in made if stored else ():
+        for report in made[name]:
+            uq.log(report, run=f"dir:{store.path}", method=name, figures=False)
+    found = uq.compare(f"dir:{store.path}" if stored else made, baseline="A", maps=False)
+    assert found.difference("B", "brier").how == "paired folds"
+    assert found.answer[0].startswith("A is better than B by")
+    assert "No paired" not in " ".join(found.answer)
+
+
 def test_overlap_that_may_not_be_seen_is_named():
     """Thirty pairs of equal methods on five folds each: few are told apart, and none refused."""
     rng, better = np.random.default_rng(0), 0

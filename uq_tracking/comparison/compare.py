@@ -35,6 +35,7 @@ from uq_tracking.comparison.runs import (
     RunSource,
     SkippedRun,
     by_method,
+    by_order,
     by_part,
     collect,
     data_of,
@@ -369,7 +370,7 @@ def compare(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
-    data = data_of(runs)
+    data = by_order(runs, data_of(runs))
     left, blocks, refused = paired_by(runs, data)
     pairs = Pairs(groups, left, blocks, level, data)
     parts = [replace(pairs, groups=part) for part in by_part(groups, data)]

@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from uq_tracking.comparison.runs import ScoredRun, by_value, is_alike, losses_of, mean_losses
+from uq_tracking.comparison.runs import ScoredRun, by_value, is_alike, losses_of, mean_losses, set_of
 from uq_tracking.formatting import format_interval, format_number, format_percent, listed, one_line, shortened
 from uq_tracking.inference.intervals import LeftOut
 from uq_tracking.inference.limits import Range
@@ -294,12 +294,7 @@ class Pairs:
 
         None where targets repeat, as labels and counts do, so that what is shared may not show.
         """
-
-        def of_set(run: ScoredRun) -> object:  # sets of equal shares of classes differ by their order
-            blocks = run.report.blocks if run.report.task == "classification" else None
-            return self.data.get(run.label), None if blocks is None else blocks.targets.tobytes()
-
-        sets = [of[0] for of in by_value(runs, of_set).values()]
+        sets = [of[0] for of in by_value(runs, lambda run: set_of(run, self.data)).values()]
         known = [blocks.lowest for run in sets if (blocks := run.report.blocks) is not None]
         within = 0
         for place in (1, 0) if len(known) > 1 else ():
