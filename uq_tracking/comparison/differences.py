@@ -543,7 +543,8 @@ def _unpaired(
     groups, n = run.report.provenance.get("intervals"), run.report.counts["n"]
     if groups is not None:
         if run.label not in left:
-            return f"{groups.get('groups')} groups are too few, or the scores without each are not stored"
+            reasons = {} if run.report.intervals else groups.get("undefined", {})
+            return next(iter(reasons.values()), "no scores without each group are stored; rescore")
         alike = run is first or same_targets(first.report, run.report)
         is_same = alike and left[run.label].has_sets_of(left[first.label])
         return "" if is_same else f"other groups than {first.label}"
