@@ -288,9 +288,8 @@ class ClassSamples(InOrder):
         p, place = np.unique(stated, return_inverse=True)
         given = self.data.weights
         weight = np.ones(len(stated)) if given is None else given * (given.sum() / np.square(given).sum())
-        sums = np.stack(
-            [np.bincount(place, weight * each) for each in (np.ones(len(stated)), occurs, stated)]
-        )
+        columns = [np.bincount(place, weight * each) for each in (1.0, occurs, stated)]
+        sums: FloatArray = np.asarray(columns, dtype=np.float64)
         if np.allclose(isotonic_regression(sums[1] / sums[0], weights=sums[0]).x, p, rtol=0, atol=FITTED):
             variance = sums[0] * p * (1 - p)
             return float(np.log(2 * math.pi * variance[variance > 0]).sum()) > -2 * math.log(FITTED)
