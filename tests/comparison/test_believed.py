@@ -199,6 +199,25 @@ def test_test_sets_of_classes_that_overlap_are_seen_by_their_losses(draw):
     assert found.answer[0].startswith("No differences: equal targets or losses show")
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_stratified_folds_of_a_balanced_event_are_paired(stored, store):
+    """Five folds of 50 rows of either class, in any order."""
+    rng = np.random.default_rng(0)
+    labels = np.stack([rng.permutation(np.repeat([0, 1], 50)) for _ in range(5)])
+    odds = 3 * labels - 1.5 + 2 * rng.normal(size=(5, 100))
+    made = {}
+    for name, noise in (("A", 0.5), ("B", 1.3)):
+        probs = special.expit(0.75 * odds + noise * rng.normal(size=(5, 100)))
+        made[name] = [uq.evaluate(labels[fold], probs=probs[fold]) for fold in range(5)]
+    for name in made if stored else ():
+        for report in made[name]:
+            uq.log(report, run=f"dir:{store.path}", method=name, figures=False)
+    found = uq.compare(f"dir:{store.path}" if stored else made, baseline="A", maps=False)
+    assert found.difference("B", "brier").how == "paired folds"
+    assert found.answer[0].startswith("A is better than B by")
+    assert "No paired" not in " ".join(found.answer)
+
+
 def test_overlap_that_may_not_be_seen_is_named():
     """Thirty pairs of equal methods on five folds each: few are told apart, and none refused."""
     rng, better = np.random.default_rng(0), 0
@@ -275,3 +294,38 @@ def test_a_comparison_of_predictions_alone_says_that_it_is_none_of_uncertainties
     of_levels = {name: uq.evaluate(forecast) for name, forecast in intervals(levels=(0.9, 0.8)).items()}
     assert uq.compare(of_levels).answer[1] == second
     assert second not in uq.compare(made, metrics=["rmse"]).answer
+
+
+def isotonic(fresh):
+    """An event's true probabilities, and these recalibrated on the same or on other samples."""
+    rng = np.random.default_rng(6)
+    odds = 1.5 * rng.normal(size=(2, 1000))
+    labels = (rng.uniform(size=(2, 1000)) < special.expit(odds)).astype(int)
+    place = int(fresh)
+    fitted = uq.recalibrate(uq.Predictions.from_probs(labels[place], special.expit(odds[place])), "isotonic")
+    probs = {"raw": special.expit(odds[0]), "iso": fitted.apply(odds[0], logits=True)}
+    return {name: uq.evaluate(labels[0], probs=each) for name, each in probs.items()}
+
+
+def stds(fresh):
+    """True stds, and these recalibrated on the same or on other samples."""
+    rng = np.random.default_rng(7)
+    mean, spread = rng.normal(size=(2, 300)), rng.gamma(4, 0.25, (2, 300))
+    truth = mean + spread * rng.normal(size=(2, 300))
+    place = int(fresh)
+    fitted = uq.recalibrate((truth[place], mean[place], spread[place]), "std_isotonic")
+    own = {"raw": spread[0], "iso": fitted.apply(mean[0], spread[0])[1]}
+    return {name: uq.evaluate(truth[0], mean[0], each) for name, each in own.items()}
+
+
+@pytest.mark.parametrize("make", [isotonic, stds])
+def test_what_was_fitted_to_the_samples_is_not_said_to_be_better(make, store):
+    made = make(fresh=False)
+    for name, report in made.items():
+        uq.log(report, run=f"dir:{store.path}", method=name, figures=False)
+    found = uq.compare(made).answer
+    assert found[0].startswith("iso scores better than raw on the samples it was fitted to, by")
+    assert found[1].startswith("The fit of iso is exact, as after a recalibration on these samples")
+    assert "than chance" not in " ".join(found)
+    assert uq.compare(f"dir:{store.path}").answer == found
+    assert "exact" not in " ".join(uq.compare(make(fresh=True)).answer)

@@ -403,10 +403,13 @@ def test_groups_keep_their_own_way():
     )
     assert any(sentence.startswith(reason) for sentence in mixed.answer)
     few = {name: uq.evaluate(truth, mean + k, std, groups=groups // 6) for k, name in enumerate("ab")}
-    reason = (
-        "No paired differences for a and b: 5 groups are too few, or the scores without each are not stored."
-    )
+    reason = "No paired differences for a and b: 5 groups are too few for an interval, which needs 8."
     assert reason in refused(few)
+    time = np.arange(len(truth))
+    same = {name: uq.evaluate(truth, truth + np.cumsum(truth), std, order=time) for name in "ab"}
+    assert "independent samples is too few for an interval; pass a longer one." in refused(same)
+    lost = uq.compare({**made, "a": replace(made["a"], left_out=None)}).answer
+    assert "No paired differences for a: no scores without each group are stored; rescore." in lost
 
 
 def test_seeds_are_averaged_and_their_spread_counts():

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import spatial, special
 
+from uq_tracking.recalibration.classification import Isotonic
+
 from .regression import (
     ANY_RANKING,
     FINE,
@@ -1251,3 +1253,15 @@ def three_classes_sorted_in_time(rng):
     (labels,), options = drawn(rng, special.softmax(logits, axis=1), special.softmax(logits / 1.5, axis=1))
     place = np.argsort(labels, kind="stable")
     return (labels[place],), {"probs": options["probs"][place]}
+
+
+@scenario(
+    "true probabilities of an event, recalibrated by isotonic fitted to the same rows", FINE, bias=None,
+    says=("The fit is exact", "score others"),
+)  # fmt: skip
+def event_fitted_on_the_same(rng):
+    p = stated(rng, 1500)
+    (happened,), _ = events(rng, p, p)
+    logits = special.logit(p)
+    new = Isotonic.best(happened, np.stack([-logits, logits], axis=1) / 2, None)
+    return (happened,), {"probs": np.interp(p, new["stated"], new["observed"])}

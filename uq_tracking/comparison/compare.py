@@ -31,7 +31,15 @@ from uq_tracking.comparison.facts import (
 )
 from uq_tracking.comparison.maps import map_cases
 from uq_tracking.comparison.page import comparison_page
-from uq_tracking.comparison.runs import RunSource, SkippedRun, by_method, by_part, collect, data_of
+from uq_tracking.comparison.runs import (
+    RunSource,
+    SkippedRun,
+    by_method,
+    by_order,
+    by_part,
+    collect,
+    data_of,
+)
 from uq_tracking.comparison.table import difference_table, disagreement, score_table, without_value
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
 from uq_tracking.formatting import encodable, listed, one_line, shorten
@@ -351,7 +359,7 @@ def compare(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
-    data = data_of(runs)
+    data = by_order(runs, data_of(runs))
     left, blocks, refused = paired_by(runs, data)
     pairs = Pairs(groups, left, blocks, level, data)
     parts = [replace(pairs, groups=part) for part in by_part(groups, data)]

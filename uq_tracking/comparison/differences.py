@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from uq_tracking.comparison.runs import ScoredRun, by_value, is_alike, losses_of, mean_losses
+from uq_tracking.comparison.runs import ScoredRun, by_value, is_alike, losses_of, mean_losses, set_of
 from uq_tracking.formatting import format_interval, format_number, format_percent, listed, one_line, shortened
 from uq_tracking.inference.intervals import LeftOut
 from uq_tracking.inference.limits import Range
@@ -51,6 +51,7 @@ from uq_tracking.inference.paired import (
     limits_by_groups,
     relative_change,
 )
+from uq_tracking.inference.words import OF_FITTED
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.statistics.blocks import Blocks
@@ -276,6 +277,10 @@ class Pairs:
         mine, theirs = ({self.data.get(run.label) for run in runs} for runs in (one, other))
         return mine.isdisjoint(theirs) and min(len(mine), len(theirs)) == 1
 
+    def is_fitted(self, name: str) -> bool:
+        """Return whether a run of a method fits its samples so exactly that it was fitted to them."""
+        return any(OF_FITTED in run.report.verdict.caveats for run in self.groups[name])
+
     def untold(self, runs: Sequence[ScoredRun]) -> str:
         """Say why neither groups nor folds tell how far differences vary; "" if they may."""
         names = {each.name for run in runs for each in run.report.suspicions}
@@ -289,12 +294,7 @@ class Pairs:
 
         None where targets repeat, as labels and counts do, so that what is shared may not show.
         """
-
-        def of_set(run: ScoredRun) -> object:  # sets of equal shares of classes differ by their order
-            blocks = run.report.blocks if run.report.task == "classification" else None
-            return self.data.get(run.label), None if blocks is None else blocks.targets.tobytes()
-
-        sets = [of[0] for of in by_value(runs, of_set).values()]
+        sets = [of[0] for of in by_value(runs, lambda run: set_of(run, self.data)).values()]
         known = [blocks.lowest for run in sets if (blocks := run.report.blocks) is not None]
         within = 0
         for place in (1, 0) if len(known) > 1 else ():
@@ -353,6 +353,9 @@ ONLY_PREDICTIONS = (
     "Only predictions are compared, not uncertainties, whose forms or levels differ: log all methods in one form, at "
     "the same levels."
 )
+FITTED = (
+    "The fit of {} is exact, as after a recalibration on these samples, which flatters it: compare on others."
+)
 ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
@@ -405,6 +408,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         differences = [each for each in rest if each is not None]
     if apart or alike:
         yield "; ".join([*apart, *alike]) + "."
+        if fitted := [names[name] for name in order if pairs.is_fitted(name)]:
+            yield FITTED.format(listed(fitted))
     if elsewhere:
         yield ELSEWHERE
     for each in (metric, *others):
@@ -433,10 +438,13 @@ def distant_of(runs: Iterable[ScoredRun]) -> float | None:
 
 def _better(pairs: Pairs, gap: Difference, metric: Metric, unit: str | None, names: Mapping[str, str]) -> str:
     """Say that the reference is better than a method, by how much, and where."""
-    better = "is better than {}", "scores better on its test set than {} on another,"
-    where = better[pairs.apart(pairs.groups[gap.reference], pairs.groups[gap.method])]
-    amount = f"by {_amount(gap, metric, unit)}, more than chance"
-    return f"{names[gap.reference]} {where.format(names[gap.method])} {amount}"
+    where, than_chance = "is better than {}", ", more than chance"
+    if pairs.is_fitted(gap.reference):
+        where, than_chance = "scores better than {} on the samples it was fitted to,", ""
+    elif pairs.apart(pairs.groups[gap.reference], pairs.groups[gap.method]):
+        where = "scores better on its test set than {} on another,"
+    better = f"{names[gap.reference]} {where.format(names[gap.method])}"
+    return f"{better} by {_amount(gap, metric, unit)}{than_chance}"
 
 
 def _of_tied(
@@ -535,7 +543,8 @@ def _unpaired(
     groups, n = run.report.provenance.get("intervals"), run.report.counts["n"]
     if groups is not None:
         if run.label not in left:
-            return f"{groups.get('groups')} groups are too few, or the scores without each are not stored"
+            reasons = {} if run.report.intervals else groups.get("undefined", {})
+            return next(iter(reasons.values()), "no scores without each group are stored; rescore")
         alike = run is first or same_targets(first.report, run.report)
         is_same = alike and left[run.label].has_sets_of(left[first.label])
         return "" if is_same else f"other groups than {first.label}"

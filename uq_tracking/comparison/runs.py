@@ -143,6 +143,23 @@ def data_of(runs: Sequence[ScoredRun]) -> dict[str, int]:
     return found
 
 
+def set_of(run: ScoredRun, data: Mapping[str, int]) -> tuple[int | None, bytes | None]:
+    """Return what tells the test set of a run: sets of equal shares of classes differ by their order."""
+    blocks = run.report.blocks if run.report.task == "classification" else None
+    return data.get(run.label), None if blocks is None else blocks.targets.tobytes()
+
+
+def by_order(runs: Sequence[ScoredRun], data: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the number of each run's targets; where all methods have runs of each order, as of folds, of its own."""
+    sets = list(by_value(runs, lambda run: set_of(run, data)).values())
+    are_folds = len({frozenset(run.method for run in each) for each in sets}) == 1
+    return (
+        {run.label: number for number, each in enumerate(sets) for run in each}
+        if data and are_folds
+        else data
+    )
+
+
 def is_alike(one: Sequence[ScoredRun], other: Sequence[ScoredRun], data: Mapping[str, int]) -> bool:
     """Return whether two methods have runs of the same split, or of the same targets."""
     mine, theirs = (

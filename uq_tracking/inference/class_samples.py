@@ -36,7 +36,7 @@ from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.events import fitted_odds
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.recalibration.base import ClassificationRecalibration
-from uq_tracking.recalibration.classification import CERTAIN, BiasTemperature, lacks_samples
+from uq_tracking.recalibration.classification import CERTAIN, BiasTemperature, lacks_samples, points
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.layout import Layout, Rows
@@ -67,6 +67,8 @@ RUNS = 5
 """How many times as long as by chance runs of a label are where rows may be sorted by it."""
 DEALT, MOST_DEALT = 20, 100
 """Stretches of equal length that must all have the same labels, and most rows of each."""
+FITTED = 1e-6
+"""How close probabilities are to those of a fit to the same samples, and how seldom others are so by chance."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
 
@@ -256,6 +258,27 @@ class ClassSamples(InOrder):
             return stated, occurs
         stated, occurs = (np.where(rows["predicted"], 1 - each, each) for each in (stated, occurs))
         return stated, occurs
+
+    @cached_property
+    def is_isotonic_fit(self) -> bool:
+        """Whether an isotonic regression of these events, smoothed or not, states these probabilities.
+
+        One that is not smoothed states the rate of each level. Several are exactly that by chance with about the
+        probability of the most frequent number of events of each.
+        """
+        from scipy.optimize import isotonic_regression
+
+        stated, occurs = self.event
+        p, place = np.unique(stated, return_inverse=True)
+        given = self.data.weights
+        weight = np.ones(len(stated)) if given is None else given * (given.sum() / np.square(given).sum())
+        columns = [np.bincount(place, weight * each) for each in (1.0, occurs, stated)]
+        sums: FloatArray = np.asarray(columns, dtype=np.float64)
+        if np.allclose(isotonic_regression(sums[1] / sums[0], weights=sums[0]).x, p, rtol=0, atol=FITTED):
+            variance = sums[0] * p * (1 - p)
+            return float(np.log(2 * math.pi * variance[variance > 0]).sum()) > -2 * math.log(FITTED)
+        ends = points(sums)[1][[0, -1]]
+        return bool(ends[0] < ends[1]) and np.allclose(ends, p[[0, -1]], rtol=0, atol=FITTED)
 
     @cached_property
     def probs(self) -> FloatArray:

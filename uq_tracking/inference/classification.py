@@ -379,7 +379,10 @@ class ClassTests(Tests):
         else:
             said = words.of_event(calibration, event, found)
         said += aside
-        if event.slope is not None and abs(event.slope - 1) + abs(event.stated - event.observed) < FITTED:
+        is_line = (
+            event.slope is not None and abs(event.slope - 1) + abs(event.stated - event.observed) < FITTED
+        )
+        if is_line or (self.samples is not None and self.samples.is_isotonic_fit):
             self.caveats.append(words.OF_FITTED)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
         stated = [] if self.samples is None else self.samples.event[0]

@@ -380,7 +380,7 @@ class Isotonic(ClassificationRecalibration):
         sums = np.zeros((3, len(p)))
         for row, column in zip(sums, (w, w * (labels == 1), w * p[place]), strict=True):
             row += np.bincount(place, column)
-        stated, observed = _points(sums)
+        stated, observed = points(sums)
         return {"stated": tuple(stated.tolist()), "observed": tuple(observed.tolist())}
 
     @override
@@ -395,7 +395,7 @@ class Isotonic(ClassificationRecalibration):
         return np.stack([np.log1p(-new), np.log(new)], axis=1)
 
 
-def _points(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+def points(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return mean probability and smoothed share of events of each block of distinct probabilities.
 
     ``sums`` are samples, events and probabilities of each, shape (3, n). Smoothing moves small blocks most and may
