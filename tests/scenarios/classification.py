@@ -290,6 +290,15 @@ def event_of_few_extreme(rng):
     return events(rng, p, odds(p, 1, 1 / 3))
 
 
+@scenario(
+    "log odds 2.5 times too large, about 30 events in 500 samples", (*OVER, *LOW), bias=None,
+    says=("Recalibrate with logistic",), never=("calibration error", "No recalibration"),
+)  # fmt: skip
+def event_rare_extreme(rng):
+    p = stated(rng, 500, 1.2, -3.2)
+    return events(rng, odds(p, 0.5, 2.5), p)
+
+
 @scenario("the event is class 0, stated five times too often", HIGH, bias=None)
 def event_is_class_zero(rng):
     p = stated(rng, 20_000, 1.2, -4)

@@ -61,6 +61,8 @@ FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
 OF_CHANCE, MUCH = 2.6, 0.15
 """Standard errors by which predictions must be right more often than by chance, and how much more they must claim."""
+FEWEST_RARER = 50
+"""With fewer events, others or errors, a calibration error of halves tells little."""
 FITTED = 1e-5
 """Sum of the errors of slope and rate, or score of a temperature of 1, that only a fit to the samples leaves."""
 FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD, OF_OTHERS = 4, 1e-4, 1.5, 3.0, 2.5, 5
@@ -288,25 +290,28 @@ class ClassTests(Tests):
         Each at least halves the score that tells how much is wrong, of samples that it was not fitted to. That score
         is not 0 without an error: where it falls by less, or a simpler recalibration leaves no error either, the log
         loss must fall too, by one standard error; if an error is left, it or the Brier score by two. If the loss was
-        infinite, which any recalibration mends, the Brier score must fall on average. None surely
-        raises the Brier score, nor the number of errors; of two classes, these are not counted, as each threshold
-        has an equal one after it. One that may lower the loss is to be tried on other samples. None if no error is
-        left after one and none of them lowers the loss.
+        infinite, which any recalibration mends, the Brier score must fall on average; with few events or errors, the
+        loss alone tells. None surely raises the Brier score, nor the number of errors; of two classes, these are not
+        counted, as each threshold has an equal one after it. One that may lower the loss is to be tried on other
+        samples, as is the simplest one where few events show no more. None if no error is left after one and none
+        of them lowers the loss.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
             return None
         fit = CrossFit.of(samples, samples.units(self.dependence))
+        in_shape, occurs = calibration.startswith("miscalibrated"), samples.event[1]
+        simplest, is_wrong = CURES[two_classes(statistics)][0].method, not samples.rows["correct"].all()
+        untold = Cure(instead=f"recalibrate with {simplest}", score="") if is_wrong and not in_shape else None
         if fit is None:
-            if calibration.startswith("miscalibrated") or samples.rows["correct"].all():
-                return None
-            return Cure(instead=f"recalibrate with {CURES[two_classes(statistics)][0].method}", score="")
+            return untold
+        is_few = min(occurs.sum(), (1 - occurs).sum()) < FEWEST_RARER
         (metric,) = select("classification", [score])
         before = fit.score(fit.data, metric, statistics.layout, self.settings)
         least, *others = fit.losses(fit.data)
         others = others[: 1 if two_classes(statistics) else 2]
         loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
-        unclear, is_unclear, in_shape = "", False, calibration.startswith("miscalibrated")
+        unclear, is_unclear = "", False
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
@@ -320,7 +325,7 @@ class ClassTests(Tests):
                 continue
             wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
             clears = found in words.NO_CLAIM and not wrong
-            halves = after <= GAIN * before
+            halves = after <= GAIN * before and not is_few
             falls = surely_fall(least, left, 1 if clears else 2)
             falls |= not clears and left.mean() < least.mean() and surely_fall(brier, raised[0])
             falls &= math.isfinite(loss) or raised[0].mean() < brier.mean()
@@ -336,6 +341,8 @@ class ClassTests(Tests):
         best = best if best.method else by_loss
         if best.method is None and unclear:
             return Cure(instead=f"recalibrate with {unclear}", score="")
+        if best.method is None and is_few:
+            return untold
         return None if best.method is None and is_unclear else best
 
     def losses(self) -> tuple[float, float]:
