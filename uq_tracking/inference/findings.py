@@ -352,8 +352,8 @@ class Findings:
         one_sided = any(each.quantity == "bias" for each in self.in_places.found())
         return (one_sided or self.certain_bias()) and size[1] <= 1
 
-    def is_explained_by_labels(self) -> bool:
-        """Whether the size is right but for the labels that are named."""
+    def is_explained_by_places(self) -> bool:
+        """Whether the size is right but for the labels that are named, or for one stretch of the order."""
         strata, named, shift = self.in_places.strata, set[int](), set[int]()
         for each in self.in_places.found():
             if each.on == "label":
@@ -366,17 +366,11 @@ class Findings:
             strata[place].share * (strata[place].factor ** 2 - strata[place].bias ** 2 * (place in shift))
             for place in rest
         )
-        return square > 0 and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR
-
-    def is_explained_by_part(self) -> bool:
-        """Whether the size is right but for one stretch of the order."""
-        parts = self.in_places.parts.get("order", ())
         for each in self.in_places.found():
             if self.scale is not None and (each.on, each.quantity, each.slope) == ("order", "scale", 0):
-                part = parts[each.named[0]]
-                square = self.scale.value**2 - part.share * part.factor**2
-                return square > 0 and abs(math.log(square / (1 - part.share))) < 2 * SLIGHT_FACTOR
-        return False
+                part = self.in_places.parts["order"][each.named[0]]
+                share, square = 1 - part.share, self.scale.value**2 - part.share * part.factor**2
+        return square > 0 and abs(math.log(square / share)) < 2 * SLIGHT_FACTOR
 
     def differs_in_tails(self) -> bool:
         """Whether a factor fits most of F(y) of distributions, but clearly another than the scale."""
