@@ -390,12 +390,7 @@ class Findings:
         only sort what they reject.
         """
         scale, within = self.scale, self.within_scale
-        if (
-            scale is None
-            or self.is_explained_by_bias()
-            or self.is_explained_by_labels()
-            or self.is_explained_by_part()
-        ):
+        if scale is None or self.is_explained_by_bias() or self.is_explained_by_places():
             return None
         shares = {share.level: share for share in self.shares}
         matters = self.scale_grade in ("slight", "off")
