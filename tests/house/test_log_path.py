@@ -43,7 +43,7 @@ Raised by eleven functions: places of draws, fifths of an order, samples that st
 Raised by five when a verdict came to look for filled predictions, rows of the training, groups that share dates, and
 gross errors of one label.
 Raised by eleven functions: tables, groups in sequence, periods along axes, hashes that show overlapping test sets.
-Raised by five functions: what a form orders and sums is said once for exact statistics and sketches, not for each, and
+Raised by five functions: what a form orders and sums is said once for exact statistics and sketches, and
 errors on a grid, of rounded numbers, are taken off it.
 """
 
