@@ -353,9 +353,7 @@ ONLY_PREDICTIONS = (
     "Only predictions are compared, not uncertainties, whose forms or levels differ: log all methods in one form, at "
     "the same levels."
 )
-FITTED = (
-    "The fit of {} is exact, as after a recalibration on these samples, which flatters it: compare on others."
-)
+FITTED = "The fit of {} is exact, as after a recalibration on these samples, which flatters it: score others."
 ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
@@ -452,12 +450,12 @@ def _of_tied(
 ) -> str:
     """Say which of the tied methods another headline score tells apart, jointly for all pairs and scores."""
     first = [each for each in others if each.headline]
+    number = math.comb(len(pairs.groups), 2) * (len(first) + 1)
     for metric in first:
-        losses = {name: pairs.known(name, metric).mean for name in tied}
-        order = sorted((name for name in tied if math.isfinite(losses[name])), key=losses.__getitem__)
-        number = math.comb(len(pairs.groups), 2) * (len(first) + 1)
-        found = (pairs.difference(name, order[0], metric, number) for name in order[1:])
-        for gap in found:
+        losses = {name: loss for name in tied if math.isfinite(loss := pairs.known(name, metric).mean)}
+        order = sorted(losses, key=losses.__getitem__)
+        for name in order[1:]:
+            gap = pairs.difference(name, order[0], metric, number)
             if gap is not None and gap.verdict == "worse":
                 return f", but {_better(pairs, gap, metric, unit, names)}"
     return ""

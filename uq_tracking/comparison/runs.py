@@ -152,12 +152,9 @@ def set_of(run: ScoredRun, data: Mapping[str, int]) -> tuple[int | None, bytes |
 def by_order(runs: Sequence[ScoredRun], data: Mapping[str, int]) -> Mapping[str, int]:
     """Return the number of each run's targets; where all methods have runs of each order, as of folds, of its own."""
     sets = list(by_value(runs, lambda run: set_of(run, data)).values())
-    are_folds = len({frozenset(run.method for run in each) for each in sets}) == 1
-    return (
-        {run.label: number for number, each in enumerate(sets) for run in each}
-        if data and are_folds
-        else data
-    )
+    if not data or len({frozenset(run.method for run in each) for each in sets}) > 1:
+        return data
+    return {run.label: number for number, each in enumerate(sets) for run in each}
 
 
 def is_alike(one: Sequence[ScoredRun], other: Sequence[ScoredRun], data: Mapping[str, int]) -> bool:
