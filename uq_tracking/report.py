@@ -275,18 +275,12 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except the statistics, as plain values."""
+        stored = {name: getattr(self, name) for name in STORED}
         return {
             "schema": SCHEMA,
-            "task": self.task,
-            "scores": dict(self.scores),
-            "undefined": dict(self.undefined),
+            **{name: dict(value) if isinstance(value, Mapping) else value for name, value in stored.items()},
             "curves": {name: curve.to_dict() for name, curve in self.curves.items()},
-            "counts": dict(self.counts),
-            "settings": dict(self.settings),
-            "provenance": dict(self.provenance),
-            "recalibration": None if self.recalibration is None else dict(self.recalibration),
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
-            "verdicts": dict(self.verdicts),
             **({} if self.class_table is None else {"classes": self.class_table.to_dict()}),
             **plain(self._judged),
             "left_out": plain(self.left_out),

@@ -14,14 +14,7 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.inference import words
 from uq_tracking.inference.class_samples import CrossFit, changed, counted
 from uq_tracking.inference.classes import Found, find
-from uq_tracking.inference.doctor import (
-    FEWEST,
-    GAIN,
-    Cure,
-    Suspicion,
-    alike_across,
-    surely_fall,
-)
+from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, alike_across, surely_fall
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
     TINY,

@@ -14,17 +14,8 @@ from scipy import special
 
 from uq_tracking.families import Standard, family_of
 from uq_tracking.formatting import format_number
-from uq_tracking.inference import words
-from uq_tracking.inference.doctor import (
-    ALIKE,
-    Cure,
-    Suspicion,
-    alike_across,
-    examine,
-    find_cure,
-    no_noise,
-    unit_of_label,
-)
+from uq_tracking.inference import doctor, words
+from uq_tracking.inference.doctor import Cure, Suspicion
 from uq_tracking.inference.findings import (
     ONE,
     SHAPE_LEVEL,
@@ -469,7 +460,7 @@ class RegressionTests(Tests):
             return None
         label = samples.by[1] if samples.by is not None and samples.sets else None
         unit = samples.units(self.dependence)
-        cure = find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
+        cure = doctor.find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
         if cure is None or (cure.removes and cure.method) or not elsewhere:
             return cure
@@ -484,20 +475,20 @@ class RegressionTests(Tests):
         if samples is None:
             return ()
         target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
-        if alike := alike_across(samples, self.dependence, samples.z(), [target, mean, std]):
+        if alike := doctor.alike_across(samples, self.dependence, samples.z(), [target, mean, std]):
             return alike
         if is_distribution(self.statistics):
             error, spread = target.astype(np.float64) - mean, std.astype(np.float64)
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(spread > 0)
-            lacking = no_noise(error, spread) if are_draws else None
+            lacking = doctor.no_noise(error, spread) if are_draws else None
             return () if lacking is None else (lacking,)
         gaussian = self.settings.family == "gaussian"
         in_order = len(samples.shape) == 1 and samples.shape == target.shape
-        found = examine(
+        found = doctor.examine(
             target, mean, std, gaussian=gaussian, spread_of_means=samples.members, in_order=in_order
         )
         own = samples.sets if samples.by is not None and not (samples.recur or found) else []
-        of_labels = (unit_of_label(target, mean, label, names) for names, label in own)
+        of_labels = (doctor.unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]
 
     @property
@@ -812,7 +803,7 @@ class RegressionTests(Tests):
         It knows only if its stds vary, and intervals scaled by them are shorter.
         """
         dispersion, width = self._score(cv), self._score(n_merci)
-        vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < ALIKE else ""
+        vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < doctor.ALIKE else ""
         if ranked.word in ("worse than constant", "no better than constant") and vary:
             equal = dispersion < EQUAL
             alike = f"The standard deviations vary by only {vary}, too little to rank errors."
