@@ -151,10 +151,8 @@ class _Bench:
             )
         after, digest = self._scored(fitted.rows_after(self.samples), fitted.shape), fitted.fitted_on.digest
         if digest is not None and digest == self.before.provenance.get("digest"):
-            how, cure = (
-                SEEN,
-                "pass a second set, or calibration=True to score one half after a fit to the other",
-            )
+            how = SEEN
+            cure = "pass a second set, or calibration=True to score one half after a fit to the other"
             warn(f"{fitted.method} was {SEEN}, so its scores say nothing about fresh data; {cure}")
         return after, _entry(how, fitted, after, self.settings)
 

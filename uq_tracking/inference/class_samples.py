@@ -71,8 +71,6 @@ FITTED = 1e-6
 """How close probabilities are to those of a fit to the same samples, and how seldom others are so by chance."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
-
-
 EVENT, ERRORS = "the event", "errors"
 """What is looked at: the event of two classes, or that the top label of more is wrong; and single classes."""
 
@@ -269,6 +267,8 @@ class ClassSamples(InOrder):
         from scipy.optimize import isotonic_regression
 
         stated, occurs = self.event
+        if all(np.count_nonzero(stated == end) == 1 for end in (stated.min(), stated.max())):
+            return False  # its levels, at least the outer ones, are of several samples
         p, place = np.unique(stated, return_inverse=True)
         given = self.data.weights
         weight = np.ones(len(stated)) if given is None else given * (given.sum() / np.square(given).sum())

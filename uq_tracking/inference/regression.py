@@ -696,13 +696,12 @@ class RegressionTests(Tests):
         """Standardized errors of rounded numbers, each drawn anew within its step, sorted; None if not rounded."""
         if self.samples is None or not self._is_gaussian or self.statistics.groups is not None:
             return None
-        target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
-        error = target - mean
-        step = step_of_grid(error[:ENOUGH_FOR_GRID])
-        if len(error) != self.statistics.n_effective or not step > FINEST * np.median(std):
+        target, mean, std = (self.samples.rows[name] for name in ("target", "mean", "std"))
+        step = step_of_grid(target[:ENOUGH_FOR_GRID].astype(np.float64) - mean[:ENOUGH_FOR_GRID])
+        if len(target) != self.statistics.n_effective or not step > FINEST * np.median(std):
             return None
-        spread = np.random.default_rng(0).uniform(-step / 2, step / 2, len(error))
-        return np.sort((error + spread) / std)
+        spread = np.random.default_rng(0).uniform(-step / 2, step / 2, len(target))
+        return np.sort((target.astype(np.float64) - mean + spread) / std)
 
     def _gap_of_quantiles(self) -> float | None:
         """Return by how much a share misses its level, whichever side targets equal to their quantile are on.
