@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,28 +47,43 @@ def log(
     check_choice("on_invalid", options.get("on_invalid", "raise"), ("raise", "drop"))
     if weights is not None:
         columns = {**(columns or {}), "weights": weights}
-    data, scoring = _read(files, columns, stream, options)
-    target = address_target(to, about.get("method") or "uq")
-    with messages.status(f"scoring and logging to {to}"):
+    with messages.status(f"reading {files}") as status:
+        data, scoring = _read(files, columns, stream, options, status.update)
+        target = address_target(to, about.get("method") or "uq")
+        status.update(f"scoring and logging to {to}")
         report: Any = log_predictions(data, run=target, **about, **scoring)
     show_scores(report, "all" if about.get("scores") == "all" else None)
     say(f"logged to {target.uri}")
 
 
 def _read(
-    files: str, columns: dict[str, str] | None, stream: bool | None, options: dict[str, Any]
+    files: str,
+    columns: dict[str, str] | None,
+    stream: bool | None,
+    options: dict[str, Any],
+    show: Callable[[str], object],
 ) -> tuple[Any, dict[str, Any]]:
-    """Return predictions, or the blocks of a large file, and the options left for scoring."""
+    """Return predictions, or the blocks of a large file, and the options left for scoring; show how far it is."""
     from uq_tracking.files import read_blocks, read_predictions
     from uq_tracking.settings import EXACT_LIMIT
 
     on_invalid = options.get("on_invalid", "raise")
     found = read_blocks(files, columns, on_invalid=on_invalid) if stream is not False else None
     if found is not None and (stream or (found.total or 0) > EXACT_LIMIT):
-        return found.blocks, options
+        return _shown(found, show), options
     of_input = {name: options.pop(name) for name in ("unit", "std_floor", "on_invalid") if name in options}
-    with messages.status(f"reading {files}"):
-        return read_predictions(files, columns=columns, **of_input), options
+    return read_predictions(files, columns=columns, **of_input), options
+
+
+def _shown(found: Any, show: Callable[[str], object]) -> Iterator[Any]:
+    """Yield the blocks of a file, and show how many samples were scored."""
+    from uq_tracking.streams.engines import arguments_of
+
+    done, of = 0, "" if found.total is None else f" of {found.total:,}"
+    for block in found.blocks:
+        yield block
+        done += math.prod(arguments_of(block)["y_true"].shape)
+        show(f"scored {done:,}{of} samples")
 
 
 @command("split", "columns")

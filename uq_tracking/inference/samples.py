@@ -813,10 +813,7 @@ class Samples(InOrder):
         """
         if self.case is not None or self.total:
             return []
-        made, of_maps = (
-            [],
-            dict(zip((len(self.shape) - 2, len(self.shape) - 1), ("rows", "columns"), strict=True)),
-        )
+        of_maps, made = {len(self.shape) - 2: "rows", len(self.shape) - 1: "columns"}, []
         for axis, place in enumerate(_along_axes(self.shape, self.keep)):
             size, is_of_map = self.shape[axis], self.spatial and axis in of_maps
             if is_of_map and min(self.shape[-2:]) >= LEAST_SIDE:

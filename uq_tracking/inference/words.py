@@ -737,7 +737,7 @@ def of_interval(
         on = [each.on for each in found.in_places.found() if each.quantity == "scale"]
         along = "predictions" if "mean" in on else "widths"
         cure = f"In each fifth of the {along}, multiply the widths by what makes {percent(inside.level)} lie inside."
-        cure *= bool(on) and "label" not in on
+        cure *= not COVARIATES.keys().isdisjoint(on) and "label" not in on
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     mend = not found.all_shifted
     if calibration == "miscalibrated in shape":
