@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.status import Status
 
 from uq_tracking.checks import check_choice
 from uq_tracking.cli.app import command, messages, say
@@ -48,7 +49,7 @@ def log(
     if weights is not None:
         columns = {**(columns or {}), "weights": weights}
     with messages.status(f"reading {files}") as status:
-        data, scoring = _read(files, columns, stream, options, status.update)
+        data, scoring = _read(files, columns, stream, options, status)
         target = address_target(to, about.get("method") or "uq")
         status.update(f"scoring and logging to {to}")
         report: Any = log_predictions(data, run=target, **about, **scoring)
@@ -57,11 +58,7 @@ def log(
 
 
 def _read(
-    files: str,
-    columns: dict[str, str] | None,
-    stream: bool | None,
-    options: dict[str, Any],
-    show: Callable[[str], object],
+    files: str, columns: dict[str, str] | None, stream: bool | None, options: dict[str, Any], status: Status
 ) -> tuple[Any, dict[str, Any]]:
     """Return predictions, or the blocks of a large file, and the options left for scoring; show how far it is."""
     from uq_tracking.files import read_blocks, read_predictions
@@ -70,12 +67,12 @@ def _read(
     on_invalid = options.get("on_invalid", "raise")
     found = read_blocks(files, columns, on_invalid=on_invalid) if stream is not False else None
     if found is not None and (stream or (found.total or 0) > EXACT_LIMIT):
-        return _shown(found, show), options
+        return _shown(found, status), options
     of_input = {name: options.pop(name) for name in ("unit", "std_floor", "on_invalid") if name in options}
     return read_predictions(files, columns=columns, **of_input), options
 
 
-def _shown(found: Any, show: Callable[[str], object]) -> Iterator[Any]:
+def _shown(found: Any, status: Status) -> Iterator[Any]:
     """Yield the blocks of a file, and show how many samples were scored."""
     from uq_tracking.streams.engines import arguments_of
 
@@ -83,7 +80,7 @@ def _shown(found: Any, show: Callable[[str], object]) -> Iterator[Any]:
     for block in found.blocks:
         yield block
         done += math.prod(arguments_of(block)["y_true"].shape)
-        show(f"scored {done:,}{of} samples")
+        status.update(f"scored {done:,}{of} samples")
 
 
 @command("split", "columns")
