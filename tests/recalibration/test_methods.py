@@ -394,7 +394,7 @@ def of(y=None, mu=None, s=None, n=100):
         ("std_isotonic", of(s=np.full(100, 2.0)), "all are 2; use std_scaling"),
         ("std_isotonic", of(n=39), "at least 40 samples"),
         ("std_isotonic", (np.zeros(100), np.zeros(100), np.arange(1.0, 101)), "smallest std have zero error"),
-        ("std_binning", of(n=9), "cannot fill 10 bins with 9 samples; lower n_bins"),
+        ("std_binning", of(n=39), "needs 40 samples for 10 bins, but there are 39; lower n_bins"),
         (
             "std_binning",
             (np.arange(100) // 50, np.zeros(100), np.arange(1.0, 101)),

@@ -782,6 +782,28 @@ def sorted_by_error(rng):
     return y[order], mu[order], s[order]
 
 
+@scenario("an array of 24 series of 30 steps: calibrated", (*FINE, *UNKNOWN))
+def array_of_series(rng):
+    mu, s = 3 * rng.normal(size=(24, 30)), spread_stds(rng, (24, 30), 0.3)
+    return mu + s * np.stack([series(rng, 30, 0.6) for _ in range(24)]), mu, s
+
+
+@scenario("an array of 60 steps of 16 series: 1.5 times too small", OVER)
+def array_of_series_too_small(rng):
+    mu, s = 3 * rng.normal(size=(60, 16)), spread_stds(rng, (60, 16), 0.3)
+    return mu + 1.5 * s * np.stack([series(rng, 60, 0.6) for _ in range(16)], axis=1), mu, s
+
+
+@scenario(
+    "depth maps of 30 images, each with a scale of its own: errors of an image are all alike",
+    OVER, ANY_RANKING, bias=None, says=("about 30 independent ones",),
+)  # fmt: skip
+def scale_of_each_image(rng):
+    depth = 3 + 10 * rng.random((30, 24, 24))
+    mean = depth * np.exp(0.15 * rng.normal(size=(30, 1, 1))) * (1 + 0.01 * rng.normal(size=depth.shape))
+    return depth, mean, 0.05 * mean
+
+
 @scenario("an array of 40 stations and 60 dates, whose errors share the date: calibrated", (*FINE, *UNKNOWN))
 def stations_and_dates(rng):
     mu, s = 3 * rng.normal(size=(40, 60)), spread_stds(rng, (40, 60), 0.3)
@@ -963,6 +985,16 @@ def maps_break_late(rng):
 def uninformative(rng):
     s, mu = spread_stds(rng, 2000, 0.5), rng.normal(size=2000)
     return mu + np.sqrt(np.mean(s**2)) * rng.normal(size=2000), mu, s
+
+
+@scenario(
+    "stds are the spread of three draws, which say nothing: the smallest are far too small",
+    (*PLACES, *OVER, "overconfident, most in the tails"), FLAT,
+    never=("is the truth in another unit", "Look at that one"),
+)  # fmt: skip
+def stds_of_three(rng):
+    s, mu = np.sqrt(rng.chisquare(2, 1000) / 2), 3 * rng.normal(size=1000)
+    return mu + rng.normal(size=1000), mu, s
 
 
 @scenario("larger stds go with smaller errors", (*PLACES, *SHAPE, *OVER, *TAILS), WORSE)
@@ -1473,6 +1505,27 @@ def high_quantiles(rng):
     levels = np.asarray([0.05, 0.25, 0.5, 0.75, 0.95])
     return (
         uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * (0.2 + stats.norm.ppf(levels)), levels),
+    )
+
+
+@scenario(
+    "19 right quantiles, each from a model of its own: neighboring ones often cross", FINE, ANY_RANKING, bias=None,
+    says=("Quantiles cross", "Sort them"), never=("columns swapped",),
+)  # fmt: skip
+def crossing_neighbors(rng):
+    (y, mu, s), levels = calibrated(rng, 1000), np.arange(1, 20) / 20
+    noisy = stats.norm.ppf(levels) + 0.1 * rng.normal(size=(1000, 19))
+    return (uq.Predictions.from_quantiles(y, mu[:, None] + s[:, None] * noisy, levels),)
+
+
+@scenario(
+    "medians 0.8 times as far from 0 as they should be, quantiles as far from them as they should be",
+    PLACES, USEFUL, bias=None, says=("predictions vary too little", "add curve - median to all quantiles"),
+)  # fmt: skip
+def shrunk_medians(rng):
+    (y, mu, s), levels = calibrated(rng, 1000), np.asarray([0.05, 0.5, 0.95])
+    return (
+        uq.Predictions.from_quantiles(y, 0.8 * mu[:, None] + s[:, None] * stats.norm.ppf(levels), levels),
     )
 
 

@@ -185,6 +185,8 @@ class Findings:
     """Whether half of the truth may lie below the medians of distributions, so that no shift mends them."""
     size_is_known: bool = False
     """Whether large factors are excluded otherwise, however wide the limits of the scale."""
+    of_small_stds: bool = False
+    """Whether errors are large only for their standard deviations, not among errors."""
     shape_level: float = SHAPE_LEVEL
 
     @property
@@ -263,6 +265,7 @@ class Findings:
         if (
             self.scale is None
             or tail is None
+            or self.of_small_stds
             or self.scale.value < GROSS
             or not TOLERATED < tail.share < MOST_GROSS
         ):

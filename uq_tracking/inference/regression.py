@@ -88,7 +88,8 @@ CURABLE = ("overconfident", "underconfident", "miscalibrated in places", *CURABL
 LARGEST_ERROR = 6.0
 """Size of an error, in medians, from which on it may be a mistake."""
 CROSSED, OFTEN, EXCHANGED = 0.001, 0.03, 0.9
-"""Shares of rows whose quantiles cross, beyond which a caveat says it, the sentence does, and it is no noise."""
+"""Shares of rows whose quantiles cross, beyond which a caveat says it, and the sentence does, and of those that cross
+at as many places, beyond which that is no noise."""
 SECANTS, CLOSE, FLATTEST = 12, 1e-4, 0.05
 """Most steps to the factor of a family, and where they end; least slope of the scores along it."""
 MANY = 100_000
@@ -119,6 +120,8 @@ OF_QUANTILES = 0.01
 """Share of right forecasts of which any quantile is said to be wrong."""
 FARTHEST, FACTORS = 1.5, 301
 """Log of the largest factor on the spread of distributions that is tried, and number of factors."""
+HARDLY = 3.0
+"""Ratio of medians below which errors are hardly larger than others: normal ones beyond three stds are 5 times."""
 FEWEST_DRAWS = 10
 """Of fewer draws, F(y) is known too roughly, and z too noisy, to compare them."""
 ROUNDING = 1e-6
@@ -195,6 +198,7 @@ class RegressionTests(Tests):
         else:
             calibration = found.kind()
             by_few = self._is_gaussian and found.scale and found.dominated and found.scale.low > 1
+            by_few = by_few and not found.of_small_stds
             few = few_samples(self.statistics) if by_few else None
             if self._is_gaussian and few is None:
                 is_local = calibration == "miscalibrated in places"
@@ -216,8 +220,7 @@ class RegressionTests(Tests):
         is_said = calibration == "biased" or found.bias_of_one_label()
         of_bias = "" if is_said else words.of_bias(found, self.settings)
         if inside is not None:  # a median that is off explains the other quantiles
-            often = OFTEN < self._crossed <= EXCHANGED
-            of_crossed = f"{words.of_crossed(self._crossed)} Sort them before use." * often
+            of_crossed = f"{words.of_crossed(self._crossed)} Sort them before use." * (self._crossed > OFTEN)
             sentence, of_bias = " ".join(filter(None, [of_crossed, of_bias, sentence])), ""
             of_ranking = words.of_widths(of_ranking)
         unjudged = "Calibration is not judged" if calibration == words.UNTOLD else words.ONLY_SHAPE
@@ -228,6 +231,7 @@ class RegressionTests(Tests):
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
+        of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
         return self.conclude(
             calibration,
             sentence,
@@ -240,7 +244,7 @@ class RegressionTests(Tests):
                 *self.notes,
             ),
             suspicions=suspicions,
-            cure=None if step else cure,
+            cure=of_size if step else cure,
             grade=grade,
             scale=found.scale,
             shape_p=shape_p,
@@ -287,6 +291,7 @@ class RegressionTests(Tests):
             below_median=median,
             all_shifted=median is not None and self._are_all_like(median),
             size_is_known=self._scores_are_known(scale),
+            of_small_stds=scale is not None and scale.low > 1 and self._are_stds_small(),
             shape_level=self.at(SHAPE_LEVEL),
             **more,
         )
@@ -294,6 +299,16 @@ class RegressionTests(Tests):
             # they bias whatever they are part of
             return replace(found, places=None, bias=None, bias_in_std=None)
         return found
+
+    def _are_stds_small(self) -> bool:
+        """Return whether many errors exceed three standard deviations, but are hardly larger than all others."""
+        if self.samples is None:
+            return False
+        target, mean, std = (self.samples.rows[name] for name in ("target", "mean", "std"))
+        error = np.abs(target.astype(np.float64) - mean)
+        beyond = error > 3 * std
+        are_many = RARE_OF_LABEL < beyond.mean() < 1
+        return bool(are_many and np.median(error[beyond]) < HARDLY * np.median(error[~beyond]))
 
     def _in_spells(self, found: Findings) -> bool:
         """Return whether sizes of neighboring errors are alike, which nothing else that is found explains."""
@@ -466,14 +481,23 @@ class RegressionTests(Tests):
             return cure
         return Cure(instead="fit std_scaling to each fifth of the predictions")
 
+    def _cure_of_size(self, calibration: Calibration, found: Findings) -> Cure | None:
+        """Return what mends standard deviations where no curve mends predictions."""
+        if found.places is None:
+            return None
+        sizes = tuple(each for each in found.places.patterns if each.quantity == "scale")
+        cure = self._cure(calibration, replace(found, places=replace(found.places, patterns=sizes)))
+        return cure if cure is not None and cure.method else None
+
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
         samples = self.samples
-        if self._crossed > EXCHANGED:
-            fix = "Are columns swapped, or levels in another order?"
-            return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         if samples is None:
             return ()
+        crossed = samples.rows.get("crossed", np.zeros(1))
+        if np.unique(crossed[crossed > 0], return_counts=True)[1].max(initial=0) > EXCHANGED * len(crossed):
+            fix = "Are columns swapped, or levels in another order?"
+            return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
         if alike := doctor.alike_across(samples, self.dependence, samples.z(), [target, mean, std]):
             return alike

@@ -287,7 +287,7 @@ def _of_cases(scores: Scores, case: IntArray, cases: int) -> Dependence:
 def _of_groups(kind: Kind, scores: Scores, label: IntArray, reach: int | None = None) -> Dependence:
     group = dense(label)[1]
     worth, p = worth_of(scores, group)
-    return Dependence(kind, group, worth, p < SAID, reach)
+    return Dependence(kind, group, max(worth, float(group.max() + 1)), p < SAID, reach)
 
 
 def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: bool) -> Dependence | None:
@@ -310,6 +310,17 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
             return found[times.index(True)]
         return replace(columns, kind="crossed")
     return rows or columns
+
+
+def _of_apart(scores: Scores, shape: tuple[int, ...], keep: Any) -> Dependence | None:
+    """Put together the rows of a table, or its columns, if none is like the next, as those of series are."""
+    row, column = _along_axes(shape, keep)
+    for lines, line, length, place in ((shape[0], row, shape[1], column), (shape[1], column, shape[0], row)):
+        if lines >= FEWEST_CASES and not _cases_follow(
+            scores, line, lines, line * length + place, math.prod(shape)
+        ):
+            return _of_cases(scores, line, lines)
+    return None
 
 
 def _along_axes(shape: tuple[int, ...], keep: Any) -> Iterator[IntArray]:
@@ -774,7 +785,8 @@ class InOrder(ABC):
         if self.spatial and case is not None:
             return Dependence("few maps", None, float(cases), True)
         if self.spatial:
-            return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
+            found = _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
+            return (found.group is None and len(shape) == 2 and _of_apart(scores, shape, keep)) or found
         return _of_series(scores, also)
 
 

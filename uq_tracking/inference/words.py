@@ -550,7 +550,10 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     if in_std:
         move = "subtract y_std * mean((y_pred - y_true) / y_std)"
     if of_quantiles:
-        fit = "fit each as a function of y_pred, by quantile regression"
+        fit = (
+            "fit a smooth curve of y_true against the median (of intervals, the midpoint), and add curve - median to "
+            "all quantiles of the row"
+        )
         move = "shift each quantile until its stated share of the true values lies below it"
     by = {each.on: each for each in biased}
     label = by.get("label")

@@ -23,6 +23,9 @@ SEARCH_ROWS = 200_000
 """Above this many samples, the numerical search for the Student t uses a sketch."""
 END_BLOCK = 20
 """Minimum number of samples behind the lowest and the highest level of an isotonic fit."""
+FEWEST_PER_BIN = 4
+"""Of fewer samples, the RMSE of a bin is a worse standard deviation than the one stated, even where that is 1.6 times
+too small."""
 MOST_KNOTS = 1000
 
 
@@ -258,13 +261,13 @@ class StdBinning(RegressionRecalibration):
         Raises
         ------
         RecalibrationError
-            There are fewer samples than bins, or a bin has zero error.
+            There are fewer than four samples for each bin, or a bin has zero error.
         """
         cls._require_variance(settings)
         n, n_bins = statistics.n, settings.n_bins
-        if n < n_bins:
+        if n < (needed := FEWEST_PER_BIN * n_bins):
             raise RecalibrationError(
-                f"std_binning cannot fill {n_bins} bins with {n:g} samples; lower n_bins"
+                f"std_binning needs {needed} samples for {n_bins} bins, but there are {n:g}; lower n_bins"
             )
         order = statistics.orders["std"]
         tops = np.unique(order.value(equal_edges(n, n_bins)[1:]))

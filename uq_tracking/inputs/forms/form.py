@@ -252,7 +252,7 @@ Columns = dict[str, FloatArray]
 
 ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval over which the probability integral
 transform is spread (equal if the distribution is continuous); ``size``, the number of draws or levels; ``crossed``,
-above 0 where quantiles crossed; and any of `SCORES`.
+at how many places quantiles cross; and any of `SCORES`.
 """
 
 JOINT = ("whole", "joint_nll", "energy_score", "variogram_score")

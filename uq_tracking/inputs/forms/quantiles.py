@@ -183,7 +183,7 @@ def score_quantiles(
     ----------
     target : array, any shape
     quantiles : array, shape (K, ...)
-        Quantiles at the levels, which ascend. Crossing ones are sorted, and marked in the column ``crossed``.
+        Quantiles at the levels, which ascend. Crossing ones are sorted; the column ``crossed`` counts the places.
     levels : array, shape (K,)
         Between 0 and 1.
     y_pred : array of the target's shape, optional
@@ -228,7 +228,7 @@ def quantile_columns(target: FloatArray, quantiles: FloatArray, levels: FloatArr
     >>> {name: round(float(made[name][0]), 6) for name in ("pit_low", "pit_high", "pinball", "wis", "mean")}
     {'pit_low': 0.5, 'pit_high': 0.9, 'pinball': 0.15, 'wis': 0.3, 'mean': 1.0}
     """
-    crossed = np.any(quantiles[1:] < quantiles[:-1], axis=0)
+    crossed = (quantiles[1:] < quantiles[:-1]).sum(axis=0, dtype=np.float64)
     q = np.sort(quantiles, axis=0) if crossed.any() else quantiles
     q = np.where(np.isnan(quantiles).any(axis=0), np.nan, q)
     padded = np.concatenate([[0.0], levels, [1.0]])
