@@ -804,6 +804,26 @@ def scale_of_each_image(rng):
     return depth, mean, 0.05 * mean
 
 
+def panel(rng: np.random.Generator, bias: float) -> tuple[tuple[np.ndarray, ...], dict[str, np.ndarray]]:
+    """Eight stores by week, whose errors last for some; those of the first are biased by so many stds."""
+    mu, store = 3 * rng.normal(size=1600), np.repeat(np.arange(8), 200)
+    z = np.concatenate([series(rng, 200, 0.5) for _ in range(8)]) + bias * (store == 0)
+    return (mu + z, mu, np.ones(1600)), {"by": store, "order": np.tile(np.arange(200), 8)}
+
+
+@scenario("200 weeks of eight stores: calibrated", (*FINE, *UNKNOWN), ANY_RANKING, never=("tratum",))
+def stores_by_week(rng):
+    return panel(rng, 0.0)
+
+
+@scenario(
+    "the same, one store 1.5 std too low", (*PLACES, *OVER), ANY_RANKING, bias=None,
+    says=("n stratum '0' predictions are",), never=("add ", "Add "),
+)  # fmt: skip
+def one_store_too_low(rng):
+    return panel(rng, 1.5)
+
+
 @scenario("an array of 40 stations and 60 dates, whose errors share the date: calibrated", (*FINE, *UNKNOWN))
 def stations_and_dates(rng):
     mu, s = 3 * rng.normal(size=(40, 60)), spread_stds(rng, (40, 60), 0.3)

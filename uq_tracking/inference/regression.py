@@ -585,9 +585,8 @@ class RegressionTests(Tests):
             own_error = errors.error if label is None else errors.std * without_labels(errors.z, label)
             found = found.joined(find_drift(replace(errors, error=own_error), group, level=each))
         made: Made = "area" if samples.by is None else "period" if samples.recur else "given"
-        if samples.by is not None and in_order and (samples.recur or not samples.ordered):
-            group = samples.units(replace(samples, group=None).dependence(within=samples.by[1]))
-            errors = replace(errors, group=group)
+        if samples.by is not None and in_order:
+            errors = replace(errors, group=samples.units_of_labels(samples.by[1]))
         tests = sum(tests_of(label) for _, label in samples.sets)
         for own, label in samples.sets:
             of = str(own[0]).partition(": ")[0] if len(samples.sets) > 1 else samples.recur

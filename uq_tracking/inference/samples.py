@@ -279,6 +279,18 @@ def correlation_reach(maps: FloatArray, axes: Sequence[int] = (1, 2)) -> int:
     return most
 
 
+def _memory(score: FloatArray, label: IntArray) -> int:
+    """Return the first lag at which successive values of a label are no longer alike."""
+    centred = score - score.mean()
+    for lag in range(1, len(label)):
+        same = label[lag:] == label[:-lag]
+        pairs = max(int(np.count_nonzero(same)), 1)
+        found = inner(centred[lag:] * same, centred[:-lag]) / pairs / (inner(centred, centred) / len(label))
+        if found < max(ALIKE, 3 / math.sqrt(pairs)):
+            return lag
+    return 1
+
+
 def _of_cases(scores: Scores, case: IntArray, cases: int) -> Dependence:
     """Put consecutive cases together, so that there are not too many."""
     return _of_groups("cases", scores, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
@@ -667,9 +679,15 @@ class InOrder(ABC):
         """Labels so few, or that come back so often, that what they share is not that of neighbors; else None."""
         if self.by is None:
             return None
-        labels = int(self.by[1].max()) + 1
-        are_stretches = not self.recur and np.count_nonzero(np.diff(self.by[1])) < OFTEN * labels
-        return None if are_stretches and labels >= FEWEST_CASES else self.by[1]
+        are_many = int(self.by[1].max()) + 1 >= FEWEST_CASES
+        return None if self.in_stretches and not self.recur and are_many else self.by[1]
+
+    @property
+    def in_stretches(self) -> bool:
+        """Whether labels are stretches of the samples."""
+        if self.by is None:
+            return False
+        return bool(np.count_nonzero(np.diff(self.by[1])) < OFTEN * (self.by[1].max() + 1))
 
     @cached_property
     def sets(self) -> list[tuple[list[str], IntArray]]:
@@ -877,6 +895,21 @@ class Samples(InOrder):
         if found.kind not in ("independent", "sorted"):
             return found
         return find_copies(std, target, mean) or _of_repeats((z, clipped(z)), mean) or found
+
+    def units_of_labels(self, label: IntArray) -> IntArray | None:
+        """Return units to judge labels by: of an order, as many blocks as the memory of a label's errors leaves."""
+        if self.ordered and self.total and not self.recur:
+            return self.group
+        if self.recur or self.total or not (self.ordered or self.in_stretches):
+            return self.units(replace(self, group=None).dependence(within=label))
+        time = np.arange(len(label)) if self.clock is None else dense(self.clock)[1]
+        z, times = without_labels(self.z(), label), int(time.max()) + 1
+        scores = (z, clipped(z))
+        if len(label) > times and worth_of(scores, time)[1] < SWITCH:  # labels share what happens at a time
+            return self.group
+        order = np.lexsort((time, label))
+        reach = max(_memory(score[order], label[order]) for score in scores)
+        return time * max(int(times / (SIDE * reach)), FEWEST_BLOCKS) // times
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics with these groups; those of the samples alone, where they are not all."""
