@@ -61,6 +61,9 @@ DOMINATED = 0.45
 """Above this skewness over sqrt(n), a few units carry most of the spread; about 0.2 is usual."""
 SETS = 20
 """Maximum number of sets of groups to leave out in turn."""
+MOST_SKEWED = 0.7
+"""Limit of ``-a x`` in Hall's transform: upper limits of 16 to 200 squares of normal or t5 errors miss about as often
+as without it, and are up to ten times lower (of 30 normal ones at 99.5 %, 3.4 and not 24 times the mean)."""
 SYMMETRIC = 1e-4
 """Below this skewness of a mean, its law is taken for this skewed."""
 LARGEST_LOG = 600.0
@@ -170,9 +173,11 @@ class Influence:
 
 
 def _untransformed(x: float, skew: float) -> float:
-    """Inverse of Hall's ``g(t) = t + a t^2 / 3 + a^2 t^3 / 27 + a / 6``."""
+    """Inverse of Hall's ``g(t) = t + a t^2 / 3 + a^2 t^3 / 27 + a / 6``, with a limited where it runs away."""
     if abs(skew) < 1e-8:
         return x
+    if skew * x < -MOST_SKEWED:
+        skew = -MOST_SKEWED / x
     return 3 / skew * (float(np.cbrt(1 + skew * (x - skew / 6))) - 1)
 
 
