@@ -320,7 +320,7 @@ def test_a_comparison_of_predictions_alone_says_that_it_is_none_of_uncertainties
         "B": uq.evaluate(uq.Predictions.from_quantiles(truth, quantiles, levels)),
     }
     first, second, *_ = uq.compare(made).answer
-    assert first == "A and B cannot be told apart by rmse."
+    assert first == "A and B are equal by rmse."
     assert second.startswith("Only predictions are compared, not uncertainties, whose forms or levels differ")
     of_levels = {name: uq.evaluate(forecast) for name, forecast in intervals(levels=(0.9, 0.8)).items()}
     assert uq.compare(of_levels).answer[1] == second

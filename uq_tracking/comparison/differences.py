@@ -402,11 +402,11 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         if tied:
             but = _of_tied(pairs, (first, *tied), others, unit, names)
             verb = "cannot be told apart" + f" by {metric.key}" * (not apart)
-            few = [names[name] for name in (first, *tied) if pairs.is_of_few(name)]
+            of_few = [names[name] for name in (first, *tied) if pairs.is_of_few(name)]
             if all(found[name].interval == (0.0, 0.0) for name in tied):
                 verb = f"are equal by {metric.key}"
-            elif few and not but:
-                but = f", but few samples may decide: see the verdict of {listed(few)}"
+            elif of_few and not but:
+                but = f", but few samples may decide: see the verdict of {listed(of_few)}"
             alike.append(f"{listed([names[name] for name in (first, *tied)])} {verb}{but}")
         # one that cannot be paired does not hide the others
         remaining = worse or ([] if tied else remaining[1:])
