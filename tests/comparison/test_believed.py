@@ -77,6 +77,37 @@ def test_samples_alike_far_apart_make_no_difference(of):
     assert "pass groups=, the name of what they share" in said
 
 
+@pytest.mark.parametrize("seed", [3, 12, 14])
+def test_a_break_is_no_copy_and_may_decide(seed):
+    """Two like methods, one of which fails on the last rows."""
+    rng = np.random.default_rng(seed)
+    truth, std, shared = 3 * rng.normal(size=1000), rng.gamma(4, 0.25, 1000), rng.normal(size=1000)
+    one = truth + std * (shared + 0.3 * rng.normal(size=1000))
+    other = truth + std * rng.normal(size=1000) * 1.04
+    other[-50:] += 6
+    found = uq.compare(
+        {
+            name: evaluated(truth, {"y_pred": mean, "y_std": 1.04 * std})
+            for name, mean in (("A", one), ("B", other))
+        }
+    )
+    assert found.answer[0] == (
+        "A and B cannot be told apart by crps, but few samples may decide: see the verdict of B."
+    )
+    assert "far apart" not in " ".join(found.answer)
+
+
+@pytest.mark.parametrize("change", [lambda y: 1000 * y, lambda y: np.round(y, 4)])
+def test_the_same_rows_in_another_unit_are_no_harder_test_set(change):
+    truth, mean = np.random.default_rng(0).normal(size=(2, 300))
+    made = {"A": evaluated(truth, {"y_pred": mean}), "B": evaluated(change(truth), {"y_pred": change(mean)})}
+    first, *_ = uq.compare(made, maps=False).answer
+    assert (
+        first
+        == "Targets differ: score all methods on the same rows, in one unit, rounding and order of classes."
+    )
+
+
 def test_a_large_difference_of_a_panel_is_found_and_its_worth_is_stored():
     rng = np.random.default_rng(1)
     truth, _ = panel(rng)
@@ -289,7 +320,7 @@ def test_a_comparison_of_predictions_alone_says_that_it_is_none_of_uncertainties
         "B": uq.evaluate(uq.Predictions.from_quantiles(truth, quantiles, levels)),
     }
     first, second, *_ = uq.compare(made).answer
-    assert first == "A and B cannot be told apart by rmse."
+    assert first == "A and B are equal by rmse."
     assert second.startswith("Only predictions are compared, not uncertainties, whose forms or levels differ")
     of_levels = {name: uq.evaluate(forecast) for name, forecast in intervals(levels=(0.9, 0.8)).items()}
     assert uq.compare(of_levels).answer[1] == second

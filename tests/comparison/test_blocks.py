@@ -313,6 +313,7 @@ def test_equal_losses_tie():
     again = replace(report, provenance={**report.provenance, "digest": "another"})
     found = uq.compare({"a": report, "b": again}, baseline="a").difference("b", "crps")
     assert (found.value, found.interval, found.verdict) == (0.0, (0.0, 0.0), "indistinguishable")
+    assert uq.compare({"a": report, "b": again}).answer[0] == "a and b are equal by crps."
 
 
 # ---------------------------------------- when, and what is said
@@ -458,18 +459,26 @@ def test_equal_methods_are_alike_whether_seeds_or_samples_vary(sizes, between):
     assert apart <= 13
 
 
-def test_folds_are_paired():
+@pytest.mark.parametrize("n", [60, 15])
+def test_folds_are_paired(n):
     rng = np.random.default_rng(0)
     hard, made = np.array([1, 1.2, 1.5, 2, 2.5]), {"a": [], "b": []}
-    folds = [(rng.normal(size=60), rng.normal(size=60)) for _ in hard]
+    folds = [(rng.normal(size=n + k), rng.normal(size=n + k)) for k in range(len(hard))]
     for (truth, error), scale in zip(folds, hard, strict=True):
         for name, factor in (("a", 1.0), ("b", 1.2)):
-            made[name].append(uq.evaluate(truth, truth + factor * scale * error, np.full(60, scale)))
-    found = uq.compare({**made, "b": made["b"][::-1]}, baseline="a").difference("b", "crps")
+            made[name].append(uq.evaluate(truth, truth + factor * scale * error, np.full(len(truth), scale)))
+    compared = uq.compare({**made, "b": made["b"][::-1]}, baseline="a")
+    assert compared.warnings == ()
+    assert "No paired differences" not in " ".join(compared.answer)
+    found = compared.difference("b", "crps")
     gap = [b.scores["crps"] - a.scores["crps"] for a, b in zip(made["a"], made["b"], strict=True)]
     assert (found.how, found.verdict) == ("paired folds", "worse")
     assert_allclose(found.interval, stats.ttest_1samp(gap, 0).confidence_interval())
-    assert uq.compare({**made, "b": made["b"][:4]}, baseline="a").difference("b", "crps").how == "over runs"
+    fewer = uq.compare({**made, "b": made["b"][:4]}, baseline="a")
+    assert fewer.difference("b", "crps").how == "over runs"
+    assert fewer.warnings[0].startswith("Scored on different data")
+    twice = uq.compare({**made, "b": [*made["b"], uq.evaluate(folds[0][0], folds[0][1], np.ones(n))]})
+    assert twice.warnings[0].startswith("Scored on different data")
 
 
 def test_splits_and_folds_are_paired_by_themselves():

@@ -121,8 +121,8 @@ def test_a_score_on_an_easier_test_set_is_no_better_method(names):
         labels = (rng.uniform(size=600) < stated).astype(int)
         made[name] = uq.evaluate(labels, probs=stated, groups=np.repeat(own, 30))
     first, second, *_ = uq.compare(made).answer
-    assert first.startswith("other scores better on its test set than one on another, by")
-    assert second.startswith("Test sets differ, and one may be harder: score all methods on the same rows")
+    assert first.startswith("other scores better on its targets than one on others, by")
+    assert second.startswith("Targets differ: score all methods on the same rows, in one unit, rounding")
 
 
 def test_a_run_without_groups_has_no_interval(made):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,11 +27,13 @@ def warnings(runs: Sequence[ScoredRun]) -> Iterator[str]:
             yield f"{head}. {groups}."
 
     yield from differ("Splits or outputs differ (choose one with split=)", lambda run: run.split)
-    yield from differ(
-        f"Scored on different data ({OTHER_DATA})", lambda run: f"{run.report.counts.get('n', 0):,} samples"
-    )
-    for of_number in by_value(runs, lambda run: run.report.counts.get("n")).values():
-        yield from _weights_or_targets(of_number)
+    if not _share_data(runs):
+        yield from differ(
+            f"Scored on different data ({OTHER_DATA})",
+            lambda run: f"{run.report.counts.get('n', 0):,} samples",
+        )
+        for of_number in by_value(runs, lambda run: run.report.counts.get("n")).values():
+            yield from _weights_or_targets(of_number)
     yield from differ(
         "Forms of the predictions differ (to compare like with like, log all methods in one form)",
         lambda run: run.report.settings.get("distribution") or "mean and std",
@@ -64,6 +67,16 @@ def warnings(runs: Sequence[ScoredRun]) -> Iterator[str]:
             "Scores after recalibration are of the half of the samples to which nothing was fitted: compare them "
             f"with those of the same half before, not with scores of all samples. {_named(half)}."
         )
+
+
+def _share_data(runs: Sequence[ScoredRun]) -> bool:
+    """Return whether all methods are known to have equally many runs on each set of targets, as of folds."""
+    data = data_of(runs)
+    sets = by_value(
+        runs, lambda run: (data.get(run.label), _key(run.report.counts.get("n_effective")))
+    ).values()
+    methods = [Counter(run.method for run in each) for each in sets]
+    return bool(data) and all(each == methods[0] for each in methods)
 
 
 def judged(metrics: Sequence[Metric], runs: Sequence[ScoredRun]) -> list[Metric]:

@@ -281,6 +281,10 @@ class Pairs:
         """Return whether a run of a method fits its samples so exactly that it was fitted to them."""
         return any(OF_FITTED in run.report.verdict.caveats for run in self.groups[name])
 
+    def is_of_few(self, name: str) -> bool:
+        """Return whether few samples of a run of a method hold most of its errors, as after a break."""
+        return any("in few samples" in run.report.verdict.calibration for run in self.groups[name])
+
     def untold(self, runs: Sequence[ScoredRun]) -> str:
         """Say why neither groups nor folds tell how far differences vary; "" if they may."""
         names = {each.name for run in runs for each in run.report.suspicions}
@@ -354,7 +358,7 @@ ONLY_PREDICTIONS = (
     "the same levels."
 )
 FITTED = "The fit of {} is exact, as after a recalibration on these samples, which flatters it: score others."
-ELSEWHERE = "Test sets differ, and one may be harder: score all methods on the same rows to compare them."
+ELSEWHERE = "Targets differ: score all methods on the same rows, in one unit, rounding and order of classes."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
     "with groups=, the number of each row."
@@ -396,12 +400,16 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
                 gap += f", but worse by {listed(against)}"
             apart.append(gap)
         if tied:
-            of = f" by {metric.key}" * (not apart)
             but = _of_tied(pairs, (first, *tied), others, unit, names)
-            alike.append(f"{listed([names[name] for name in (first, *tied)])} cannot be told apart{of}{but}")
-        remaining = worse or (
-            [] if tied else remaining[1:]
-        )  # one that cannot be paired does not hide the others
+            verb = "cannot be told apart" + f" by {metric.key}" * (not apart)
+            of_few = [names[name] for name in (first, *tied) if pairs.is_of_few(name)]
+            if all(found[name].interval == (0.0, 0.0) for name in tied):
+                verb = f"are equal by {metric.key}"
+            elif of_few and not but:
+                but = f", but few samples may decide: see the verdict of {listed(of_few)}"
+            alike.append(f"{listed([names[name] for name in (first, *tied)])} {verb}{but}")
+        # one that cannot be paired does not hide the others
+        remaining = worse or ([] if tied else remaining[1:])
         rest = (pairs.difference(name, remaining[0], metric, of_pairs) for name in remaining[1:])
         differences = [each for each in rest if each is not None]
     if apart or alike:
@@ -440,7 +448,7 @@ def _better(pairs: Pairs, gap: Difference, metric: Metric, unit: str | None, nam
     if pairs.is_fitted(gap.reference):
         where, than_chance = "scores better than {} on the samples it was fitted to,", ""
     elif pairs.apart(pairs.groups[gap.reference], pairs.groups[gap.method]):
-        where = "scores better on its test set than {} on another,"
+        where = "scores better on its targets than {} on others,"
     better = f"{names[gap.reference]} {where.format(names[gap.method])}"
     return f"{better} by {_amount(gap, metric, unit)}{than_chance}"
 
@@ -502,7 +510,7 @@ def paired_by(
     """Return what runs can be paired by, by label, and say why others cannot.
 
     That is scores without each set of groups, or, of runs without groups, sums over blocks of samples; ``data`` is
-    the number of each run's targets.
+    the number of each run's targets. Nothing is said where all methods have runs on each of several, as on folds.
     """
     grouped = {run.label: run for run in runs if "intervals" in run.report.provenance}
     free = {run.label: run for run in runs if run.label not in grouped}
@@ -531,7 +539,8 @@ def paired_by(
     for label in chain.from_iterable(refused.values()):
         left.pop(label, None)
         blocks.pop(label, None)
-    return left, blocks, reasons if len(runs) > 1 else []
+    are_folds = len({frozenset(run.method for run in scored) for scored in of_data}) == 1
+    return left, blocks, reasons if len(runs) > 1 and not (are_folds and len(of_data) >= MANY_RUNS) else []
 
 
 def _unpaired(

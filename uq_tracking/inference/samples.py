@@ -74,6 +74,8 @@ OF_PERIODS, LEAST_PERIODS, PERSISTS = 5.5, 4, 0.5
 the series must hold, and the share of that which must be left over its second half for it to persist."""
 OF_OTHERS, MAD = 4.0, 1.4826
 """The same beside what other periods show, and the standard deviation of normal values over their median absolute."""
+NO_PERIOD = 5
+"""Blocks and breaks look like a period of up to this length, once what neighbors share is taken out."""
 SLOW = 0.5
 """Autocorrelation from which on a series changes slowly, so that its places in turn are no stations."""
 MULTIPLES = 0.7
@@ -416,7 +418,7 @@ def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
     if period:
         found = _in_blocks(scores, at // period, -(-n // period))
         if found.worth < n:
-            return replace(found, distant=found.worth)
+            return replace(found, distant=found.worth) if period > NO_PERIOD else found
     found = _in_blocks(scores, at, n)
     correlation = max(_lag_one(score) for score in scores)
     finer = min(max(n // FEWEST_OF_FINER, 2), MOST_FINER)
