@@ -161,7 +161,7 @@ def loaded(calibration: Any) -> Any:
             found.append(item)
         else:
             raise SettingsError(
-                f"calibration is a {type(calibration).__name__}; a run keeps its recalibrations; to add one, pass True, "
-                "names of methods, a fitted one or its file, or calibration_split= to fit on another split of each run"
+                f"calibration is a {type(calibration).__name__}; a run keeps its recalibrations; to add one, pass "
+                "True, names of methods, a fitted one or its file, or calibration_split= to fit on another split"
             )
     return found
