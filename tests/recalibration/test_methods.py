@@ -415,6 +415,8 @@ def test_refusals_of_sources_and_options():
         uq.recalibrate(([1.0], [2.0]), "std_scaling")
     with pytest.raises(SettingsError, match=r"pass a tuple: recalibrate\(\(y_true, y_pred, y_std\)\)"):
         uq.recalibrate([1.0], [2.0], [3.0])
+    with pytest.raises(SettingsError, match=r"pass a tuple: .* or \(\(labels, probs\)\)"):
+        uq.recalibrate(np.array([0, 1]), np.array([0.2, 0.8]))
     with pytest.raises(RecalibrationError, match="cannot fit on a str"):
         uq.recalibrate("std_scaling")
     with pytest.raises(RecalibrationError, match="is a classification's; use method='temperature'"):

@@ -333,10 +333,8 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
             fits = root_mean_square(error / made)
             falls = surely_fall(_losses(error, std * factor), _losses(error, made * fits), 3)
             if abs(math.log(fits)) < math.log(1.5) and falls and _gap(error, made) < 0.15:
-                size = (
-                    f"errors are {fits:.2f} times the stated size; as passed, {format_number(factor)} times"
-                )
-                return Suspicion(name, f"With {code} as the std, {size}.", fix)
+                text = f"With {code} as the std, errors are {fits:.2f} times the stated size; as passed, "
+                return Suspicion(name, f"{text}{format_number(factor)} times.", fix)
     return None
 
 

@@ -89,7 +89,7 @@ def recalibrate(
     >>> std.round(3)
     array([2.236, 4.472])
     """
-    if arrays or not isinstance(method, str | None):
+    if arrays or hasattr(method, "shape"):
         raise SettingsError("pass a tuple: recalibrate((y_true, y_pred, y_std)) or ((labels, probs))")
     source = source if probs is None else (source, probs)
     own = {"logits": logits, "ignore_label": ignore_label} if logits or ignore_label is not None else {}
@@ -98,9 +98,8 @@ def recalibrate(
     if of_numbers and own:
         raise SettingsError(f"logits= and ignore_label= are of classification; {chosen.method} has no labels")
     if by is not None and not (of_numbers and chosen.of_samples):
-        rows = ", ".join(
-            f"{each}[by == k]" for each in (("y", "mean", "std") if of_numbers else ("labels", "probs"))
-        )
+        names = ("y", "mean", "std") if of_numbers else ("labels", "probs")
+        rows = ", ".join(f"{each}[by == k]" for each in names)
         raise SettingsError(
             f"by= is for conformal_by; fit {chosen.method} to the rows of each group: "
             f"{{k: uq.recalibrate(({rows}), {chosen.method!r}) for k in set(by)}}"

@@ -189,8 +189,7 @@ def _stated_how(table: ClassTable, place: int) -> str:
     low, high = table.limits["gap"][place] if "gap" in table.limits else (math.nan, math.nan)
     if not (low > 0 or high < 0):
         return ""
-    stated, occurs = float(table.values["stated"][place]), float(table.values["observed"][place])
-    more, less = max(stated, occurs), min(stated, occurs)
+    less, more = sorted(float(table.values[name][place]) for name in ("stated", "observed"))
     if more < UNSEEN * less:
         return ""
     times = f"{more / less:.2f} times " if less else ""
