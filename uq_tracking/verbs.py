@@ -212,8 +212,7 @@ _CURE_OF_PARTS = (
 _AS_VARIANCE = "pass Predictions.from_variance(y_true, y_pred, variance), or y_std = sqrt(variance)"
 _AS_LOG_VARIANCE = "pass Predictions.from_log_variance(y_true, y_pred, log_variance)"
 _COLUMNS = (
-    "for columns of a table, pass Predictions.from_frame(table, y_true='y', {}=...); "
-    "for arrays, Predictions.from_{}"
+    "for a table, pass Predictions.from_frame(table, y_true='y', {}=...); for arrays, Predictions.from_{}"
 )
 MEANT: dict[str, str] = {
     **dict.fromkeys(
@@ -229,6 +228,9 @@ MEANT: dict[str, str] = {
     "interval": _COLUMNS.format("interval", "interval(y_true, low, high, level)"),
     "ensemble": "pass Predictions.from_ensemble(y_true, means, stds)",
     "cov": "pass Predictions.from_covariance(y_true, y_pred, cov)",
+    **dict.fromkeys(("epoch", "global_step"), "uq.log takes it as step="),
+    **dict.fromkeys(("name", "run_name"), "uq.log takes it as method="),
+    "experiment": "uq.log takes its address as run=, for example run='mlflow:EXPERIMENT'",
     "dist": "pass Predictions.from_distribution(y_true, dist)",
 }
 """What to pass instead of a name that other libraries use."""

@@ -196,7 +196,7 @@ def test_each_label_has_a_whole_report():
     back = uq.Report.from_json(report.to_json()).strata
     assert back["sea"].scores == {key: own.scores[key] for key in back["sea"].scores}
     assert {"rmse", "nll"} <= set(back["sea"].scores)
-    assert "without its statistics" in back["sea"].verdict.text
+    assert "without their statistics" in back["sea"].verdict.text
 
 
 def test_strata_hold_the_metrics_that_were_asked_for():

@@ -40,6 +40,12 @@ def test_units_stand_on_the_axes_and_a_perfect_model_on_the_diagonal(compared):
     assert any(np.array_equal(line.get_xdata(), line.get_ydata()) for line in ax.lines)
 
 
+def test_the_name_of_a_figure_draws_its_curve(compared):
+    one, other = (compared.plot(name).axes[0] for name in ("sparsification", "sparsification_rmse"))
+    assert [line.get_label() for line in one.lines] == [line.get_label() for line in other.lines]
+    assert one.get_ylabel() == other.get_ylabel()
+
+
 def test_the_overview_has_four_curves_and_one_legend(compared):
     figure = compared.plot()
     assert len(figure.axes) == 4

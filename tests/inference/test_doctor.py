@@ -130,6 +130,20 @@ def test_stds_that_were_computed_from_the_errors_are_recognized():
     assert not uq.evaluate(y, mean, np.exp(0.3 * rng.normal(size=300))).suspicions
 
 
+@pytest.mark.parametrize("relative", [False, True])
+def test_exchanged_arguments_are_recognized(relative):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        depth = 10 + rng.gamma(2, 3, 500)
+        std = 0.1 * depth if relative else rng.gamma(4, 0.25, 500)
+        y = np.abs(depth + std * rng.normal(size=500))
+        for arrays in ((y, std, depth), (depth, std, y)):
+            (found,) = uq.evaluate(*arrays).suspicions
+            assert found.name == "exchanged"
+        assert not uq.evaluate(y, depth, std).suspicions
+        assert "exchanged" not in {one.name for one in uq.evaluate(np.abs(y - depth), 0 * y, std).suspicions}
+
+
 def test_classes_that_were_passed_as_a_regression_are_recognized():
     rng = np.random.default_rng(0)
     p = special.expit(2 * rng.normal(size=500))

@@ -264,7 +264,7 @@ def test_reports_of_before_get_a_verdict_from_their_statistics(tmp_path):
     assert any("these statistics do not keep samples in their order" in caveat for caveat in again.caveats)
     without = uq.Report.from_dict(values).verdict
     assert not without.enough_data
-    assert "without its statistics" in without.text
+    assert "without their statistics" in without.text
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_nothing_left_says_why():
             ((3,), (5, 3), (3,)),
             r"; if y_pred holds the members .*pass Predictions.from_ensemble\(y_true, y_pred",
         ),
-        (((), (), ()), r"y_true is a single number; pass arrays, for example \[y_true\]"),
+        (((), (), ()), r"y_true is a single number; pass arrays, for example \[y_true\], also as batches"),
     ],
 )
 def test_unequal_shapes_name_all_three_and_the_cure(shapes, message):

@@ -330,3 +330,12 @@ def test_probabilities_are_no_logits():
     labels, z, p = shifted(classes=4)
     with pytest.raises(InvalidValueError, match=r"probabilities already.*leave out logits=True"):
         uq.recalibrate((labels, z), "temperature", logits=True).apply(p, logits=True)
+
+
+def test_without_a_method_the_usual_one_of_what_is_given_is_fitted():
+    labels, logits = events(500)
+    assert uq.recalibrate((labels, special.expit(logits))).method == "logistic"
+    labels, logits, *_ = shifted(500, classes=3)
+    one = uq.recalibrate(labels, probs=logits, logits=True)
+    assert one == uq.recalibrate((labels, logits), "temperature", logits=True)
+    assert uq.recalibrate(uq.evaluate(labels, probs=logits, logits=True)).method == "temperature"

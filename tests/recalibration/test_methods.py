@@ -358,7 +358,7 @@ def test_refusals_of_temperature(classified):
         ((logits.argmax(-1), logits), RecalibrationError, "tends to 0: every label already"),
         ((logits.argmin(-1), logits), RecalibrationError, "tends to infinity"),
         ((labels[:5], logits), ShapeError, "labels have shape"),
-        ((labels,), RecalibrationError, r"on Predictions.from_probs\(...\) or \(labels, probs\)"),
+        ((labels,), RecalibrationError, r"it is fitted on \(labels, probs\), not on 1 arrays"),
     ]
     for source, error, message in refused:
         with pytest.raises(error, match=message):
@@ -412,16 +412,20 @@ def test_refusals_of_sources_and_options():
     with pytest.raises(RecalibrationError, match=r"holds no statistics, as when read from JSON.*from_npz"):
         uq.recalibrate(uq.Report.from_json(report.to_json()))
     with pytest.raises(RecalibrationError, match="not on 2 arrays"):
-        uq.recalibrate(([1.0], [2.0]))
+        uq.recalibrate(([1.0], [2.0]), "std_scaling")
+    with pytest.raises(SettingsError, match=r"pass a tuple: recalibrate\(\(y_true, y_pred, y_std\)\)"):
+        uq.recalibrate([1.0], [2.0], [3.0])
+    with pytest.raises(SettingsError, match=r"pass a tuple: .* or \(\(labels, probs\)\)"):
+        uq.recalibrate(np.array([0, 1]), np.array([0.2, 0.8]))
     with pytest.raises(RecalibrationError, match="cannot fit on a str"):
         uq.recalibrate("std_scaling")
     with pytest.raises(RecalibrationError, match="is a classification's; use method='temperature'"):
-        uq.recalibrate(replace(report, task="classification", statistics=report.curves))
+        uq.recalibrate(replace(report, task="classification", statistics=report.curves), "std_scaling")
     with pytest.raises(
         SettingsError, match="no recalibration method is called 'platt'; choose from std_scaling"
     ):
         uq.recalibrate(report, "platt")
-    with pytest.raises(SettingsError, match="ignore_label= are options of class"):
+    with pytest.raises(SettingsError, match="ignore_label= are of class"):
         uq.recalibrate(report, ignore_label=255)
     with pytest.raises(SettingsError, match="n_bins is 0"):
         uq.recalibrate(report, "std_binning", n_bins=0)

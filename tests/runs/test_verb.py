@@ -209,6 +209,10 @@ class TestRecalibration:
         with pytest.raises(SettingsError, match=r"calibration='nope\.json': there is no such file"):
             uq.rescore(dir_place.uri, calibration="nope.json")
 
+    def test_false_is_refused_because_a_run_keeps_its_recalibrations(self, dir_place):
+        with pytest.raises(SettingsError, match="a run keeps its recalibrations; to add one, pass True"):
+            uq.rescore(dir_place.uri, calibration=False)
+
     def test_a_file_of_parameters_is_applied(self, place, tmp_path):
         fitted = uq.recalibrate(predictions(seed=7), "std_scaling")
         (tmp_path / "scale.json").write_text(fitted.to_json())

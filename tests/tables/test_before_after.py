@@ -55,6 +55,15 @@ def test_rows_may_be_methods_of_which_some_were_not_recalibrated(reports):
     assert "<table>" in found._repr_html_()
 
 
+def test_a_printed_report_says_what_each_recalibration_changed(reports):
+    report = reports["x"]
+    after = report.after().scores["ence"]
+    for text in (str(report), repr(report)):
+        text = " ".join(text.split())
+        assert f"ence {report.scores['ence']:.3g} -> {after:.3g}" in text
+        assert all(f"after {method} (second set): " in text for method in METHODS)
+
+
 def test_classifications_have_one_too():
     labels = RNG.integers(0, 3, (200, 2))
     probs = 0.7 * RNG.dirichlet([1, 1, 1], (200, 2)) + 0.3 * np.eye(3)[labels]

@@ -57,6 +57,9 @@ def test_the_package_lists_public_names_only():
         ("draws", r"Predictions\.from_samples\(y_true, draws\)"),
         ("quantiles", r"Predictions\.from_frame\(table, y_true='y', quantiles="),
         ("n_bin", r"did you mean n_bins\?"),
+        ("epoch", r"uq\.log takes it as step="),
+        ("name", r"uq\.log takes it as method="),
+        ("experiment", r"uq\.log takes its address as run="),
     ],
 )
 @pytest.mark.parametrize("verb", [uq.evaluate, uq.log])

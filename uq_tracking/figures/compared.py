@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from uq_tracking import plugins
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures import panels, style
 from uq_tracking.figures.maps import class_colors
@@ -47,13 +48,13 @@ def draw(
 
     ``places`` are those of the methods' colors in the palette.
     """
-    if name != "overview" and name not in curves:
-        raise SettingsError(
-            f"the runs have no curve {name!r}{closest(name, curves)}; choose from "
-            f"{', '.join(curves)}, or 'overview'"
-        )
+    known = [item for task in plugins.tasks() for item in plugins.curves(task).items()]
+    name = next((key for key, spec in known if spec.figure == name and key in curves), name)
     if name in curves:
         names, size = [name], (6.2, 5.6)
+    elif name != "overview":
+        choices = ", ".join([*curves, "overview"])
+        raise SettingsError(f"the runs have no curve {name!r}{closest(name, curves)}; choose from {choices}")
     elif ax is None:
         names = ([shown for shown in SHOWN if shown in curves] or list(curves))[:4]
         size = (PANEL * max(min(2, len(names)), 1), PANEL * max(-(-len(names) // 2), 1) + 0.6)

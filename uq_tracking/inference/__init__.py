@@ -77,7 +77,7 @@ def judge(
     those of classes.
     """
     if statistics is None:
-        return Judgement({}, no_verdict("the report was read without its statistics"))
+        return Judgement({}, no_verdict("the report holds scores without their statistics"))
     statistics.complete()
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         samples = None if samples is None else samples.in_season()

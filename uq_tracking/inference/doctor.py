@@ -78,6 +78,8 @@ SAME_ORDER = 0.9
 """Correlation from which on another slope is one of units."""
 EQUAL_LABELS = 0.3
 """Share of equal truths and predictions from which whole numbers may be labels."""
+OF_EXCHANGED = 0.7
+"""Share of the truth's variance that stds must explain to be predictions; those of absolute errors reach .6."""
 ALIKE = 0.02
 """Standard deviations with a coefficient of variation below this count as all alike."""
 
@@ -92,8 +94,8 @@ class Suspicion:
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
-        ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes``, ``logits``, ``confidences``,
-        ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``, ``crossed groups`` or
+        ``spread of means``, ``crossing quantiles``, ``classes``, ``exchanged``, ``order of classes``, ``logits``,
+        ``confidences``, ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``, ``crossed groups`` or
         ``groups in sequence``.
     text : str
         What was seen, in one or two sentences.
@@ -142,8 +144,8 @@ def examine(
     corrupt = _corrupt_target(error)
     some = some_of(len(error), MOST)
     target, mean, std, error = (values[some].astype(np.float64) for values in (target, mean, std, error))
-    if (classes := _classes(target, mean, std)) is not None:
-        return (classes,)
+    if (other := _classes(target, mean, std) or _exchanged(target, mean, std)) is not None:
+        return (other,)
     found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error), shifted]
     if np.all(std > 0):
         of_some = _unit_of_some(error, std) or _tiny_stds(error, std)
@@ -173,6 +175,17 @@ def _classes(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion
     else:
         return None
     return Suspicion("classes", text, f"Score them as classes: uq.log(y_true, probs={probs}).")
+
+
+def _exchanged(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspicion | None:
+    """Recognize standard deviations that predict the truth, though the predictions do not."""
+    if len(target) < FEWEST or not target.var() > 0:
+        return None
+    of_mean, of_std = (1 - np.mean(np.square(target - each)) / target.var() for each in (mean, std))
+    if of_mean >= 0 or not of_std >= OF_EXCHANGED or np.median(mean) >= np.median(std):
+        return None
+    text = f"The truth follows y_std (r2 {of_std:.2f} if that were the prediction), but not y_pred ({of_mean:.2f})."
+    return Suspicion("exchanged", text, "Are arguments exchanged? Pass y_true, y_pred, y_std in this order.")
 
 
 def _shifted_rows(target: FloatArray, mean: FloatArray, error: FloatArray) -> Suspicion | None:
@@ -320,10 +333,8 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
             fits = root_mean_square(error / made)
             falls = surely_fall(_losses(error, std * factor), _losses(error, made * fits), 3)
             if abs(math.log(fits)) < math.log(1.5) and falls and _gap(error, made) < 0.15:
-                size = (
-                    f"errors are {fits:.2f} times the stated size; as passed, {format_number(factor)} times"
-                )
-                return Suspicion(name, f"With {code} as the std, {size}.", fix)
+                text = f"With {code} as the std, errors are {fits:.2f} times the stated size; as passed, "
+                return Suspicion(name, f"{text}{format_number(factor)} times.", fix)
     return None
 
 

@@ -78,9 +78,10 @@ class Scan:
 
 def check_shapes(*arrays: tuple[str, tuple[int, ...]]) -> None:
     """Reject arrays of unequal shape."""
-    if all(shape == arrays[0][1] for _, shape in arrays):
-        if arrays[0][1] == ():
-            raise ShapeError(f"{arrays[0][0]} is a single number; pass arrays, for example [{arrays[0][0]}]")
+    name, first = arrays[0]
+    if all(shape == first for _, shape in arrays):
+        if first == ():
+            raise ShapeError(f"{name} is a single number; pass arrays, for example [{name}], also as batches")
         return
     listed = ", ".join(f"{name} {shape}" for name, shape in arrays)
     raise ShapeError(f"shapes differ, and nothing is broadcast: {listed}{_shape_cure(arrays)}")

@@ -17,12 +17,15 @@ from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
 
+STD_SCALING = "std_scaling"
+
 
 @named_options
 def recalibrate(
     source: Any,
-    method: str = "std_scaling",
-    *,
+    method: str | None = None,
+    *arrays: Any,
+    probs: Any = None,
     family: Family | None = None,
     dof: float | None = None,
     n_bins: int | None = None,
@@ -42,10 +45,14 @@ def recalibrate(
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, as does a
         stored run, so the predictions are not needed again. For methods of classification, those of
         `Predictions.from_probs`, which may have masks and members, or ``(labels, probs)``.
-    method : str
-        ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``,
-        of class probabilities ``temperature``, ``bias_temperature``, and for two classes ``logistic``, ``isotonic``;
-        or a plugin's.
+    method : str, optional
+        By default ``std_scaling``, of class probabilities ``temperature``, of two classes ``logistic``. The others
+        are ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``, of class
+        probabilities ``bias_temperature``, and for two classes ``isotonic``; or a plugin's.
+    *arrays
+        None: arrays belong in the tuple.
+    probs : array, optional
+        ``recalibrate(labels, probs=probs)`` is ``recalibrate((labels, probs))``.
     family, dof : optional
         Distribution behind the recalibration, as in ``Settings``; by default the report's, else Gaussian.
     n_bins : int, optional
@@ -82,26 +89,24 @@ def recalibrate(
     >>> std.round(3)
     array([2.236, 4.472])
     """
-    chosen = find_recalibrator(method)
+    if arrays or hasattr(method, "shape"):
+        raise SettingsError("pass a tuple: recalibrate((y_true, y_pred, y_std)) or ((labels, probs))")
+    source = source if probs is None else (source, probs)
+    own = {"logits": logits, "ignore_label": ignore_label} if logits or ignore_label is not None else {}
+    chosen = find_recalibrator(method or usual_method(source, **own))
     of_numbers = chosen.task == REGRESSION.task
-    of_classes = (
-        {"logits": logits, "ignore_label": ignore_label} if logits or ignore_label is not None else {}
-    )
-    if of_numbers and of_classes:
-        raise SettingsError(
-            f"logits= and ignore_label= are options of classification; {method} has no labels"
-        )
+    if of_numbers and own:
+        raise SettingsError(f"logits= and ignore_label= are of classification; {chosen.method} has no labels")
     if by is not None and not (of_numbers and chosen.of_samples):
-        rows = ", ".join(
-            f"{each}[by == k]" for each in (("y", "mean", "std") if of_numbers else ("labels", "probs"))
-        )
+        names = ("y", "mean", "std") if of_numbers else ("labels", "probs")
+        rows = ", ".join(f"{each}[by == k]" for each in names)
         raise SettingsError(
-            f"by= is for conformal_by; fit {method} to the rows of each group: "
-            f"{{k: uq.recalibrate(({rows}), {method!r}) for k in set(by)}}"
+            f"by= is for conformal_by; fit {chosen.method} to the rows of each group: "
+            f"{{k: uq.recalibrate(({rows}), {chosen.method!r}) for k in set(by)}}"
         )
     if isinstance(source, tuple | list):
-        source = _predictions(source, chosen.task, weights=weights, by=by, **of_classes)
-    elif weights is not None or of_classes:
+        source = _predictions(source, chosen.task, weights=weights, by=by, **own)
+    elif weights is not None or own:
         raise SettingsError(
             f"weights=, logits= and ignore_label= are for arrays; the {type(source).__name__} holds its own"
         )
@@ -111,6 +116,15 @@ def recalibrate(
     given = {name: value for name, value in options.items() if value is not None}
     settings = Settings.from_dict({**getattr(source, "settings", {}), **given})
     return FitSet.of(source, chosen.task).fit(chosen, settings, split)
+
+
+def usual_method(source: Any, **own: Any) -> str:
+    """Return the method for what a source holds, by default ``std_scaling``; of two arrays, these are classes."""
+    if isinstance(source, tuple | list) and len(source) == 2:
+        source = _predictions(source, "classification", **own)
+    held = getattr(source, "statistics", None) or source
+    task = plugins.tasks().get(getattr(source, "task", REGRESSION.task))
+    return (task and task.recalibration_of(getattr(held, "facts", {}))) or STD_SCALING
 
 
 def find_recalibrator(method: str) -> type[Recalibration]:
@@ -174,26 +188,19 @@ class FitSet:
 
 def _predictions(arrays: Sequence[Any], task: str, **options: Any) -> Predictions:
     """Read arrays that methods of a task are fitted to."""
-    if task == REGRESSION.task:
-        if len(arrays) != 3:
-            raise RecalibrationError(
-                f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
-            )
-        return Predictions(*arrays, **options)
-    if len(arrays) != 2:
-        raise RecalibrationError(
-            f"this method is fitted on Predictions.from_probs(...) or (labels, probs), not on {len(arrays)} arrays"
-        )
-    return Predictions.from_probs(*arrays, **options)
+    names = ("y_true", "y_pred", "y_std") if task == REGRESSION.task else ("labels", "probs")
+    if len(arrays) != len(names):
+        raise RecalibrationError(f"it is fitted on ({', '.join(names)}), not on {len(arrays)} arrays")
+    made = Predictions if task == REGRESSION.task else Predictions.from_probs
+    return made(*arrays, **options)
 
 
 def _no_statistics(source: Any, statistics: Any) -> str:
     kind = type(source).__name__
     if statistics is not None or isinstance(source, Predictions):
-        task = plugins.tasks()[source.task]
-        method = task.recalibration_of(getattr(source if statistics is None else statistics, "facts", {}))
-        use = f"; use method={method!r}" if method else ""
-        return f"this method needs a mean and a std, but the {kind} is a {task.name}'s{use}"
+        method = usual_method(source)
+        use = "" if method == STD_SCALING else f"; use method={method!r}"
+        return f"this method needs a mean and a std, but the {kind} is a {source.task}'s{use}"
     if hasattr(source, "statistics"):
         return (
             f"the {kind} holds no statistics, as when read from JSON; read it with Report.from_npz, or pass the "

@@ -106,7 +106,7 @@ class Request:
     @property
     def recalibrates(self) -> bool:
         """True if scores after a recalibration are requested."""
-        return self.calibration not in (None, False) or self.calibration_split is not None
+        return self.calibration is not None or self.calibration_split is not None
 
     def settings(self, report: Report) -> Settings:
         """Return the settings to score with: those given, else the report's, else the defaults."""
@@ -146,8 +146,8 @@ class Request:
 
 
 def loaded(calibration: Any) -> Any:
-    """Return None, True, False, or a list of methods' names and fitted parameters, read from files where named."""
-    if calibration is None or isinstance(calibration, bool):
+    """Return None, True, or a list of methods' names and fitted parameters, read from files where named."""
+    if calibration is None or calibration is True:
         return calibration
     found: list[Any] = []
     for item in calibration if isinstance(calibration, list | tuple) else [calibration]:
@@ -161,7 +161,7 @@ def loaded(calibration: Any) -> Any:
             found.append(item)
         else:
             raise SettingsError(
-                f"calibration is a {type(calibration).__name__}; for logged runs pass True, names of methods, a "
-                "fitted recalibration or its file, or calibration_split= to fit on another split of each run"
+                f"calibration is a {type(calibration).__name__}; a run keeps its recalibrations; to add one, pass "
+                "True, names of methods, a fitted one or its file, or calibration_split= to fit on another split"
             )
     return found

@@ -65,10 +65,11 @@ def rescore(
     """Rescore logged runs: new metrics, other settings, recalibrations, figures.
 
     A run is scored from its stored statistics if they suffice, else from its stored predictions; its report says
-    which (``provenance["rescored"]["from"]``). Settings that are not given stay those of the run's own report. The
-    scores are written to the same run, whose status and end time stay unchanged. A rescore never replaces a file
-    with a less complete one. A run already rescored as requested, with the same version and metrics, is skipped, so
-    an interrupted call continues where it stopped.
+    which (``provenance["rescored"]["from"]``). Settings that are not given stay those of the run's own report, which
+    the last rescore may have changed; to go back, pass the old ones. The scores are written to the same run, whose
+    status and end time stay unchanged. A rescore never replaces a file with a less complete one. A run already
+    rescored as requested, with the same version and metrics, is skipped, so an interrupted call continues where it
+    stopped.
 
     Parameters
     ----------

@@ -102,6 +102,7 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
         lead=(report.verdict.text,),
         notes=(BY_CHANCE,) if report.noise else (),
         remarks=(
+            *_recalibrated(report),
             *report.verdict.caveats,
             *(
                 f"{key}: {remark}"
@@ -117,6 +118,18 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
             *filter(None, [report.provenance.get("not_stored")]),
         ),
     )
+
+
+def _recalibrated(report: Report) -> Iterator[str]:
+    """Say how each recalibration changes the headline scores of the samples that are scored after it."""
+    for name, entry in report.scored_methods().items():
+        if "settings" in entry:  # scored under other ones than the report
+            continue
+        before, after = entry.get("before", report.scores), entry["scores"]
+        keys = [key for key in headline_or_all(report.task, after) if key in before]
+        shown = {key: [format_number(scores[key]) for scores in (before, after)] for key in keys}
+        changes = [f"{key} {was} -> {now}" for key, (was, now) in shown.items() if was != now]
+        yield f"after {name} ({entry['how']}): {', '.join(changes) or 'the same scores'}"
 
 
 def strata_table(report: Report) -> Table | None:
@@ -176,8 +189,7 @@ def _stated_how(table: ClassTable, place: int) -> str:
     low, high = table.limits["gap"][place] if "gap" in table.limits else (math.nan, math.nan)
     if not (low > 0 or high < 0):
         return ""
-    stated, occurs = float(table.values["stated"][place]), float(table.values["observed"][place])
-    more, less = max(stated, occurs), min(stated, occurs)
+    less, more = sorted(float(table.values[name][place]) for name in ("stated", "observed"))
     if more < UNSEEN * less:
         return ""
     times = f"{more / less:.2f} times " if less else ""
@@ -241,8 +253,9 @@ def _of_output(report: Report, key: str) -> Cell:
 
 
 def report_summary(report: Report) -> str:
-    """Print the verdict, and the scores by what they judge: headline scores first, one line each."""
-    lines = [*textwrap.wrap(one_line(report.verdict.text), WIDTH), scored_title(report)]
+    """Print verdict, recalibrations, and the scores by what they judge: headline scores first, one line each."""
+    told = (report.verdict.text, *_recalibrated(report))
+    lines = [line for text in told for line in textwrap.wrap(one_line(text), WIDTH)] + [scored_title(report)]
     for family, metrics in _families(report):
         lines += ["", family, *_family(report, metrics)]
     last = "print(report) explains every score, report.plot() draws it, report.to_frame() is a table"
@@ -283,11 +296,10 @@ def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
 def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str, Table]]:
     """Return one table per family of scores, with all scores or only the headline."""
     first = headline_or_all(report.task, report.scores) if headline else list(report.scores)
-    shown = {
-        family: [metric.key for metric in metrics if metric.key in first]
-        for family, metrics in _families(report)
-    }
-    return [(family, report_table(report, keys)) for family, keys in shown.items() if keys]
+    found = [
+        (name, [each.key for each in metrics if each.key in first]) for name, metrics in _families(report)
+    ]
+    return [(name, report_table(report, keys)) for name, keys in found if keys]
 
 
 def report_html(report: Report, picture: bytes) -> str:
