@@ -31,7 +31,7 @@ from uq_tracking.inference.events import (
     log_of_p,
     p_of_sums,
 )
-from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influence, set_weights, sets_of
+from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influence, set_weights
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import EventCells, square_of
 from uq_tracking.metrics.groups import size_freedom
@@ -355,7 +355,9 @@ def class_table(statistics: Any, names: Sequence[str] | None = None) -> ClassTab
     values = _scores(confusion.key, confusion.count * statistics.unit, classes)
     labels = tuple(map(str, range(classes))) if names is None else tuple(names)
     groups = statistics.groups
-    limits = {} if groups is None or len(groups) < FEWEST_GROUPS else _limits(groups, values, classes)
+    limits = (
+        {} if groups is None or len(groups) < FEWEST_GROUPS else _limits_of_scores(groups, values, classes)
+    )
     table = ClassTable(labels, values, limits)
     return table if statistics.classes is None else _with_stated(table, statistics)
 
@@ -380,21 +382,23 @@ def _with_stated(table: ClassTable, statistics: Any) -> ClassTable:
         values["level_p"] = levels_of(tests)[1]
     if "observed" not in table.limits or not sums.labels:
         return replace(table, values=values)
-    sets, size = sets_of(len(sums.labels)), len(table)
-    of_sets = np.zeros((int(sets.max()) + 1, sums.of_groups.shape[1]))
-    np.add.at(of_sets, sets, sums.of_groups)
-    left = of_sets.sum(axis=0) - of_sets
-    stated, observed = left[:, 2 : 2 + size] / left[:, :1], left[:, 2 + size :] / left[:, :1]
-    freedom = size_freedom(np.bincount(sets, np.square(sums.of_groups[:, 0])).astype(np.float64))
-    limits = np.full((2, size, 2), np.nan)
-    for k in np.flatnonzero(np.isfinite(table.limits["observed"][:, 0])).tolist():
-        for row, estimates, value in (
-            (limits[0], stated[:, k], values["stated"][k]),
-            (limits[1], stated[:, k] - observed[:, k], values["gap"][k]),
-        ):
-            row[k] = Influence.left_out(estimates, freedom).limits(float(value), LEVEL)
-    stated_and_gap = {"stated": np.clip(limits[0], 0, 1), "gap": limits[1]}
-    return replace(table, values=values, limits={**table.limits, **stated_and_gap})
+    weights, size = set_weights(len(sums.labels)), len(table)
+    left = weights @ sums.of_groups
+    rates = left[:, 2:].reshape(-1, 2, size) / left[:, :1, None]
+    freedom = size_freedom((1 - weights) @ np.square(sums.of_groups[:, 0]))
+    known, without = np.isfinite(table.limits["observed"][:, 0]), {"stated": rates[:, 0]}
+    without["gap"] = rates[:, 0] - rates[:, 1]
+    limits = {name: _limits(left, values[name], freedom, known) for name, left in without.items()}
+    limits["stated"] = np.clip(limits["stated"], 0, 1)
+    return replace(table, values=values, limits={**table.limits, **limits})
+
+
+def _limits(without: FloatArray, values: FloatArray, freedom: float, known: Any) -> FloatArray:
+    """Return the jackknife's limits of numbers of classes, from those without each set of groups, shape (sets, C)."""
+    limits = np.full((len(values), 2), np.nan)
+    for k in np.flatnonzero(known & np.isfinite(without).all(axis=0)).tolist():
+        limits[k] = Influence.left_out(without[:, k], freedom).limits(float(values[k]), LEVEL)
+    return limits
 
 
 def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatArray]:
@@ -414,23 +418,18 @@ def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatA
         }
 
 
-def _limits(groups: GroupTables, values: Mapping[str, FloatArray], classes: int) -> dict[str, FloatArray]:
+def _limits_of_scores(
+    groups: GroupTables, values: Mapping[str, FloatArray], classes: int
+) -> dict[str, FloatArray]:
     cells, weights = groups.tables["confusion"], set_weights(len(groups))
     pair = np.asarray(cells.bucket, dtype=np.int64)
     parts = [_scores(pair, count, classes) for count in cells.weighted(weights)["count"]]
     freedom = size_freedom((1 - weights) @ np.square(groups.sizes_by_weight.astype(float)))
-    is_known = _worth(groups, classes) >= FEWEST_CARRYING
-    made = {}
-    for name, whole in values.items():
-        if name == "support":
-            continue
-        without = np.stack([part[name] for part in parts], axis=1)
-        limits = np.full((classes, 2), np.nan)
-        for k in np.flatnonzero(is_known & np.isfinite(without).all(axis=1)).tolist():
-            influence = Influence.left_out(without[k], freedom)
-            if influence.square > 0:
-                limits[k] = np.clip(influence.limits(float(whole[k]), LEVEL), 0, 1)
-        made[name] = limits
+    is_known, made = _worth(groups, classes) >= FEWEST_CARRYING, {}
+    for name in tuple(values)[1:]:  # those after the support
+        without = np.stack([part[name] for part in parts])
+        varies = np.ptp(without, axis=0) > 0
+        made[name] = np.clip(_limits(without, values[name], freedom, is_known & varies), 0, 1)
     return made
 
 
