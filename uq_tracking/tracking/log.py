@@ -272,6 +272,8 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
         problems += publish(contents, writers)
     if about.step is None:
         hint(content.report, [writer.page for writer in writers])
+        for writer in writers:
+            writer.note_method(about.method)
     told = [writer for writer in writers if about.strict or writer.is_news or writer.kept is None]
     problems += [message for writer in told if (message := writer.problem())]
     if problems:
