@@ -13,7 +13,6 @@ from importlib import import_module, metadata
 from itertools import chain
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
-from warnings import catch_warnings, simplefilter
 
 import pluggy
 
@@ -226,26 +225,14 @@ def forget() -> None:
 def register(name: str) -> None:
     """Use the plugin in a module, such as ``"__main__"`` in a notebook, as if an entry point named it.
 
-    A module that is registered again replaces itself.
-
-    Raises
-    ------
-    PluginError
-        It would be skipped; the message says why.
+    A module that is registered again replaces itself. A warning says so if it is skipped.
     """
     if manager().has_plugin(name):
         manager().unregister(name=name)
     manager().register(import_module(name), name)
     forget()
-    with catch_warnings(record=True) as told:
-        simplefilter("always")
-        for lookup in LOOKUPS:
-            lookup()
-    forget()
-    faults = [text for each in told if (text := str(each.message)).startswith(f"plugin {name!r} was skipped")]
-    if faults:
-        manager().unregister(name=name)
-        raise PluginError(faults[0])
+    for lookup in LOOKUPS:
+        lookup()
 
 
 def reload() -> None:

@@ -105,7 +105,7 @@ def test_whole_numbers_may_name_the_classes():
     for text in (["1", "2", "3", "4"], range(4)):
         same(uq.evaluate(labels, **options, classes=text), uq.evaluate(labels, **options))
     with pytest.raises(
-        InvalidValueError, match=r"not among the classes \(first: 2\).* text if labels number them"
+        InvalidValueError, match=r"not among the classes \(first: 2\).* as text if labels count from 0"
     ):
         uq.evaluate(np.arange(500) % 4, **options, classes=names)
 

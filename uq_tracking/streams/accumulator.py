@@ -133,7 +133,7 @@ class Accumulator:
         for name in ("metrics", "classes"):
             if given.get(name) is not None:
                 names = as_names(name, given[name])
-                given[name] = list(map(int, names) if are_numbers(given[name]) else names)
+                given[name] = np.asarray(given[name]).tolist() if are_numbers(given[name]) else list(names)
         check_choice("on_invalid", given.get("on_invalid", "raise"), ("raise", "drop"))
         check_floor(given.get("std_floor"))
         self._given = given

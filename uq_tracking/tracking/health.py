@@ -153,8 +153,6 @@ class Health:
     """Addresses of runs that the tracker no longer has."""
     denied: set[str] = field(default_factory=set)
     """Addresses of runs and experiments that the tracker does not let this user write to."""
-    methods: dict[str, str] = field(default_factory=dict)
-    """The method of each run to which this process has logged a final report."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _entries: list[Waiting] = field(default_factory=list)
     _unconfirmed: dict[Path, threading.Thread] = field(default_factory=dict)

@@ -17,7 +17,6 @@ from uq_tracking.errors import (
     TrackerUnreachableError,
     printable,
     redact,
-    warn,
 )
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, Ending, check_listens
@@ -167,18 +166,6 @@ class RunWriter:
                 _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
                 return
             self.safety.health.confirm(path, arrival)
-
-    def note_method(self, method: str | None) -> None:
-        """Remember the method of a final report; warn if it took the place of another one."""
-        if self.safety is None or self.run is None or method is None:
-            return
-        methods, uri = self.safety.health.methods, self.run.uri
-        former, methods[uri] = methods.get(uri, method), method
-        if former != method:
-            warn(
-                f"{uri} was logged as method {former!r}, which {method!r} replaces; start a run for each method, "
-                "or pass an experiment, such as run='mlflow:EXPERIMENT', in which every call creates one"
-            )
 
     def interrupted(self) -> bool:
         """Stop asking the tracker because the user interrupted; return whether the call can be spooled instead."""

@@ -120,18 +120,16 @@ class Probabilities(Form):
         classes: Sequence[str | int] | None = None,
         event: int | str | None = None,
     ) -> tuple[Self, Sequence[Source]]:
-        shape: tuple[int, ...] = getattr(probs, "shape", ())
-        is_plain = class_axis is None and members_axis is None and len(shape) == 2
+        is_plain = class_axis is None and members_axis is None and len(getattr(probs, "shape", ())) == 2
         if classes is None:
             classes = stated_names(y_true, probs if members_axis is None else None)
         elif is_plain and np.ndim(y_true) == 1:
-            names_of(classes, shape[-1])  # before labels are looked up among the names
+            names_of(classes, probs.shape[-1])  # before labels are looked up among the names
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
         truth = read_class_labels(y_true, classes, ignore_label)
-        as_given: dict[str, Any] = {}
-        if are_numbers(classes):
-            as_given = {"classes": classes, "ignore_label": ignore_label, "event": event}
+        asked = {"classes": classes, "ignore_label": ignore_label, "event": event}
+        if as_given := asked if are_numbers(classes) else {}:
             ignore_label, event = NO_LABEL, None if event is None else str(event)
         check_flag("logits", logits)
         given = read_floats(probs, "probs")
@@ -541,9 +539,9 @@ def _defects(member: AnyFloats, scores: Probabilities) -> tuple[Any, Any, Any]:
 
 
 def are_numbers(names: Any) -> bool:
-    """Whether classes are named by whole numbers other than 0 ... C - 1, so that labels are looked up among them."""
+    """Whether classes are named by numbers other than 0 ... C - 1, so that labels are looked up among them."""
     values = np.asarray(names)
-    return values.dtype.kind in "iu" and values.tolist() != list(range(values.size))
+    return values.dtype.kind in "iuf" and values.tolist() != list(range(values.size))
 
 
 def read_class_labels(value: Any, names: Sequence[str | int] | None, ignore_label: int | None) -> Source:
@@ -556,19 +554,14 @@ def read_class_labels(value: Any, names: Sequence[str | int] | None, ignore_labe
         return source
     if source.values.size == 0:
         raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
-    if names is not None and kind in "UTOSiu":
-        return _numbered(source, as_names("classes", names), ignore_label)
+    if names is not None and kind in "UTOSiuf":
+        return _numbered(source, names, ignore_label)
     if kind == "f" and source.values.ndim > 1:
         cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
     elif kind == "f":
-        cure = (
-            "convert them with .astype(int), giving samples without a class a number to pass as ignore_label"
-        )
+        cure = "convert them with .astype(int); give samples without a class a number, and pass it as ignore_label"
     else:
-        cure = (
-            "if they are names, pass classes=, all names in the order of the classes in probs; if that is "
-            "alphabetical: classes=numpy.unique(labels)"
-        )
+        cure = "pass classes=, all names in the order of probs; if alphabetical: classes=numpy.unique(labels)"
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
 
 
@@ -583,11 +576,11 @@ def stated_names(labels: Any, probs: Any) -> tuple[str | int, ...] | None:
     if is_a(labels, "datasets", "Column") and features is not None:
         return tuple(features)
     categories = getattr(getattr(labels, "cat", labels), "categories", None)
-    has_columns, ndim = is_a(probs, "pandas", "DataFrame"), np.ndim(labels)
-    if has_columns and np.asarray(labels).dtype.kind in "biuf":
-        return tuple(probs) if ndim == 1 < len(probs.columns) and are_numbers(probs.columns) else None
-    names = list(probs.columns if has_columns else () if categories is None else categories)
-    if not names or not all(isinstance(name, str) for name in names):
+    columns = list(probs.columns) if is_a(probs, "pandas", "DataFrame") else []
+    is_named = np.asarray(labels).dtype.kind not in "biuf" or (np.ndim(labels) == 1 and are_numbers(columns))
+    has_columns = len(columns) > 1 and is_named
+    names = columns if has_columns else [] if categories is None else list(categories)
+    if not (all(isinstance(name, str) for name in names) or are_numbers(names)) or not names:
         return None
     if not has_columns and names != sorted(names):
         raise InputTypeError(
@@ -597,24 +590,28 @@ def stated_names(labels: Any, probs: Any) -> tuple[str | int, ...] | None:
     return tuple(names)
 
 
-def _numbered(source: Source, names: tuple[str, ...], ignore_label: int | None) -> Source:
+def _numbered(source: Source, names: Sequence[str | int], ignore_label: int | None) -> Source:
     """Labels given by name as the places of the names; those to ignore as `NO_LABEL`, those left out as 0."""
-    texts = np.char.decode(source.values) if source.values.dtype.kind == "S" else source.values
-    is_text = texts.dtype.kind not in "iu"
-    found, place = np.unique(texts.astype(str) if is_text else texts, return_inverse=True)
-    known = {str(ignore_label): NO_LABEL, **{name: number for number, name in enumerate(names)}}
-    number = np.asarray([known.get(str(label), UNKNOWN) for label in found.tolist()])
-    labels = number[place].reshape(texts.shape)
+    values, texts = source.values, as_names("classes", names)
+    is_text = values.dtype.kind not in "iuf"
+    if is_text:
+        values = np.char.decode(values) if values.dtype.kind == "S" else values.astype(str)
+    known = {name: number for number, name in enumerate(texts if is_text else np.asarray(names).tolist())}
+    found, place = np.unique(values, return_inverse=True)
+    number = [known.get(label, NO_LABEL if label == ignore_label else UNKNOWN) for label in found.tolist()]
+    labels = np.asarray(number)[place].reshape(values.shape)
+    if source.left_out is not None:
+        labels[source.left_out] = 0
     unknown = labels == UNKNOWN
-    refused = unknown if source.left_out is None else unknown & ~source.left_out
-    if refused.any():
-        cure = "" if is_text else "; pass them as text if labels number them from 0"
-        raise InvalidValueError(
-            f"labels have {np.count_nonzero(refused)} values that are not among the classes (first: "
-            f"{texts[refused].tolist()[0]!r}); the classes are {', '.join(names)}{cure}; to leave such labels out, "
-            "pass them as a masked array"
+    if unknown.any():
+        cure = (
+            "leave them out by a masked array" if is_text else "pass classes as text if labels count from 0"
         )
-    return source._replace(values=np.where(unknown, 0, labels))
+        raise InvalidValueError(
+            f"labels have {np.count_nonzero(unknown)} values that are not among the classes (first: "
+            f"{values[unknown].tolist()[0]!r}); the classes are {', '.join(texts)}; {cure}"
+        )
+    return source._replace(values=labels)
 
 
 def arranged(
