@@ -49,9 +49,9 @@ def read_predictions(
         "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); of classes, ``labels`` with ``probs`` or
         ``logits`` (one array with the classes along its last axis, or a pattern such as ``"prob_*"`` with one column
         per class, in the order of their numbers; labels that are text are looked up in what ``*`` stands for);
-        ``mask`` (True excludes a sample), ``weights``, ``groups`` and ``by``. Common names are found without it, except
-        for masks, because files differ in what True means, and weights; columns numbered by class have to start at 0.
-        The columns of a plain npy matrix are numbered from "0"; three columns are target, mean and std.
+        ``mask`` (True excludes a sample), ``weights``, ``groups`` and ``by``. Common names are found without it,
+        except for masks, because files differ in what True means, and weights; columns numbered by class have to
+        start at 0. The columns of a plain npy matrix are numbered from "0"; three columns are target, mean and std.
     **options
         As for `Predictions`; arrays given here override those in the file.
 
