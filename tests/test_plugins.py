@@ -89,11 +89,30 @@ def test_a_function_that_two_modules_hold_is_offered_once(register):
     assert plugins.metrics()["largest_std"].key == "largest_std"
 
 
-def test_a_name_claimed_twice_is_refused_naming_both(register):
+def test_a_plugin_that_claims_a_name_of_another_is_skipped_naming_both(register):
     register("one", largest=metric_of("largest_std"))
-    register("other", largest=metric_of("largest_std"))
-    with pytest.raises(PluginError, match="'regression/largest_std' is claimed by plugins 'one' and 'other'"):
-        plugins.metrics()
+    register("other", largest=metric_of("largest_std", lambda statistics, settings: 0.0))
+    told = "plugin 'other' was skipped: PluginError: 'regression/largest_std' is taken by 'one'; rename it"
+    with pytest.warns(TrackingWarning, match=told):
+        scores = uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0]).scores
+    assert scores["largest_std"] == 2.0
+
+
+@pytest.mark.usefixtures("register")
+@pytest.mark.parametrize(
+    ("key", "options", "fault"),
+    [
+        ("mae", {}, "'regression/mae' is taken by 'uq_tracking.metrics.accuracy'; rename it"),
+        ("own", {"task": "regresion"}, "no plugin brings the task"),
+    ],
+)
+def test_a_module_that_is_skipped_is_named_when_it_is_registered(monkeypatch, key, options, fault):
+    notebook = types.ModuleType("notebook")
+    notebook.declared = metric_of(key, **options)
+    monkeypatch.setitem(sys.modules, "notebook", notebook)
+    with pytest.warns(TrackingWarning, match=f"plugin 'notebook' was skipped: PluginError: {fault}"):
+        plugins.register("notebook")
+    assert plugins.metrics()["mae"].is_built_in
 
 
 def test_every_file_with_a_declaration_is_built_in():

@@ -110,29 +110,21 @@ def declare(hook: str, item: Any, function: F) -> F:
 def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
     """Everything plugins declare or return for one hook, by name.
 
-    A plugin that raises is skipped with a warning.
-
-    Raises
-    ------
-    PluginError
-        Two plugins claim the same name; the message names both.
+    A plugin that raises, or claims a name that an earlier one has, is skipped with a warning.
     """
     found: dict[str, Any] = {}
     owner: dict[str, str] = {}
     for plugin_name, plugin in manager().list_name_plugin():
+        own: dict[str, Any] = {}
         try:
-            offered = chain(_declared(plugin, hook), (getattr(plugin, hook, None) or list)())
-            items = [(name_of(item), item) for item in offered]
+            for item in chain(_declared(plugin, hook), (getattr(plugin, hook, None) or list)()):
+                name = name_of(item)
+                if found.get(name, own.setdefault(name, item)) is not item:
+                    raise PluginError(f"{name!r} is taken by {owner.get(name, plugin_name)!r}; rename it")
         except Exception as error:
             _warn_skipped(plugin_name, error)
-            continue
-        for name, item in items:
-            if found.setdefault(name, item) is not item:
-                raise PluginError(
-                    f"{hook}: {name!r} is claimed by plugins {owner[name]!r} and {plugin_name!r}; rename it in one, "
-                    f"or leave the other out of the environment variable {PIN_VARIABLE}"
-                )
-            owner.setdefault(name, plugin_name)
+        else:
+            found, owner = found | own, dict.fromkeys(own, plugin_name) | owner
     return found
 
 
@@ -221,21 +213,26 @@ def commands() -> dict[str, Callable[..., Any]]:
     return collect("uq_commands", lambda command: command.__name__.replace("_", "-"))
 
 
+LOOKUPS = (forms, tasks, metrics, curves, figures, maps, recalibrators, backends, commands)
+
+
 def forget() -> None:
     """Drop what the registered plugins returned; the next lookup queries them again."""
-    for lookup in (forms, tasks, metrics, curves, figures, maps, recalibrators, backends, commands):
+    for lookup in LOOKUPS:
         lookup.cache_clear()
 
 
 def register(name: str) -> None:
     """Use the plugin in a module, such as ``"__main__"`` in a notebook, as if an entry point named it.
 
-    A module that is registered again replaces itself.
+    A module that is registered again replaces itself. A warning says so if it is skipped.
     """
     if manager().has_plugin(name):
         manager().unregister(name=name)
     manager().register(import_module(name), name)
     forget()
+    for lookup in LOOKUPS:
+        lookup()
 
 
 def reload() -> None:

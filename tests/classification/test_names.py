@@ -88,6 +88,48 @@ def test_the_event_may_be_named_by_labels_and_option():
     same(named, uq.evaluate(labels, probs=p, event=0))
 
 
+def test_whole_numbers_may_name_the_classes():
+    labels, z = samples(500)
+    names, options = np.asarray([3, 1, 20, 0]), {"probs": z, "logits": True}
+    wanted = uq.evaluate(labels, **options, calibration=(labels[:200], z[:200]), reference=z)
+    for given in (names[labels], names[labels].tolist(), names[labels].astype(np.uint8)):
+        named = uq.evaluate(given, **options, classes=names, calibration=(given[:200], z[:200]), reference=z)
+        same(named, wanted)
+        assert named.after().scores == wanted.after().scores
+        assert named.settings["classes"] == ["3", "1", "20", "0"]
+    columns = pd.DataFrame(z, columns=names)
+    same(uq.evaluate(names[labels], probs=columns, logits=True), uq.evaluate(labels, **options))
+    one = labels == 1  # named 1, and the only class that occurs
+    found = uq.evaluate(names[labels][one], probs=z[one], logits=True, classes=names)
+    same(found, uq.evaluate(labels[one], probs=z[one], logits=True))
+    for text in (["1", "2", "3", "4"], range(4)):
+        same(uq.evaluate(labels, **options, classes=text), uq.evaluate(labels, **options))
+    with pytest.raises(
+        InvalidValueError, match=r"not among the classes \(first: 2\).* as text if labels count from 0"
+    ):
+        uq.evaluate(np.arange(500) % 4, **options, classes=names)
+
+
+def test_numbered_names_of_streams_events_and_samples_without_a_class(tmp_path):
+    labels, z = samples(500)
+    void = np.arange(500) % 7 == 0  # by the number of no class, though a place among them
+    given = np.where(void, 0, labels + 1)
+    named = uq.Predictions.from_probs(given, z, logits=True, classes=[1, 2, 3, 4], ignore_label=0)
+    named.save(tmp_path / "data.npz")
+    wanted = uq.evaluate(np.where(void, 255, labels), probs=z, logits=True, ignore_label=255)
+    for data in (named, uq.Predictions.load(tmp_path / "data.npz")):
+        same(uq.evaluate(data), wanted)
+    assert uq.evaluate(named).settings["ignore_label"] == 0
+    acc = uq.Accumulator(classes=np.asarray([1, 2, 3, 4]), ignore_label=0, logits=True)
+    for part in (slice(0, 300), slice(300, 500)):
+        acc.update(given[part], probs=z[part])
+    same(acc.compute(), uq.evaluate(labels, probs=z, logits=True, mask=void, statistics="sketch"))
+    labels, z = samples(500, 2)
+    for event in (1, 2):
+        named = uq.evaluate(labels + 1, probs=z, logits=True, classes=[1, 2], event=event)
+        same(named, uq.evaluate(labels, probs=z, logits=True, event=event - 1))
+
+
 def test_a_label_that_is_no_class_is_named():
     labels, z = samples(50)
     text = np.asarray(NAMES)[labels].astype(object)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import uq_tracking as uq
 from uq_tracking.cli import app
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import FileFormatError, SettingsError
 from uq_tracking.files import read_predictions
 from uq_tracking.runs.read import logged_runs
 
@@ -81,3 +81,24 @@ def test_the_command_line_streams_classes(tmp_path):
     (run,) = logged_runs(where)
     assert run.report().counts["n"] == 60
     assert run.report().scores["accuracy"] == uq.evaluate(LABELS, probs=PROBS).scores["accuracy"]
+
+
+def test_labels_that_are_text_are_looked_up_in_the_names_of_the_columns(tmp_path):
+    names = np.asarray([f"c{number:02d}" for number in range(12)])
+    rows = [",".join(["species", *(f"share_{name}" for name in names[::-1])])]
+    rows += [
+        ",".join([names[k], *map(repr, row[::-1].tolist())]) for k, row in zip(LABELS, PROBS, strict=True)
+    ]
+    for name, part in (("a.csv", rows[:31]), ("b.csv", [rows[0], *rows[31:]]), ("whole.csv", rows)):
+        (tmp_path / name).write_text("\n".join(part) + "\n")
+    wanted = uq.evaluate(LABELS, probs=PROBS, classes=names)
+    columns = {"labels": "species", "probs": "share_*"}
+    for found in ("whole.csv", "[ab].csv"):
+        assert uq.evaluate(read_predictions(tmp_path / found, columns)).scores == wanted.scores
+    (tmp_path / "b.csv").write_text("\n".join([rows[0].replace("c00", "d00"), *rows[31:]]) + "\n")
+    with pytest.raises(FileFormatError, match=r"b\.csv has other quantiles or classes than .*a\.csv"):
+        read_predictions(tmp_path / "[ab].csv", columns)
+    with pytest.raises(
+        SettingsError, match=r"--columns target=\.\.\.,mean=\.\.\.,.*'labels=NAME,probs=share_\*'$"
+    ):
+        read_predictions(tmp_path / "whole.csv")

@@ -95,7 +95,7 @@ def test_a_point_prediction_beside_quantiles_is_kept_and_files_are_joined(tmp_pa
     assert_array_equal(data.mean, [5, 10, 5, 10])
     assert data.facts["levels"] == [0.05, 0.95]
     npz(tmp_path, "3.npz", target=ONE, q10=ONE - 2, q90=ONE + 2, yhat=ONE * 5)
-    with pytest.raises(FileFormatError, match=r"3\.npz has quantiles at other levels than .*1\.npz"):
+    with pytest.raises(FileFormatError, match=r"3\.npz has other quantiles or classes than .*1\.npz"):
         read_predictions(tmp_path / "*.npz")
 
 
@@ -146,6 +146,28 @@ def test_missing_roles_name_the_columns_and_the_cure(tmp_path):
 def test_proposals_leave_out_the_numbers_of_rows_and_hold_in_a_shell(tmp_path):
     pd.DataFrame({"actual": ONE, "forecast": ONE, "my sd": ONE}).to_csv(tmp_path / "p.csv")
     with pytest.raises(SettingsError, match="for example --columns 'std=my sd'"):
+        read_predictions(tmp_path / "p.csv")
+
+
+def test_ends_of_an_interval_are_never_proposed_as_mean_and_std(tmp_path):
+    pd.DataFrame({"y": ONE, "lower": ONE - 1, "upper": ONE + 1}).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(SettingsError, match=r"low and high need the probability between them; .*level=0\.9"):
+        read_predictions(tmp_path / "p.csv")
+    data = read_predictions(tmp_path / "p.csv", {"level": "0.9"})
+    assert_allclose(data.facts["levels"], [0.05, 0.95])
+
+
+def test_columns_that_differ_by_a_word_are_proposed_as_nothing_else(tmp_path):
+    alike = {"prob_cat": ONE, "prob_dog": ONE, "other": ONE}
+    pd.DataFrame({"label": ["cat", "dog"], **alike}).to_csv(tmp_path / "p.csv", index=False)
+    told = (
+        r"for example --columns mean=other,std=\.\.\. .*; of classes, --columns 'labels=NAME,probs=prob_\*'"
+    )
+    with pytest.raises(SettingsError, match=told):
+        read_predictions(tmp_path / "p.csv")
+    named = {"obs": ONE, "fc_mean": ONE, "fc_std": ONE}
+    pd.DataFrame(named).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(SettingsError, match=r"--columns target=obs,mean=fc_mean,std=fc_std "):
         read_predictions(tmp_path / "p.csv")
 
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking import plugins
-from uq_tracking.errors import PluginError
+from uq_tracking.errors import TrackingWarning
 
 from .samples import overconfident
 
@@ -42,10 +42,12 @@ def test_a_method_of_ones_own_is_like_the_others(plugin):
     assert entry["scalars"] == one.scalars()
 
 
-def test_a_name_that_is_taken_is_refused(plugin):
+def test_a_method_whose_name_is_taken_is_skipped(plugin):
     other = types.ModuleType("other")
     another = type("Another", (plugin.AddedNoise,), {})
     other.uq_recalibrators = lambda: [another]
     plugins.manager().register(other, "other")
-    with pytest.raises(PluginError, match="'added_noise' is claimed by plugins 'noise' and 'other'"):
-        uq.recalibrate(overconfident(50), "std_scaling")
+    with pytest.warns(
+        TrackingWarning, match="plugin 'other' was skipped: .* 'added_noise' is taken by 'noise'"
+    ):
+        assert uq.recalibrate(overconfident(50), "added_noise").method == "added_noise"

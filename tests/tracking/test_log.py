@@ -105,6 +105,18 @@ class TestWhere:
         uq.log(TRUTH, MEAN, STD, run=run.uri if kind == "uri" else run.path, **QUICK)
         assert only_run(tmp_path / "mine").scalars
 
+    def test_a_second_method_in_a_run_is_warned_of(self, in_folder, tmp_path, recwarn):
+        run = FolderStore(tmp_path / "mine").create("mine")
+        for method, split in (("a", None), ("a", "val"), (None, None)):
+            uq.log(TRUTH, MEAN, STD, run=run.uri, method=method, split=split, **QUICK)
+        for method in ("a", "b"):
+            uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}/own", method=method, **QUICK)
+        assert not recwarn.list
+        for former, method, split in (("a", "b", None), ("b", "c", "val")):
+            said = f"was logged as method '{former}', which '{method}' replaces; start a run for each method"
+            with pytest.warns(TrackingWarning, match=said):
+                uq.log(TRUTH, MEAN, STD, run=run.uri, method=method, split=split, **QUICK)
+
     def test_to_dir_is_asked_for_and_needs_no_notice(self, in_folder, trackers, caplog):
         uq.log(TRUTH, MEAN, STD, to="dir", **QUICK)
         assert only_run(in_folder / "uq_runs").scalars

@@ -78,6 +78,9 @@ _PLACES = re.compile(
 """Names of columns that identify rows: numbers, dates and places are not a spread, and not proposed as one."""
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*|nan|[-+]?inf(inity)?", re.IGNORECASE)
 """A number as text, to find the text that is none."""
+_ROLE = "|".join(name for names in GUESSES.values() for name in names)
+_ENDING = re.compile(rf"(?<=[_-])(?!({_ROLE})$)[^_-]+$|\d+$", re.IGNORECASE)
+"""By what columns differ that mean alike: a number, or a word that names no role, as in ``p0`` and ``share_cat``."""
 _ALIASES = {"group": "groups", "labels": "target"}
 
 MOST_LISTED = 40
@@ -111,7 +114,8 @@ def choose(table: ColumnFile, columns: Mapping[str, str] | None) -> Chosen:
         chosen |= _by_level(table.path, chosen["quantiles"])
     guesses = CLASS_GUESSES if _are_classes(table.names, columns) else GUESSES
     if _spread(chosen) is None:
-        chosen |= _guess_spread(table, guesses, "level" in chosen)
+        # Ends that have the usual names ask for a level, where there is nothing else.
+        chosen |= _guess_spread(table, guesses, "level" in chosen) or _guess_spread(table, guesses, True)
     spread = _spread(chosen) or (("probs",) if guesses is CLASS_GUESSES else ("std",))
     for role in ("target", *(["mean"] if WAYS[spread] != "refused" else []), "groups", "by"):
         if role not in chosen:
@@ -239,11 +243,13 @@ def _missing_columns(table: ColumnFile, chosen: Chosen, missing: Sequence[str], 
         return f"{start}{told}{middle}'labels=NAME,probs=prob_*'"
     taken = {name for several in chosen.values() for name in several}
     spare = [name for name in table.names if name not in taken and not _PLACES.fullmatch(name)]
-    free = [name for name in spare if table.holds_numbers(name)]
+    stems = {name: _ENDING.sub("", name) for name in spare if table.holds_numbers(name)}
+    alike = [stem for name, stem in stems.items() if stem != name and [*stems.values()].count(stem) > 1]
+    free = [name for name, stem in stems.items() if stem not in alike]
     found = zip_longest(missing, free[: len(missing)], fillvalue="...")
     example = ",".join(f"{role}={name}" for role, name in found)
-    first = next((name for name in free if name.endswith("0") and f"{name[:-1]}1" in free), None)
-    classes = "" if first is None else f"; of classes, --columns 'labels=NAME,probs={first[:-1]}[0-9]*'"
+    pattern = f"{alike[0]}{'*' if alike[0].endswith(('_', '-')) else '[0-9]*'}" if alike else ""
+    classes = f"; of classes, --columns 'labels=NAME,probs={pattern}'" if alike else ""
     return f"{start}{', '.join(missing)}{middle}{quote(example)} (roles: {', '.join(ROLES)}){classes}"
 
 
@@ -254,10 +260,9 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
         raise SettingsError(
             "low and high need the probability between them; add, for example, level=0.9 to the columns"
         )
-    if "level" in chosen and spread != ("low", "high"):
-        raise SettingsError("level belongs to low and high; also name those columns")
-    if "member_std" in chosen and spread != ("samples",):
-        raise SettingsError("member_std belongs to samples; also name that column")
+    for role, roles in (("level", ("low", "high")), ("member_std", ("samples",))):
+        if role in chosen and spread != roles:
+            raise SettingsError(f"{role} belongs to {' and '.join(roles)}; also name these columns")
     if spread is not None and "mean" in chosen and WAYS[spread] == "refused":
         raise SettingsError(f"{spread[0]} determine the mean; omit mean from the columns")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -27,7 +28,7 @@ from uq_tracking.typed import Unpack
 Values = dict[str, Any]
 """Arrays by role; ``level``, ``levels`` and the ``axis`` of the members are numbers."""
 BLOCK_SAMPLES = 1 << 22
-_NUMBERS = ("level", "levels", "axis")
+_NUMBERS = ("level", "levels", "axis", "classes")
 
 
 def read_predictions(
@@ -47,10 +48,10 @@ def read_predictions(
         pattern such as ``"member_*"``; with ``member_std`` if there is one), or quantiles, by level (``{"0.1":
         "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); of classes, ``labels`` with ``probs`` or
         ``logits`` (one array with the classes along its last axis, or a pattern such as ``"prob_*"`` with one column
-        per class, in the order of their numbers); ``mask`` (True excludes a sample), ``weights``, ``groups`` and
-        ``by``. Common names are found without it, except for masks, because files differ in what True means, and
-        weights; columns numbered by class have to start at 0. The columns of a plain npy matrix are numbered from
-        "0"; three columns are target, mean and std.
+        per class, in the order of their numbers; labels that are text are looked up in what ``*`` stands for);
+        ``mask`` (True excludes a sample), ``weights``, ``groups`` and ``by``. Common names are found without it,
+        except for masks, because files differ in what True means, and weights; columns numbered by class have to
+        start at 0. The columns of a plain npy matrix are numbered from "0"; three columns are target, mean and std.
     **options
         As for `Predictions`; arrays given here override those in the file.
 
@@ -209,6 +210,10 @@ def _values(table: ColumnFile, columns: Mapping[str, str] | None) -> Values:
     if "samples" in values:
         one_array = len(chosen["samples"]) == 1
         values["axis"] = _member_axis(values["samples"], np.shape(values["target"])) if one_array else 0
+    role = next((role for role in OF_CLASSES if len(chosen.get(role, ())) > 1), "")
+    if role and np.asarray(values["target"]).dtype.kind not in "biuf":
+        stem = re.split(r"[*?[]", (columns or {}).get(role, ""))[0]
+        values["classes"] = [name.removeprefix(stem) for name in chosen[role]]
     if levels is not None:
         values |= {"levels": [_number(text) for text in levels], "axis": 0}
     return values if level is None else {**values, "level": _number(level[0])}
@@ -231,7 +236,7 @@ def _number(text: str) -> float:
 
 def _predictions(values: Values, options: Options) -> Predictions:
     """Construct predictions; the file's mask and labels serve unless the options have them."""
-    own: Any = {name: values[name] for name in PER_SAMPLE if name in values}
+    own: Any = {name: values[name] for name in (*PER_SAMPLE, "classes") if name in values}
     own |= {name: value for name, value in options.items() if value is not None}
     target, mean = values["target"], values.get("mean")
     for role in OF_CLASSES:
@@ -267,10 +272,8 @@ def _member_axis(samples: Any, shape: tuple[int, ...]) -> int:
 def _join(paths: Sequence[Path], found: Sequence[Values]) -> Values:
     """The values of several files as those of one."""
     for path, values in zip(paths, found, strict=True):
-        if values.get("levels") != found[0].get("levels"):
-            raise FileFormatError(
-                f"{path} has quantiles at other levels than {paths[0]}; read them separately"
-            )
+        if any(values.get(name) != found[0].get(name) for name in ("levels", "classes")):
+            raise FileFormatError(f"{path} has other quantiles or classes than {paths[0]}; read it alone")
         if set(values) != set(found[0]):
             raise FileFormatError(
                 f"{path} has {', '.join(sorted(values))}, but {paths[0]} has {', '.join(sorted(found[0]))}; "

@@ -95,7 +95,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
 
 
 def _forecast_of_classes(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Return class indices of ``y``, shape (n,), and an estimator's probabilities, shape (n, C), by ``classes_``."""
+    """Return ``y``, shape (n,), an estimator's probabilities, shape (n, C), and its ``classes_``, which name both."""
     from sklearn.utils.validation import check_is_fitted
 
     if not hasattr(estimator, "classes_"):
@@ -108,15 +108,8 @@ def _forecast_of_classes(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
             f"{name} predicts several labels per sample; score them one by one: pass each column of y and its "
             "probabilities to uq.evaluate(labels, probs=...)"
         )
-    classes = np.asarray(estimator.classes_)
-    labels = np.searchsorted(classes, truth).clip(max=len(classes) - 1)
-    unknown = truth[classes[labels] != truth]
-    if len(unknown):
-        raise InvalidValueError(
-            f"y holds {len(unknown)} labels of classes the estimator was not fitted to (first: {unknown[0]!r})"
-        )
     probs = np.asarray(estimator.predict_proba(X))
-    return {"y_true": labels, "probs": probs, "classes": list(map(str, classes))}
+    return {"y_true": truth, "probs": probs, "classes": np.asarray(estimator.classes_).tolist()}
 
 
 @overload

@@ -64,7 +64,7 @@ class OfClasses(TypedDict, total=False):
     class_axis: int | None
     members_axis: int | None
     ignore_label: int | None
-    classes: Sequence[str] | None
+    classes: Sequence[str | int] | None
     event: int | str | None
 
 
@@ -113,8 +113,9 @@ class Constructors:
             equal weights. A list of M arrays has its members on axis 0.
         ignore_label : int, optional
             Label of samples without a class; they are left out and counted in ``n_ignored``.
-        classes : sequence of str, optional
-            Names of the classes, in the order of ``probs``; the labels may then be these names.
+        classes : sequence of str or int, optional
+            Names of the classes, in the order of ``probs``; the labels may then be these names. Whole numbers other
+            than 0 ... C - 1 must be.
         event : int or str, optional
             Of two classes, the number or name of the one whose probability is judged; by default class 1.
         **options

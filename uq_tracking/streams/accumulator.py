@@ -30,7 +30,7 @@ from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.constructors import OF_CLASSES, OfClasses
 from uq_tracking.inputs.fingerprint import digest_of_sum
 from uq_tracking.inputs.forms.mean_std import Numbers, check_floor
-from uq_tracking.inputs.forms.probabilities import Probabilities
+from uq_tracking.inputs.forms.probabilities import Probabilities, are_numbers
 from uq_tracking.inputs.labels import sets_of
 from uq_tracking.inputs.predictions import Case, Forecast, Predictions
 from uq_tracking.metrics.registry import select
@@ -132,7 +132,8 @@ class Accumulator:
         given |= {name: value for name, value in Settings.from_dict(given).to_dict().items() if name in given}
         for name in ("metrics", "classes"):
             if given.get(name) is not None:
-                given[name] = list(as_names(name, given[name]))
+                names = as_names(name, given[name])
+                given[name] = np.asarray(given[name]).tolist() if are_numbers(given[name]) else list(names)
         check_choice("on_invalid", given.get("on_invalid", "raise"), ("raise", "drop"))
         check_floor(given.get("std_floor"))
         self._given = given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -288,8 +289,8 @@ class Classification(Task):
             given = read(reference, "reference").values
             whole = data.truth.ndim + (0 if form.binary else 1)
             reference = np.expand_dims(given, members_axis) if given.ndim == whole else given
-        mask = None if data.valid is None else ~data.valid
-        return Predictions.from_probs(data.truth, reference, mask=mask, **form.input_options)
+        mask, options = None if data.valid is None else ~data.valid, replace(form, as_given={}).input_options
+        return Predictions.from_probs(data.truth, reference, mask=mask, **options)
 
     def targets(self, statistics: Statistics) -> dict[str, float]:
         """Moments of the true classes."""

@@ -181,6 +181,8 @@ def log(
 
 
 LOG_OPTIONS = tuple(field.name for field in fields(LogOptions))
+_METHODS: dict[str, str | None] = {}
+"""The method of each run that got a whole report from this process."""
 _log = logging.getLogger("uq_tracking")
 
 
@@ -272,6 +274,13 @@ def _send(contents: Sequence[Content], targets: list[Target]) -> None:
         problems += publish(contents, writers)
     if about.step is None:
         hint(content.report, [writer.page for writer in writers])
+        for run in [each.run for each in writers if each.run is not None and about.method is not None]:
+            former, _METHODS[run.uri] = _METHODS.get(run.uri, about.method), about.method
+            if former != about.method:
+                warn(
+                    f"{run.uri} was logged as method {former!r}, which {about.method!r} replaces; start a run for "
+                    "each method, or pass an experiment, such as run='mlflow:EXPERIMENT', to create one in every call"
+                )
     told = [writer for writer in writers if about.strict or writer.is_news or writer.kept is None]
     problems += [message for writer in told if (message := writer.problem())]
     if problems:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -27,8 +27,8 @@ from uq_tracking.typed import Self, override
 if TYPE_CHECKING:
     from uq_tracking.inputs.predictions import Predictions
 
-NO_LABEL = -1
-"""Label of samples that do not count, in cases."""
+NO_LABEL, UNKNOWN = -1, -2
+"""Labels of samples that do not count, and of names that no class has."""
 
 OFF = "off"
 """Defect of probabilities that do not sum to 1, or exceed 1."""
@@ -74,6 +74,8 @@ class Probabilities(Form):
     classes : tuple of str, optional
     event : int
         Of two classes, the one whose probability is judged.
+    as_given : mapping
+        Options as they were passed, if whole numbers name the classes: ``classes``, ``ignore_label`` and ``event``.
     transform : callable, optional
         Transforms the log probabilities, shape (n, C), as a recalibration does.
     tolerance : float
@@ -99,6 +101,7 @@ class Probabilities(Form):
     ignore_label: int | None = None
     classes: tuple[str, ...] | None = None
     event: int = 1
+    as_given: Mapping[str, Any] = field(default_factory=dict)
     transform: Transform | None = None
     tolerance: float = 1e-5
     top_label_only: bool = False
@@ -114,18 +117,20 @@ class Probabilities(Form):
         class_axis: int | None = None,
         members_axis: int | None = None,
         ignore_label: int | None = None,
-        classes: Sequence[str] | None = None,
+        classes: Sequence[str | int] | None = None,
         event: int | str | None = None,
     ) -> tuple[Self, Sequence[Source]]:
-        shape: tuple[int, ...] = getattr(probs, "shape", ())
-        is_plain = class_axis is None and members_axis is None and len(shape) == 2
+        is_plain = class_axis is None and members_axis is None and len(getattr(probs, "shape", ())) == 2
         if classes is None:
-            classes = stated_names(y_true, probs)
+            classes = stated_names(y_true, probs if members_axis is None else None)
         elif is_plain and np.ndim(y_true) == 1:
-            names_of(classes, shape[-1])  # before labels are looked up among the names
-        truth = read_class_labels(y_true, classes)
+            names_of(classes, probs.shape[-1])  # before labels are looked up among the names
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
+        truth = read_class_labels(y_true, classes, ignore_label)
+        asked = {"classes": classes, "ignore_label": ignore_label, "event": event}
+        if as_given := asked if are_numbers(classes) else {}:
+            ignore_label, event = NO_LABEL, None if event is None else str(event)
         check_flag("logits", logits)
         given = read_floats(probs, "probs")
         if class_axis is None:
@@ -142,6 +147,7 @@ class Probabilities(Form):
             ignore_label=ignore_label,
             classes=names,
             event=event_of(event, names, n_classes),
+            as_given=as_given,
             tolerance=tolerance_of(probs, given.values),
         )
         refuse_one_hot(truth.values, made, class_axis)
@@ -186,7 +192,7 @@ class Probabilities(Form):
         return {
             "n_members": self.n_members,
             "logits": self.logits,
-            "ignore_label": self.ignore_label,
+            "ignore_label": self.input_options["ignore_label"],
             "classes": None if self.classes is None else list(self.classes),
         }
 
@@ -222,6 +228,7 @@ class Probabilities(Form):
             "ignore_label": self.ignore_label,
             "event": self.event if self.n_classes == 2 else None,
             "classes": self.classes,
+            **self.as_given,
         }
 
     @property
@@ -531,45 +538,49 @@ def _defects(member: AnyFloats, scores: Probabilities) -> tuple[Any, Any, Any]:
     return ~np.isfinite(member).all(axis=1), (member < 0).any(axis=1), off
 
 
-def read_class_labels(value: Any, names: Sequence[str] | None = None) -> Source:
-    """Labels as whole numbers, or of text the place among ``names``; an InputError says what is wrong."""
+def are_numbers(names: Any) -> bool:
+    """Whether classes are named by numbers other than 0 ... C - 1, so that labels are looked up among them."""
+    values = np.asarray(names)
+    return values.dtype.kind in "iuf" and values.tolist() != list(range(values.size))
+
+
+def read_class_labels(value: Any, names: Sequence[str | int] | None, ignore_label: int | None) -> Source:
+    """Labels as whole numbers, or the place among ``names``; an InputError says what is wrong."""
     source = read(value, "labels")
     kind = source.values.dtype.kind
     if kind == "b":
         return source._replace(values=source.values.view(np.uint8))
-    if kind in "iu":
+    if kind in "iu" and not are_numbers(names):
         return source
     if source.values.size == 0:
         raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
-    if names is not None and kind in "UTOS":
-        return _numbered(source, as_names("classes", names))
+    if names is not None and kind in "UTOSiuf":
+        return _numbered(source, names, ignore_label)
     if kind == "f" and source.values.ndim > 1:
         cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
     elif kind == "f":
-        cure = (
-            "convert them with .astype(int), giving samples without a class a number to pass as ignore_label"
-        )
+        cure = "convert them with .astype(int); give samples without a class a number, and pass it as ignore_label"
     else:
-        cure = (
-            "if they are names, pass classes=, all names in the order of the classes in probs; if that is "
-            "alphabetical: classes=numpy.unique(labels)"
-        )
+        cure = "pass classes=, all names in the order of probs; if alphabetical: classes=numpy.unique(labels)"
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
 
 
-def stated_names(labels: Any, probs: Any) -> tuple[str, ...] | None:
+def stated_names(labels: Any, probs: Any) -> tuple[str | int, ...] | None:
     """Names of the classes in the order of ``probs``, where labels or the columns of ``probs`` leave no doubt.
 
-    Names are the columns' if labels are text; those of a `datasets.ClassLabel`; and the categories of a pandas
-    categorical if they are in alphabetical order, because both their codes and scikit-learn then number them alike.
+    Names are the columns' if labels are text, or both are whole numbers; those of a `datasets.ClassLabel`; and the
+    categories of a pandas categorical if they are in alphabetical order, because both their codes and scikit-learn
+    then number them alike.
     """
     features = getattr(getattr(labels, "features", None), "names", None)
     if is_a(labels, "datasets", "Column") and features is not None:
         return tuple(features)
     categories = getattr(getattr(labels, "cat", labels), "categories", None)
-    has_columns = is_a(probs, "pandas", "DataFrame") and np.asarray(labels).dtype.kind not in "biuf"
-    names = list(probs.columns if has_columns else () if categories is None else categories)
-    if not names or not all(isinstance(name, str) for name in names):
+    columns = list(probs.columns) if is_a(probs, "pandas", "DataFrame") else []
+    is_named = np.asarray(labels).dtype.kind not in "biuf" or (np.ndim(labels) == 1 and are_numbers(columns))
+    has_columns = len(columns) > 1 and is_named
+    names = columns if has_columns else [] if categories is None else list(categories)
+    if not (all(isinstance(name, str) for name in names) or are_numbers(names)) or not names:
         return None
     if not has_columns and names != sorted(names):
         raise InputTypeError(
@@ -579,22 +590,28 @@ def stated_names(labels: Any, probs: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _numbered(source: Source, names: tuple[str, ...]) -> Source:
-    """Labels given by name as the places of the names; those left out as 0."""
-    is_bytes = source.values.dtype.kind == "S"
-    texts = np.char.decode(source.values) if is_bytes else source.values.astype(str)
-    found, place = np.unique(texts, return_inverse=True)
-    number = np.asarray([names.index(text) if text in names else NO_LABEL for text in found.tolist()])
-    labels = number[place].reshape(texts.shape)
-    unknown = labels == NO_LABEL
+def _numbered(source: Source, names: Sequence[str | int], ignore_label: int | None) -> Source:
+    """Labels given by name as the places of the names; those to ignore as `NO_LABEL`, those left out as 0."""
+    values, texts = source.values, as_names("classes", names)
+    is_text = values.dtype.kind not in "iuf"
+    if is_text:
+        values = np.char.decode(values) if values.dtype.kind == "S" else values.astype(str)
+    known = {name: number for number, name in enumerate(texts if is_text else np.asarray(names).tolist())}
+    found, place = np.unique(values, return_inverse=True)
+    number = [known.get(label, NO_LABEL if label == ignore_label else UNKNOWN) for label in found.tolist()]
+    labels = np.asarray(number)[place].reshape(values.shape)
     if source.left_out is not None:
-        unknown &= ~source.left_out
+        labels[source.left_out] = 0
+    unknown = labels == UNKNOWN
     if unknown.any():
+        cure = (
+            "leave them out by a masked array" if is_text else "pass classes as text if labels count from 0"
+        )
         raise InvalidValueError(
             f"labels have {np.count_nonzero(unknown)} values that are not among the classes (first: "
-            f"{str(texts[unknown][0])!r}); the classes are {', '.join(names)}; exclude such samples with mask="
+            f"{values[unknown].tolist()[0]!r}); the classes are {', '.join(texts)}; {cure}"
         )
-    return source._replace(values=np.maximum(labels, 0))
+    return source._replace(values=labels)
 
 
 def arranged(
@@ -762,7 +779,7 @@ def tolerance_of(probs: Any, values: AnyArray) -> float:
     return TOLERANCES.get(given, TOLERANCES[str(values.dtype)])
 
 
-def names_of(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | None:
+def names_of(names: Sequence[str | int] | None, n_classes: int) -> tuple[str, ...] | None:
     """Names of the classes as a tuple; SettingsError if their number is wrong."""
     if names is None:
         return None
