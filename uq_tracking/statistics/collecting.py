@@ -60,20 +60,11 @@ def blocks_of(
     return made.finished()
 
 
-def statistics_of_rows(
-    layout: Layout,
-    rows: Rows,
-    facts: Mapping[str, Any],
-    statistics: How = "auto",
-    known: Statistics | None = None,
-) -> Statistics:
-    """Statistics of validated rows, as by `build_statistics`; without rows, an empty sketch.
-
-    ``known`` holds what exact statistics cannot recompute from stored rows.
-    """
+def statistics_of_rows(layout: Layout, rows: Rows, facts: Mapping[str, Any], statistics: How) -> Statistics:
+    """Statistics of validated rows, as by `build_statistics`; without rows, an empty sketch."""
     n = row_count(rows)
     if n and wants_exact(n, statistics):
-        return Statistics.exact(layout, rows, facts=facts, known=known)
+        return Statistics.exact(layout, rows, facts=facts)
     return Statistics.counted(layout, [rows], facts=facts)
 
 
