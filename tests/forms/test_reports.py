@@ -116,8 +116,10 @@ class TestEveryForm:
         rows = data.rows()
         order = rng.permutation(300)
         layout = REGRESSION.layout_for(data.facts)
-        one = statistics_of_rows(layout, rows, data.facts)
-        other = statistics_of_rows(layout, {name: column[order] for name, column in rows.items()}, data.facts)
+        one = statistics_of_rows(layout, rows, data.facts, "auto")
+        other = statistics_of_rows(
+            layout, {name: column[order] for name, column in rows.items()}, data.facts, "auto"
+        )
         assert_same(score(one), score(other))
 
     @pytest.mark.slow
