@@ -14,6 +14,7 @@ from scipy import spatial, special
 from uq_tracking.recalibration.classification import Isotonic
 
 from .regression import (
+    ANY,
     ANY_RANKING,
     FINE,
     OVER,
@@ -317,6 +318,14 @@ def three_classes(rng):
 @scenario("calibrated, 10 classes", (*FINE, *UNKNOWN), ANY_RANKING, bias=None)
 def ten_classes(rng):
     return labelled(rng, 1500, 10)
+
+
+@scenario("calibrated, 10 classes, but one of the most certain samples is wrong", ANY, USEFUL, bias=None)
+def ten_classes_one_certain_error(rng):
+    (labels,), options = labelled(rng, 600, 10, spread=9.0)
+    certain = np.argsort(-options["probs"].max(axis=1))[3]
+    labels[certain] = np.argsort(options["probs"][certain])[-2]
+    return (labels,), options
 
 
 @scenario("calibrated, 1000 classes", (*FINE, *UNKNOWN), bias=None)

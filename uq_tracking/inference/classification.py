@@ -30,11 +30,11 @@ from uq_tracking.inference.verdict import (
     TEST_LEVEL,
     Calibration,
     Estimate,
-    Order,
     Ranked,
     Tests,
     Verdict,
     no_verdict,
+    rank_sign,
 )
 from uq_tracking.inputs.forms.probabilities import are_probabilities
 from uq_tracking.metrics import groups
@@ -76,7 +76,7 @@ CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
 class ClassTests(Tests):
     """Tests of class probabilities."""
 
-    order = Order("entropy", "brier", errors="brier", score="the Brier score", power=1, most=2.0)
+    shows = "the Brier score"
 
     @override
     def too_few_errors(self) -> str | None:
@@ -432,6 +432,10 @@ class ClassTests(Tests):
             few, many = ((end - doubt) / statistics.n for end in rare)
             low, high = min(low, few), max(high, many)
         return Estimated(gap, low, high, influence.dominance)
+
+    @override
+    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
+        return -rank_sign(self.statistics, "one_minus_confidence", "correct", level)
 
     @override
     def sparsification(self) -> Sparsification:

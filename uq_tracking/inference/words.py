@@ -1116,7 +1116,7 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
 def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     """Say whether the uncertainty ranks errors, and what that gains; "" if that is not judged.
 
-    Of classes, confident guesses have the larger Brier scores, so that nothing need be inverted.
+    Of classes, the uncertainty is made of probabilities, so that nothing can be inverted.
     """
     gains = (100 * (1 - left) for left in found.left)
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
