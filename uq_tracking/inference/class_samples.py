@@ -604,8 +604,12 @@ class CrossFit:
         return of_units(-rows["log_chosen"]), of_units(rows["brier"]), of_units(1 - rows["correct"])
 
     def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
-        """Return a score of all samples; with groups, which differ, the mean of the scores of both halves."""
-        parts = [data] if data.groups is None else [data.part(self.side == half) for half in (0, 1)]
+        """Return a score of all samples, or the mean of those of both halves.
+
+        Groups differ, and rates of classes that are each fitted to the other half are right in both together.
+        """
+        is_whole = data.groups is None and metric.key != "worst_class_gap"
+        parts = [data] if is_whole else [data.part(self.side == half) for half in (0, 1)]
         plain = [build_statistics(layout, changed(part, groups=None), "exact") for part in parts]
         found = [compute(each, settings, [metric])[0].get(metric.key, math.nan) for each in plain]
         return float(np.mean(found))
