@@ -17,6 +17,7 @@ from .regression import (
     ANY,
     ANY_RANKING,
     FINE,
+    FLAT,
     OVER,
     SHAPE,
     UNDER,
@@ -646,7 +647,7 @@ def rate_in_waves(rng):
 
 @scenario(
     "the confidence in the predicted class passed as the probability of the event", (*HIGH, *OVER), ANY_RANKING,
-    bias=None, says=("First check the input: No probability is below 0.5", "Pass the probability of class 1"),
+    bias=None, says=("None is below 0.5: if these are confidences in the predicted class",), never=("First check",),
 )  # fmt: skip
 def confidences(rng):
     p = stated(rng, 1500, 1.5, -3)
@@ -1022,6 +1023,15 @@ def event_without_ends(rng):
 def event_by_language_model(rng):
     p = rng.choice([0.6, 0.7, 0.8, 0.9, 0.95, 1.0], 5000, p=[0.05, 0.05, 0.1, 0.2, 0.4, 0.2])
     return events(rng, p, 0.35 + 0.5 * p)
+
+
+@scenario(
+    "confidences of a language model from .8 to .99: it is right in 75 % whatever it states", (*HIGH, *OVER),
+    FLAT, bias=None, says=("Probabilities too high: the event is stated at 0.9",),
+    never=("First check", "in the same order"),
+)  # fmt: skip
+def event_whatever_a_language_model_states(rng):
+    return events(rng, rng.choice([0.8, 0.9, 0.95, 0.99], 500), 0.75)
 
 
 @scenario(

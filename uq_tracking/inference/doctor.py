@@ -92,7 +92,7 @@ class Suspicion:
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
-        ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes``, ``logits``, ``confidences``,
+        ``spread of means``, ``crossing quantiles``, ``classes``, ``order of classes``, ``logits``,
         ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``, ``crossed groups`` or
         ``groups in sequence``.
     text : str
