@@ -1135,6 +1135,15 @@ def three_classes_in_turn(rng):
     return (labels,), {"probs": special.softmax(np.eye(3)[labels] + rng.normal(size=(900, 3)), axis=1)}
 
 
+@scenario(
+    "log odds .01 times too large, in steps of .01, 220 samples: few stumps that separate two classes", UNDER,
+    bias=None, never=("Rows repeat",),
+)  # fmt: skip
+def event_by_few_stumps(rng):
+    p = special.expit(np.round(0.6 * rng.normal(size=220), 2))
+    return events(rng, p, odds(p, 1, 100))
+
+
 @scenario("calibrated, 60 probabilities", (*FINE, *UNKNOWN), bias=None, never=("Rows repeat others",))
 def event_of_sixty_values(rng):
     p = rng.choice(stated(rng, 60), 1500)

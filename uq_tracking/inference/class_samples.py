@@ -222,9 +222,10 @@ class ClassSamples(InOrder):
         at_random = np.random.default_rng(0).permutation(n)
         order = at_random[np.argsort(place[at_random], kind="stable")]
         equal = np.diff(place[order]) == 0
-        # the probability that the labels of two rows differ
+        # the probability that the labels of two rows differ, lower where errors are rarer than stated
         differ = 2 - rows["brier"] - 2 * np.exp(rows["log_chosen"])
-        expected = float(differ[order[1:]][equal].sum())
+        rarer = min(np.sum(1 - rows["correct"]) / max(rows["one_minus_confidence"].sum(), TINY), 1.0)
+        expected = rarer * float(differ[order[1:]][equal].sum())
         is_copied = np.count_nonzero(np.diff(label[order])[equal]) <= AT_ODDS * expected
         if expected < IN_DOUBT or not is_copied or np.bincount(place).max() > COPIES * n:
             return self
