@@ -25,7 +25,7 @@ evaluation             781     880       5     6
 figures               1885    1480      13    12
 files                  627     380       4     3
 frameworks             876     360       7     4
-inference             7061    1650      17    11
+inference             7058    1650      17    11
 inputs                3642    2250      14    18
 metrics               2434    1400      13     9
 recalibration         1318     920       7     8
@@ -36,7 +36,7 @@ tables                 695     430       4     4
 tasks                  231     360       2     2
 testing                592     420       4     5
 tracking              2988    1950      17    17
-total                33742   20540     173   164
+total                33739   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 
