@@ -14,8 +14,10 @@ from scipy import spatial, special
 from uq_tracking.recalibration.classification import Isotonic
 
 from .regression import (
+    ANY,
     ANY_RANKING,
     FINE,
+    FLAT,
     OVER,
     SHAPE,
     UNDER,
@@ -317,6 +319,14 @@ def three_classes(rng):
 @scenario("calibrated, 10 classes", (*FINE, *UNKNOWN), ANY_RANKING, bias=None)
 def ten_classes(rng):
     return labelled(rng, 1500, 10)
+
+
+@scenario("calibrated, 10 classes, but one of the most certain samples is wrong", ANY, USEFUL, bias=None)
+def ten_classes_one_certain_error(rng):
+    (labels,), options = labelled(rng, 600, 10, spread=9.0)
+    certain = np.argsort(-options["probs"].max(axis=1))[3]
+    labels[certain] = np.argsort(options["probs"][certain])[-2]
+    return (labels,), options
 
 
 @scenario("calibrated, 1000 classes", (*FINE, *UNKNOWN), bias=None)
@@ -637,7 +647,7 @@ def rate_in_waves(rng):
 
 @scenario(
     "the confidence in the predicted class passed as the probability of the event", (*HIGH, *OVER), ANY_RANKING,
-    bias=None, says=("First check the input: No probability is below 0.5", "Pass the probability of class 1"),
+    bias=None, says=("None is below 0.5: if these are confidences in the predicted class",), never=("First check",),
 )  # fmt: skip
 def confidences(rng):
     p = stated(rng, 1500, 1.5, -3)
@@ -1016,6 +1026,15 @@ def event_by_language_model(rng):
 
 
 @scenario(
+    "confidences of a language model from .8 to .99: it is right in 75 % whatever it states", (*HIGH, *OVER),
+    FLAT, bias=None, says=("Probabilities too high: the event is stated at 0.9",),
+    never=("First check", "in the same order"),
+)  # fmt: skip
+def event_whatever_a_language_model_states(rng):
+    return events(rng, rng.choice([0.8, 0.9, 0.95, 0.99], 500), 0.75)
+
+
+@scenario(
     "5 classes by votes of 10 trees: zeros are those of a grid", (*OVER, *CLASSES), bias=None,
     says=("Recalibrate with",), never=("miscalibration is left",),
 )  # fmt: skip
@@ -1114,6 +1133,15 @@ def event_of_pairs(rng):
 def three_classes_in_turn(rng):
     labels = np.tile([0, 1, 2], 300)
     return (labels,), {"probs": special.softmax(np.eye(3)[labels] + rng.normal(size=(900, 3)), axis=1)}
+
+
+@scenario(
+    "log odds .01 times too large, in steps of .01, 220 samples: few stumps that separate two classes", UNDER,
+    bias=None, never=("Rows repeat",),
+)  # fmt: skip
+def event_by_few_stumps(rng):
+    p = special.expit(np.round(0.6 * rng.normal(size=220), 2))
+    return events(rng, p, odds(p, 1, 100))
 
 
 @scenario("calibrated, 60 probabilities", (*FINE, *UNKNOWN), bias=None, never=("Rows repeat others",))

@@ -222,9 +222,10 @@ class ClassSamples(InOrder):
         at_random = np.random.default_rng(0).permutation(n)
         order = at_random[np.argsort(place[at_random], kind="stable")]
         equal = np.diff(place[order]) == 0
-        # the probability that the labels of two rows differ
+        # the probability that the labels of two rows differ, lower where errors are rarer than stated
         differ = 2 - rows["brier"] - 2 * np.exp(rows["log_chosen"])
-        expected = float(differ[order[1:]][equal].sum())
+        rarer = min(np.sum(1 - rows["correct"]) / max(rows["one_minus_confidence"].sum(), TINY), 1.0)
+        expected = rarer * float(differ[order[1:]][equal].sum())
         is_copied = np.count_nonzero(np.diff(label[order])[equal]) <= AT_ODDS * expected
         if expected < IN_DOUBT or not is_copied or np.bincount(place).max() > COPIES * n:
             return self
@@ -604,8 +605,12 @@ class CrossFit:
         return of_units(-rows["log_chosen"]), of_units(rows["brier"]), of_units(1 - rows["correct"])
 
     def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
-        """Return a score of all samples; with groups, which differ, the mean of the scores of both halves."""
-        parts = [data] if data.groups is None else [data.part(self.side == half) for half in (0, 1)]
+        """Return a score of all samples, or the mean of those of both halves.
+
+        Groups differ, and rates of classes that are each fitted to the other half are right in both together.
+        """
+        is_whole = data.groups is None and metric.key != "worst_class_gap"
+        parts = [data] if is_whole else [data.part(self.side == half) for half in (0, 1)]
         plain = [build_statistics(layout, changed(part, groups=None), "exact") for part in parts]
         found = [compute(each, settings, [metric])[0].get(metric.key, math.nan) for each in plain]
         return float(np.mean(found))

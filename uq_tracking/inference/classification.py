@@ -30,11 +30,11 @@ from uq_tracking.inference.verdict import (
     TEST_LEVEL,
     Calibration,
     Estimate,
-    Order,
     Ranked,
     Tests,
     Verdict,
     no_verdict,
+    rank_sign,
 )
 from uq_tracking.inputs.forms.probabilities import are_probabilities
 from uq_tracking.metrics import groups
@@ -76,7 +76,7 @@ CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
 class ClassTests(Tests):
     """Tests of class probabilities."""
 
-    order = Order("entropy", "brier", errors="brier", score="the Brier score", power=1, most=2.0)
+    shows = "the Brier score"
 
     @override
     def too_few_errors(self) -> str | None:
@@ -148,7 +148,7 @@ class ClassTests(Tests):
             if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 clauses.append(words.of_off_stratum(off, all_wrong=calibration not in words.NO_CLAIM))
             clauses += [] if drift is None else [words.of_class_drift(drift)]
-        suspicions = (*suspicions, *self._mistakes(found.get("event")))
+        suspicions = (*suspicions, *self._mistakes())
         cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"
         if calibration in words.NO_CLAIM:
@@ -212,18 +212,13 @@ class ClassTests(Tests):
                 return words.of_few_units(where, expected, made, found.text), others._ranking()
         return None
 
-    def _mistakes(self, event: Event | None) -> tuple[Suspicion, ...]:
-        """Recognize probabilities that were passed as logits, confidences, and groups that share errors."""
+    def _mistakes(self) -> tuple[Suspicion, ...]:
+        """Recognize probabilities that were passed as logits, and groups that share errors."""
         if self.samples is None or self.statistics.n < FEWEST:
             return ()
         form, (stated, occurs) = self.samples.data.form, self.samples.event
         if alike := alike_across(self.samples, self.dependence, occurs - stated, [occurs, stated]):
             return alike
-        if event is not None and event.sorts is not None and stated.min() >= 0.5:
-            rate = words.percent(float(occurs.mean()))
-            seen = f"No probability is below 0.5, but the event occurs in {rate} of cases."
-            fix = "Are these confidences in the predicted class? Pass the probability of class 1."
-            return (Suspicion("confidences", seen, fix),)
         if not form.logits or not are_probabilities(form.values):
             return ()
         text = "Every logit lies between 0 and 1, as probabilities do."
@@ -365,7 +360,9 @@ class ClassTests(Tests):
                 aside = f" {words.of_impossible(*ends, aside=True)}"
                 tests, ends = others, ((0.0, 0.0), (0.0, 0.0))  # labels do not explain the others
         found, event = tests.tested()
-        calibration = of_event(found, event)
+        calibration, stated = of_event(found, event), np.empty(0)
+        if self.samples is not None:
+            stated = self.samples.event[0]
         is_excluded = any(count > 0 for count, _ in ends)
         is_wrong = is_systematic or always or not is_excluded  # else labels explain it
         if found.refused:
@@ -377,7 +374,9 @@ class ClassTests(Tests):
         elif errors:
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:
-            said = words.of_event(calibration, event, found)
+            said = words.of_event(
+                calibration, event, found, only_high=len(stated) > 0 and stated.min() >= 0.5
+            )
         said += aside
         is_line = (
             event.slope is not None and abs(event.slope - 1) + abs(event.stated - event.observed) < FITTED
@@ -385,7 +384,6 @@ class ClassTests(Tests):
         if is_line or (self.samples is not None and self.samples.is_isotonic_fit):
             self.caveats.append(words.OF_FITTED)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
-        stated = [] if self.samples is None else self.samples.event[0]
         if cure is not None and cure.method is None and len(stated) and np.ptp(stated) == 0:
             cure = replace(cure, instead="state the observed rate, or use a model that tells samples apart")
         if is_excluded and not always:
@@ -432,6 +430,10 @@ class ClassTests(Tests):
             few, many = ((end - doubt) / statistics.n for end in rare)
             low, high = min(low, few), max(high, many)
         return Estimated(gap, low, high, influence.dominance)
+
+    @override
+    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
+        return -rank_sign(self.statistics, "one_minus_confidence", "correct", level)
 
     @override
     def sparsification(self) -> Sparsification:

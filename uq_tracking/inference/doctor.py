@@ -95,7 +95,7 @@ class Suspicion:
         ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
         ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
         ``spread of means``, ``crossing quantiles``, ``classes``, ``exchanged``, ``order of classes``, ``logits``,
-        ``confidences``, ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``, ``crossed groups`` or
+        ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``, ``crossed groups`` or
         ``groups in sequence``.
     text : str
         What was seen, in one or two sentences.

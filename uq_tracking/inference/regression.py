@@ -54,7 +54,7 @@ from uq_tracking.inference.places import (
     tests_of,
 )
 from uq_tracking.inference.samples import Dependence, is_slow, without_labels
-from uq_tracking.inference.verdict import Calibration, Estimate, Order, Ranked, Tests, Verdict, no_verdict
+from uq_tracking.inference.verdict import Calibration, Estimate, Ranked, Tests, Verdict, gain_sign, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
 from uq_tracking.metrics import groups
@@ -139,7 +139,7 @@ DEEPEST = 8.2
 class RegressionTests(Tests):
     """Tests of predictive distributions of a number."""
 
-    order = Order("std", "sq_error", errors="abs_error", score="RMSE", power=2)
+    shows = "RMSE"
 
     @override
     def scale(self) -> Estimated:
@@ -157,6 +157,10 @@ class RegressionTests(Tests):
     @override
     def bias(self) -> Estimated:
         return mean_bias(self.statistics, self.bias_level, values=self._errors())
+
+    @override
+    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
+        return gain_sign(self.statistics, gain, model, level)
 
     @override
     def sparsification(self) -> Sparsification:

@@ -6,15 +6,16 @@ missing from most samples of such data. Then only overconfidence can be conclude
 `Tests` holds what all tasks have in common; `regression` and `classification` hold their own tests. Tests find,
 `words` puts what they found into sentences.
 
-The ranking of errors by stated uncertainties is tested by the area under the random gain.
-The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean error of the samples remaining
-after the share f of the most uncertain is removed; a random order, and a constant, score 0. Each sample (or group)
+The ranking of a classification is tested by the area under the ROC curve of its errors, as a correlation with ranks.
+That of a regression is tested by Spearman's correlation, and by the area under the random gain.
+The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean squared error of the samples
+remaining after the share f of the most uncertain is removed; a random order, and a constant, score 0. Each group
 contributes
 
 .. math:: u_i = -\int \tfrac12 \sqrt{M_f / M_1} \left[\frac{\sum_{j \in i, f} (b_j - M_f)}{K_f M_f}
           - \frac{\sum_{j \in i} (b_j - M_1)}{N M_1}\right] df
 
-for errors b (squared errors, or Brier scores) and :math:`K_f` remaining samples, with the thresholds held fixed.
+for squared errors b and :math:`K_f` remaining samples, with the thresholds held fixed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.statistics.orders import Block, FloatArray, IntArray
 from uq_tracking.statistics.regression import joint_counts, rank_correlation
 from uq_tracking.typed import plain, record
 
@@ -68,7 +69,7 @@ Ranking = Literal["useful", "no better than constant", "worse than constant", "n
 
 TEST_LEVEL = 0.975
 """Level of each of the two tests, of scale and of shape."""
-LEVEL, RANKING_LEVEL = 0.95, 0.975
+LEVEL = 0.95
 FEWEST_SAMPLES = 20
 """With fewer independent samples than this, nothing is tested."""
 FEWEST_RANKED = 100
@@ -78,22 +79,6 @@ TRAPEZOID = Reduction("absolute", over="area").weights(FRACTIONS, FRACTIONS, len
 """Weights of the fractions in an area."""
 FIFTH = 0.2
 """Share of the samples, the most uncertain ones, of which a sentence says what leaving them out gains."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """Quantity that samples are ordered by, the payload that is their error, and the order that knows its sum.
-
-    Roots of the mean errors make the curve of a regression; ``power`` is 2 there, and 1 otherwise; then ``most`` is
-    the largest error of a sample. ``score`` names what the curve shows.
-    """
-
-    by: str
-    payload: str
-    errors: str
-    score: str
-    power: Literal[1, 2]
-    most: float = math.inf
 
 
 class Ranked(NamedTuple):
@@ -240,8 +225,8 @@ class Tests(ABC):
     """Number of reports that are judged together: each test has its share of the level."""
     names: Sequence[str] | None = None
     """Names of the classes."""
-    order: ClassVar[Order]
-    """Order that the test of ranking examines, and the errors that it compares."""
+    shows: ClassVar[str]
+    """What the sparsification curve shows."""
 
     @abstractmethod
     def scale(self) -> Estimated:
@@ -259,6 +244,13 @@ class Tests(ABC):
     @abstractmethod
     def sparsification(self) -> Sparsification:
         """Sparsification curves of model and oracle."""
+
+    @abstractmethod
+    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
+        """Test whether the uncertainty ranks errors better than chance (1), worse (-1), or neither is shown (0).
+
+        ``gain`` is the area under the random gain, and ``model`` the sparsification curve.
+        """
 
     def at(self, level: float) -> float:
         """Return the level of one of the reports that are judged together."""
@@ -383,7 +375,7 @@ class Tests(ABC):
         recovered = gain / best if best > 1e-12 else None
         fifth = int(np.searchsorted(FRACTIONS, FIFTH))
         left = float(curve.model[fifth]), float(curve.oracle[fifth])
-        found = Ranked("no better than constant", recovered, self.order.score, left)
+        found = Ranked("no better than constant", recovered, self.shows, left)
         if abs(gain) < 1e-9:
             return found
         try:
@@ -391,14 +383,7 @@ class Tests(ABC):
                 raise Undefined(f"at least {FEWEST_RANKED} independent samples are needed")
             if few := self.too_few_errors():
                 raise Undefined(few)
-            if self.order.power == 2 and groups.count(self.statistics) is None:
-                sign = sign_without_largest(self.statistics, self.at(RANKING_LEVEL))
-            else:
-                influence = gain_influence(self.statistics, self.order, curve.model)
-                low, high = influence.limits(gain, self.at(LEVEL), cautious=True)
-                if not low <= high:  # a single sample carries all the error
-                    return found._replace(word="not enough data")
-                sign = int(low > 0) - int(high < 0)
+            sign = self.ranking_sign(gain, curve.model, self.at(LEVEL))
         except Undefined as reason:
             self.caveats.append(f"The ranking is not tested: {reason}.")
             return found._replace(word="not enough data")
@@ -419,44 +404,81 @@ def no_verdict(reason: str) -> Verdict:
     return Verdict("not enough data", None, None, "not enough data", None, None, False, text)
 
 
-def gain_influence(statistics: Any, order: Order, model: FloatArray) -> Influence:
-    """Compute the contributions of samples, or of groups if there are any, to the area under the random gain.
+def sign_of(t: float, p: float, level: float) -> int:
+    """Return the sign of a test statistic, or 0 if its p-value does not reject at this level."""
+    return int(np.sign(t)) if p < 1 - level else 0
+
+
+def correlation_sign(correlation: float, n: float, level: float) -> int:
+    """Return the sign of a correlation of n samples, or 0 if it may be chance."""
+    t = correlation * math.sqrt((n - 2) / max(1 - correlation**2, 1e-12))
+    return sign_of(t, 2 * special.stdtr(n - 2, -abs(t)), level)
+
+
+def rank_sign(statistics: Any, by: str, payload: str, level: float) -> int:
+    """Test whether a payload between 0 and 1 grows along an order (1), falls (-1), or neither is shown (0).
+
+    A payload of 0 or 1 has the largest variance that its mean allows, which is taken for that of any.
+    """
+    order, n = statistics.orders[by], statistics.n
+    mean = order.sum(payload) / n
+
+    def moments(block: Block) -> FloatArray:
+        rank = (block.ends - block.count / 2) / n - 0.5
+        return np.asarray([block.sums[payload] @ rank / n, block.count @ rank**2 / n])
+
+    if groups.count(statistics) is None:
+        covariance, variance = np.sum(order.map_blocks(moments, (payload,), "merged"), axis=0)
+        correlation = covariance / math.sqrt(max(mean * (1 - mean) * variance, 1e-12))
+        return correlation_sign(correlation, statistics.n_effective, level)
+    table = statistics.groups.orders[by]
+    count, own = (table.sums[name].toarray() for name in ("count", payload))
+    share, excess = count.sum(axis=0) / count.sum(), own - mean * count
+    of_all = excess.sum(axis=0)
+    above = of_all / 2 - np.cumsum(of_all)  # of the samples whose rank grows with each sample
+    parts = excess @ (np.cumsum(share) - share / 2 - 0.5) + count @ above / count.sum()
+    return sign_of(*Influence.of(parts, None, groups.freedom(statistics)).tested(parts.sum() / 2), level)
+
+
+def gain_sign(statistics: Any, gain: float, model: FloatArray, level: float) -> int:
+    """Test whether larger stds go with larger errors (1), with smaller ones (-1), or neither is shown (0).
+
+    Groups are tested by their contributions to the area under the random gain.
 
     Parameters
     ----------
     statistics : statistics of the task
-    order : Order
+    gain : float
+        That area.
     model : array, shape (100,)
         The model's sparsification curve.
+    level : float
 
     Raises
     ------
     Undefined
         Too few groups hold most of the errors.
     """
-    mean_error = statistics.orders[order.errors].sum(order.payload) / statistics.n
-    mean = mean_error * model**order.power
-    step = TRAPEZOID * model / order.power
-    if groups.count(statistics) is not None:
-        kept = groups.positions(statistics, remaining_counts)
-        table = statistics.groups.orders[order.by]
-        count, error = (groups.sums_below(table, name, kept) for name in ("count", order.payload))
-        worth = size_freedom(error[:, 0]) + 1
-        if worth < FEWEST_CARRYING:
-            raise Undefined(
-                f"few groups hold most of the errors, worth {worth:.1f} equal ones; at least {FEWEST_CARRYING} are "
-                "needed"
-            )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(mean > 0, (error - count * mean) / (kept * mean), 0.0)
-        return Influence.of((part[:, :1] - part) @ step, None, groups.freedom(statistics))
-    parts, count = _of_bounded(statistics, order, mean, step)
-    share = groups.effective(statistics)[1]
-    return Influence.of(parts / share, count * share)
+    if groups.count(statistics) is None:
+        return sign_without_largest(statistics, (1 + level) / 2)
+    mean_error = statistics.orders["abs_error"].sum("sq_error") / statistics.n
+    mean, step = mean_error * np.square(model), TRAPEZOID * model / 2
+    kept = groups.positions(statistics, remaining_counts)
+    table = statistics.groups.orders["std"]
+    count, error = (groups.sums_below(table, name, kept) for name in ("count", "sq_error"))
+    worth = size_freedom(error[:, 0]) + 1
+    if worth < FEWEST_CARRYING:
+        raise Undefined(
+            f"few groups hold most of the errors, worth {worth:.1f} equal ones; at least {FEWEST_CARRYING} are needed"
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(mean > 0, (error - count * mean) / (kept * mean), 0.0)
+    influence = Influence.of((part[:, :1] - part) @ step, None, groups.freedom(statistics))
+    return sign_of(*influence.tested(gain), level)
 
 
 def sign_without_largest(statistics: Any, level: float) -> int:
-    """Test whether larger stds go with larger errors (1), with smaller ones (-1), or neither is shown (0).
+    """Test at a level of each of two tests whether larger stds go with larger errors: 1, -1 or 0.
 
     The one sample in a thousand with the largest error, at least one, is left out, so that it decides nothing. Two
     tests look at the others: Spearman's correlation, which decides if it speaks, and the area under the random gain,
@@ -476,10 +498,8 @@ def sign_without_largest(statistics: Any, level: float) -> int:
     left = count > dropped
     count, square = (count - dropped)[left], square[left]
     n, total = float(statistics.n_effective), float(count.sum())
-    correlation /= total
-    t = correlation * math.sqrt((n - 2) / max(1 - correlation**2, 1e-12))
-    if 2 * special.stdtr(n - 2, -abs(t)) < 1 - level:
-        return int(np.sign(t))
+    if sign := correlation_sign(correlation / total, n, level):
+        return sign
     kept = remaining_counts(total)
     stds, place = np.unique(std_low[left], return_inverse=True)
     high = np.cumsum(np.bincount(place, count, len(stds))).astype(float)
@@ -488,7 +508,7 @@ def sign_without_largest(statistics: Any, level: float) -> int:
     error, error_skew = _standardized(square, count)
     t = math.sqrt(n - 1) * float(count @ (weight * error)) / total
     skew = weight_skew * error_skew * math.sqrt(n - 1) / (n - 2)
-    return int(np.sign(t)) if p_of_gamma(np.asarray([t]), np.asarray([skew]))[0] < 1 - level else 0
+    return sign_of(t, float(p_of_gamma(np.asarray([t]), np.asarray([skew]))[0]), level)
 
 
 def _standardized(values: FloatArray, count: FloatArray) -> tuple[FloatArray, float]:
@@ -507,29 +527,3 @@ def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: Floa
     height = weight.sum() - np.cumsum(drop)[:-1] + drop[0]
     area = np.concatenate([[0.0], np.cumsum(np.diff(knots) * height)])
     return np.asarray((np.interp(high, knots, area) - np.interp(low, knots, area)) / (high - low))
-
-
-def _of_bounded(
-    statistics: Any, order: Order, mean: FloatArray, step: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Contributions of samples with bounded errors, and how many have them.
-
-    Where uncertainties are equal, samples lie anywhere between two positions of the order, with the largest possible
-    spread. Brier scores lie between 0 and 2: for samples with the same entropy and mean b, spread is largest if a
-    share b / 2 of them scores 2 and the others 0.
-    """
-    parts: list[FloatArray] = []
-    for block in statistics.orders[order.by].blocks((order.payload,)):
-        low, errors = block.ends - block.count, block.sums[order.payload]
-        alone = block.count <= 1
-        parts.append(np.stack([low[alone], block.ends[alone], errors[alone], block.count[alone]]))
-        several = ~alone
-        worst = np.clip(errors[several] / order.most, 0, block.count[several])
-        for value, count in ((order.most, worst), (0.0, block.count[several] - worst)):
-            parts.append(np.stack([low[several], block.ends[several], np.full(len(count), value), count]))
-    low, high, error, count = np.concatenate(parts, axis=1)
-    kept = remaining_counts(statistics.n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.where(mean > 0, step / (kept * mean), 0.0)
-    start, end = _remaining(low, high, kept, weight), _remaining(low, high, kept, weight * mean)
-    return end - error * start + step.sum() * (error - mean[0]) / (kept[0] * mean[0]), count

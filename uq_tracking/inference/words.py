@@ -30,6 +30,10 @@ RARE = 0.2
 """Rates below this are compared by their ratio."""
 MORE = "Pass more samples."
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
+IF_CONFIDENCES = (
+    "None is below 0.5: if these are confidences in the predicted class, pass the probability of class 1; if each is "
+    "the confidence that an answer is right, the input is correct."
+)
 NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
@@ -859,8 +863,11 @@ def of_level(event: Event) -> str:
     return f"{_graded(word, event.is_level_slight)}: {_level(event, 'the event')}."
 
 
-def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
-    """Say that probabilities are too extreme or not extreme enough, or unrelated to the event."""
+def of_slope(event: Event, *, extreme: bool, only_high: bool, second: bool = False) -> str:
+    """Say that probabilities are too extreme or not extreme enough, or unrelated to the event.
+
+    If ``only_high``, none is below one half, as with confidences, whatever these are of.
+    """
     slope, low, high = event.slope, event.slope_low, event.slope_high
     word, what, end = ("Overconfident" if extreme else "Underconfident"), _how(extreme), "."
     word = _graded(word, event.is_slope_slight)
@@ -875,6 +882,7 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
             limits *= high < 1 if extreme else low > 1
         asked = "; are labels and probabilities in the same order?" if "related" in what else "."
         end = "; are they those of the other class?" if event.sorts == "reversed" else asked
+        end = f". {IF_CONFIDENCES}" if only_high and end != "." else end
         what += f" (calibration slope {slope:.2f}{limits})"
     if second:
         return f"Its probabilities are also {what}{end}"
@@ -885,15 +893,15 @@ def of_slope(event: Event, *, extreme: bool, second: bool = False) -> str:
     )
 
 
-def of_event(calibration: str, event: Event, found: Tested) -> str:
+def of_event(calibration: str, event: Event, found: Tested, *, only_high: bool) -> str:
     """Say how calibrated the probability of an event is."""
     if calibration in ("too high", "too low"):
         parts = [of_level(event)]
         if "slope" in found.strength and found.slope is not None:
-            parts.append(of_slope(event, extreme=found.slope < 0, second=True))
+            parts.append(of_slope(event, extreme=found.slope < 0, only_high=only_high, second=True))
         return " ".join(parts)
     if calibration in ("overconfident", "underconfident"):
-        parts = [of_slope(event, extreme=calibration == "overconfident")]
+        parts = [of_slope(event, extreme=calibration == "overconfident", only_high=only_high)]
         return " ".join([*parts, of_level(event)] if "level" in found.strength else parts)
     if calibration == "miscalibrated in shape":
         return (
@@ -1119,7 +1127,7 @@ def untested_classes(statistics: Any, found: Found, untested: str) -> list[str]:
 def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     """Say whether the uncertainty ranks errors, and what that gains; "" if that is not judged.
 
-    Of classes, confident guesses have the larger Brier scores, so that nothing need be inverted.
+    Of classes, the uncertainty is made of probabilities, so that nothing can be inverted.
     """
     gains = (100 * (1 - left) for left in found.left)
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)

@@ -15,10 +15,19 @@ from scipy import special
 
 from uq_tracking.formatting import format_factors
 from uq_tracking.inference.limits import Estimated
-from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibration, Order, Tests, Verdict, no_verdict
+from uq_tracking.inference.verdict import (
+    LEVEL,
+    TEST_LEVEL,
+    Calibration,
+    Tests,
+    Verdict,
+    no_verdict,
+    rank_sign,
+)
 from uq_tracking.inference.words import of_ranking
 from uq_tracking.metrics.ranking import Sparsification, sparsification
 from uq_tracking.metrics.registry import Undefined
+from uq_tracking.statistics.orders import FloatArray
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,7 @@ class Threshold:
 class OrderedTests(Tests):
     """Tests of z of the score, and of the events of each threshold."""
 
-    order = Order(
-        "expected_rps", "rps", errors="rps", score="the ranked probability score", power=1, most=1.0
-    )
+    shows = "the ranked probability score"
 
     def scale(self) -> Estimated:
         """Return the ranked probability score over the one that the probabilities imply."""
@@ -53,6 +60,10 @@ class OrderedTests(Tests):
         reach = self._reach("mean_class", "label", "class_variance", LEVEL) / n
         bias = (sums["mean_class"] - sums["label"]) / n
         return Estimated(bias, bias - reach, bias + reach, 0.0)
+
+    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
+        """Test whether scores grow with those expected."""
+        return rank_sign(self.statistics, "expected_rps", "rps", level)
 
     def sparsification(self) -> Sparsification:
         """Return the score of the rest as the least certain samples are removed."""
