@@ -74,6 +74,8 @@ OF_PERIODS, LEAST_PERIODS, PERSISTS = 5.5, 4, 0.5
 the series must hold, and the share of that which must be left over its second half for it to persist."""
 OF_OTHERS, MAD = 4.0, 1.4826
 """The same beside what other periods show, and the standard deviation of normal values over their median absolute."""
+LAGS = 60
+"""Distances at which successive values of a label are compared, up to the length of the order."""
 NO_PERIOD = 5
 """Blocks and breaks look like a period of up to this length, once what neighbors share is taken out."""
 SLOW = 0.5
@@ -282,15 +284,15 @@ def correlation_reach(maps: FloatArray, axes: Sequence[int] = (1, 2)) -> int:
 
 
 def _memory(score: FloatArray, label: IntArray) -> int:
-    """Return the first lag at which successive values of a label are no longer alike."""
+    """Return a lag, nearly the first, at which successive values of a label are no longer alike."""
     centred = score - score.mean()
-    for lag in range(1, len(label)):
+    for lag in np.unique(np.geomspace(1, len(label) - 1, LAGS).astype(int)).tolist():
         same = label[lag:] == label[:-lag]
         pairs = max(int(np.count_nonzero(same)), 1)
         found = inner(centred[lag:] * same, centred[:-lag]) / pairs / (inner(centred, centred) / len(label))
         if found < max(ALIKE, 3 / math.sqrt(pairs)):
-            return lag
-    return 1
+            return int(lag)
+    return len(label)
 
 
 def _of_cases(scores: Scores, case: IntArray, cases: int) -> Dependence:
