@@ -701,7 +701,7 @@ class RegressionTests(Tests):
         )
         halves = np.append(special.ndtri((1 + levels) / 2), scale.value)
         if grouped:
-            inside = [groups.within(statistics, half) for half in halves.tolist()]
+            inside = list(groups.within(statistics, halves).T)
         elif self._off_grid is not None:
             inside = list(np.sum(np.abs(self._off_grid) <= halves[:, None], axis=1)[:, None])
         else:
@@ -950,7 +950,7 @@ def _sums_within(statistics: Any, limit: float) -> list[float]:
         square, inside = np.square(z), np.abs(z) <= limit
         return np.stack([inside, square * inside, square, z > limit])
 
-    found: list[float] = groups.power_sums(statistics, "z", within).tolist()
+    found: list[float] = groups.power_sums(statistics, within).tolist()
     return found
 
 
@@ -1135,17 +1135,14 @@ def _independent_square(statistics: Any, family: Standard, scale: float = 1.0) -
         z = statistics.moments["z"]
         mean = z.variance() + z.mean * z.mean
     else:
-        total = groups.power_sums(
-            statistics, "z", lambda z: np.square(normal_scores(family, z / scale))[None]
-        )[0]
-        mean = total / statistics.n
+        mean = groups.mean_of_z(statistics, lambda z: np.square(normal_scores(family, z / scale)))
 
     def powers(z: FloatArray) -> FloatArray:
         u = (np.square(normal_scores(family, z / scale)) - mean) / n
         square = u * u
         return np.stack([square, square * u, square * square])
 
-    return float(mean), Influence(n, *(groups.power_sums(statistics, "z", powers) * share).tolist())
+    return float(mean), Influence(n, *(groups.power_sums(statistics, powers) * share).tolist())
 
 
 def mean_bias(

@@ -837,24 +837,17 @@ def _level(event: Event, name: str) -> str:
         within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
         stated, observed = f"{event.stated:.{digits}f}", f"{event.observed:.{digits}f}"
         return f"{name} is stated at {stated} on average, but occurs in {observed} of cases{within}"
-    rates = percent(event.stated), percent(event.observed)
     if event.observed <= 0:
-        return f"{name} never occurs, but is stated in {rates[0]} of cases"
+        return f"{name} never occurs, but is stated in {percent(event.stated)} of cases"
     if event.stated <= 0:
-        return f"{name} is stated in no case, but occurs in {rates[1]} of them"
-    if event.stated > event.observed:
-        often, one, other = (
-            "is stated {} times as often as it occurs{}: {} stated, {} observed",
-            *rates,
-        )
-        value, low, high = (
-            event.stated / max(end, 1e-300) for end in (event.observed, event.high, event.low)
-        )
-    else:
-        often, one, other = "occurs {} times as often as stated{}: {} stated, {} observed", *rates
-        value, low, high = (end / event.stated for end in (event.observed, event.low, event.high))
+        return f"{name} is stated in no case, but occurs in {percent(event.observed)} of them"
+    ends, often = (event.observed, event.low, event.high), "occurs {} times as often as stated"
+    value, low, high = (end / event.stated for end in ends)
+    if value < 1:
+        often = "is stated {} times as often as it occurs"
+        value, high, low = (event.stated / max(end, 1e-300) for end in ends)
     within = f" ({_times(low)} to {_times(high)})" if low > 1 and event.low > 0 else ""
-    return f"{name} {often.format(_times(value), within, one, other)}"
+    return f"{name} {often.format(_times(value))}{within}: {_rates(event)}"
 
 
 def of_level(event: Event) -> str:
