@@ -682,7 +682,7 @@ class Cure:
 
 def alike_across(
     samples: Any, dependence: Any, errors: FloatArray, also: Sequence[FloatArray]
-) -> tuple[Suspicion, ...]:
+) -> Suspicion | None:
     """Suspect that samples belong together across groups or in rows and columns of a table, or that groups are times.
 
     Groups may be sorted by ``also``.
@@ -694,23 +694,19 @@ def alike_across(
                 "The first samples of all groups have similar errors, and so have the second ones, and so on"
             )
             instead = ", in place of yours"
-        return (
-            Suspicion(
-                "crossed groups",
-                f"{alike}, as if they shared a date: they are not independent.",
-                f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, "
-                "pass that as by=.",
-            ),
+        return Suspicion(
+            "crossed groups",
+            f"{alike}, as if they shared a date: they are not independent.",
+            f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, "
+            "pass that as by=.",
         )
     if samples.in_sequence(errors, also):
-        return (
-            Suspicion(
-                "groups in sequence",
-                "Each group has errors like those of the group before, as dates have: they are not independent.",
-                "Replace groups= by order=, the time of each sample, or by groups of neighboring ones.",
-            ),
+        return Suspicion(
+            "groups in sequence",
+            "Each group has errors like those of the group before, as dates have: they are not independent.",
+            "Replace groups= by order=, the time of each sample, or by groups of neighboring ones.",
         )
-    return ()
+    return None
 
 
 def halves_of(n: int, group: IntArray | None) -> IntArray | None:

@@ -323,13 +323,12 @@ class RegressionTests(Tests):
     def _of_distribution(self) -> dict[str, Any]:
         """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
         factor, left = best_factor(self.statistics)
-        bulk = {} if math.isnan(factor) else {"bulk": factor}
         return {
+            "bulk": factor,
             "left": left,
             "multiple": self._multiple(),
             "single_values": self.statistics.counts["n_zero_std"] > 0,
             "median_is_right": self._is_median_right(),
-            **bulk,
         }
 
     def _few_groups(self) -> Few | None:
@@ -504,7 +503,7 @@ class RegressionTests(Tests):
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
         if alike := doctor.alike_across(samples, self.dependence, samples.z(), [target, mean, std]):
-            return alike
+            return (alike,)
         if is_distribution(self.statistics):
             error, spread = target.astype(np.float64) - mean, std.astype(np.float64)
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(spread > 0)

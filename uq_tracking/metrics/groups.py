@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import Standard
+from uq_tracking.parallel import inner
 from uq_tracking.statistics.groups import GroupCells, GroupTables, bucket_spans
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import Block, Buckets, FloatArray
@@ -185,8 +187,11 @@ def power_sums(statistics: Any, function: Callable[[FloatArray], FloatArray]) ->
 
 def mean_of_z(statistics: Any, function: Callable[[FloatArray], FloatArray]) -> float:
     """Mean over samples of a function of each sample's z."""
-    total = float(power_sums(statistics, lambda z: function(z)[None])[0])
-    return total / float(statistics.n)
+
+    def total(block: Block) -> float:
+        return inner(block.count, function(block.sums["z"] / block.count))
+
+    return math.fsum(statistics.orders["z"].map_blocks(total, ("z",), "unordered")) / float(statistics.n)
 
 
 def moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, FloatArray]:
