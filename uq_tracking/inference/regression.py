@@ -695,9 +695,8 @@ class RegressionTests(Tests):
         of_z, grouped = not is_distribution(statistics), statistics.groups is not None
         if scale is None or self.settings.family != "gaussian" or (grouped and not of_z):
             return (), None, math.nan, None
-        levels = np.asarray(
-            [each for each in SHARES if statistics.n_effective * (1 - each) >= FEWEST_OUTSIDE]
-        )
+        levels = np.asarray(SHARES)
+        levels = levels[statistics.n_effective * (1 - levels) >= FEWEST_OUTSIDE]
         halves = np.append(special.ndtri((1 + levels) / 2), scale.value)
         if grouped:
             inside = list(groups.within(statistics, halves).T)
