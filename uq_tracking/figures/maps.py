@@ -244,10 +244,8 @@ def class_map(
         outcomes: list[tuple[str, str]] = []
     else:
         number = known_class(of, classes, p.shape[-1])
-        name, outcome = (
-            shorten(name_of(number, classes), MOST_LETTERS),
-            (truth == number) + 2 * (predicted == number),
-        )
+        name = shorten(name_of(number, classes), MOST_LETTERS)
+        outcome = (truth == number) + 2 * (predicted == number)
         ((uncertain, _),) = panels.reduced(p[..., number])
         shades = to_rgba_array(["white", OUTCOMES["missed"], OUTCOMES["false"], OUTCOMES["found"]])[:, :3]
         first = Panel(f"{name}: where wrong", _colored(np.where(truth < 0, -1, outcome), shades), "class")

@@ -174,11 +174,8 @@ def by_group(report: Report) -> Figure:
 
 
 def _group_panel(ax: Axes, panel: Panel) -> None:
-    names, group, values = (
-        panel.report.curves[panel.curve].labels,
-        panel.table["group"],
-        panel.table[panel.key],
-    )
+    names = panel.report.curves[panel.curve].labels
+    group, values = panel.table["group"], panel.table[panel.key]
     if names is not None and _stepped(group, names):
         _parts_along(ax, panel, group)
         return

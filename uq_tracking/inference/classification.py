@@ -131,7 +131,7 @@ class ClassTests(Tests):
         *,
         slight: bool,
         cure: Cure | None,
-        suspicions: tuple[Suspicion, ...] = (),
+        suspicion: Suspicion | None = None,
         **found: Any,
     ) -> Verdict:
         """Name a drift, and the label of ``by=`` that is off by more than all samples if no cure mends all labels."""
@@ -148,7 +148,7 @@ class ClassTests(Tests):
             if off is not None and not mends_all:  # else all are wrong alike, though it shows most in some
                 clauses.append(words.of_off_stratum(off, all_wrong=calibration not in words.NO_CLAIM))
             clauses += [] if drift is None else [words.of_class_drift(drift)]
-        suspicions = (*suspicions, *self._mistakes())
+        suspicions = tuple(each for each in (suspicion, self._mistake()) if each is not None)
         cure = None if suspicions else cure
         grade: Grade = "slight" if slight else "off"
         if calibration in words.NO_CLAIM:
@@ -212,17 +212,17 @@ class ClassTests(Tests):
                 return words.of_few_units(where, expected, made, found.text), others._ranking()
         return None
 
-    def _mistakes(self) -> tuple[Suspicion, ...]:
+    def _mistake(self) -> Suspicion | None:
         """Recognize probabilities that were passed as logits, and groups that share errors."""
         if self.samples is None or self.statistics.n < FEWEST:
-            return ()
+            return None
         form, (stated, occurs) = self.samples.data.form, self.samples.event
         if alike := alike_across(self.samples, self.dependence, occurs - stated, [occurs, stated]):
             return alike
         if not form.logits or not are_probabilities(form.values):
-            return ()
+            return None
         text = "Every logit lies between 0 and 1, as probabilities do."
-        return (Suspicion("logits", text, "If they are, pass them without logits=True."),)
+        return Suspicion("logits", text, "If they are, pass them without logits=True.")
 
     def _of_classes(self) -> Verdict:
         """Judge the probabilities of more than two classes."""
@@ -233,7 +233,6 @@ class ClassTests(Tests):
         self.caveats.extend(words.untested_classes(self.statistics, found, untested))
         if found.sharpness is not None and abs(found.sharpness) < FITTED:
             self.caveats.append(words.OF_FITTED)
-        suspicions = order_of_classes(found) or order_of_rows(self.statistics)
         slight = not certain and is_slight(calibration, found, scale)
         said = words.of_certain(certain)
         if not certain:
@@ -258,7 +257,7 @@ class ClassTests(Tests):
             said,
             slight=slight,
             cure=cure,
-            suspicions=suspicions,
+            suspicion=order_of_classes(found) or order_of_rows(self.statistics),
             scale=scale,
             shape_p=found.top.shape_p,
             off_class=off,
@@ -473,21 +472,21 @@ def of_classes(found: Found) -> Calibration:
     return "not enough data" if found.top_event.is_unknown else "consistent with calibrated"
 
 
-def order_of_classes(found: Found) -> tuple[Suspicion, ...]:
+def order_of_classes(found: Found) -> Suspicion | None:
     """Suspect another order of the classes where the probabilities of several say the opposite."""
     number = len(found.reversed)
     if number < 2:
-        return ()
+        return None
     shown = ", ".join(found.reversed[:3]) + ", ..." * (number > 3)
     text = (
         f"{number} of {found.classes} classes ({shown}) occur less often the higher their probability is: the "
         "columns may be in another order than the labels."
     )
     cure = "Pass probs whose column k is the probability of label k; in scikit-learn, classes=model.classes_."
-    return (Suspicion("order of classes", text, cure),)
+    return Suspicion("order of classes", text, cure)
 
 
-def order_of_rows(statistics: Any) -> tuple[Suspicion, ...]:
+def order_of_rows(statistics: Any) -> Suspicion | None:
     """Suspect another order of the rows where predictions say nothing about the labels, though they claim to."""
     pairs, n = statistics.tables["confusion"], statistics.n
     true, predicted = (
@@ -500,16 +499,13 @@ def order_of_rows(statistics: Any) -> tuple[Suspicion, ...]:
     right, claimed = by.sum("correct") / n, 1 - by.sum("one_minus_confidence") / n
     reach = OF_CHANCE * math.sqrt(chance * (1 - chance) / statistics.n_effective)
     if n < FEWEST or right > chance + reach or claimed - chance < MUCH + reach:
-        return ()
+        return None
     text = (
         f"Predictions are right in {words.percent(right)} of cases, no more than by chance, though the model states "
         f"{words.percent(claimed)}."
     )
-    return (
-        Suspicion(
-            "shuffled", text, "Are labels and probabilities in the same order, of rows and of classes?"
-        ),
-    )
+    cure = "Are labels and probabilities in the same order, of rows and of classes?"
+    return Suspicion("shuffled", text, cure)
 
 
 def is_slight(calibration: Calibration, found: Found, scale: Estimate | None) -> bool:

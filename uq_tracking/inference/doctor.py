@@ -234,23 +234,16 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
     factor, slope, spread = root_mean_square(error / std), slope_of(size, log), float(log.std())
     nll, of_best = _nll(error, std), _nll(error, std * factor)
     wrong = (factor > 1.25 or factor < 0.8) and _gap(error, std) >= 0.1
-    for name, kind, made, log_std, cure in (
-        (
-            "variance",
-            "variances",
-            "their square roots",
-            log / 2,
-            "use Predictions.from_variance(y_true, y_pred, y_std)",
-        ),
-        ("precision", "precisions", "1 / sqrt(y_std)", -log / 2, "pass 1 / np.sqrt(y_std)"),
+    for name, made, log_std, cure in (
+        ("variance", "their square roots", log / 2, "use Predictions.from_variance(y_true, y_pred, y_std)"),
+        ("precision", "1 / sqrt(y_std)", -log / 2, "pass 1 / np.sqrt(y_std)"),
         (
             "log-variance",
-            "log-variances",
             "exp(y_std / 2)",
             std / 2,
             "use Predictions.from_log_variance(y_true, y_pred, y_std)",
         ),
-        ("log-std", "logs of stds", "exp(y_std)", std, "pass np.exp(y_std)"),
+        ("log-std", "exp(y_std)", std, "pass np.exp(y_std)"),
     ):
         own = slope_of(size, log_std)
         if own is None or slope is None or min(spread, own.spread) < 0.1 or np.ptp(log_std) > 100:
@@ -283,7 +276,7 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
         if strict or plain:
             return Suspicion(
                 name,
-                f"The stds look like {kind}: with {made}, errors are {fits:.2f} times the stated size and nll falls "
+                f"The stds look like {name}s: with {made}, errors are {fits:.2f} times the stated size and nll falls "
                 f"from {format_number(nll)} to {format_number(fitted)}.",
                 f"If they are, {cure}.",
             )
@@ -689,7 +682,7 @@ class Cure:
 
 def alike_across(
     samples: Any, dependence: Any, errors: FloatArray, also: Sequence[FloatArray]
-) -> tuple[Suspicion, ...]:
+) -> Suspicion | None:
     """Suspect that samples belong together across groups or in rows and columns of a table, or that groups are times.
 
     Groups may be sorted by ``also``.
@@ -701,23 +694,19 @@ def alike_across(
                 "The first samples of all groups have similar errors, and so have the second ones, and so on"
             )
             instead = ", in place of yours"
-        return (
-            Suspicion(
-                "crossed groups",
-                f"{alike}, as if they shared a date: they are not independent.",
-                f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, "
-                "pass that as by=.",
-            ),
+        return Suspicion(
+            "crossed groups",
+            f"{alike}, as if they shared a date: they are not independent.",
+            f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, "
+            "pass that as by=.",
         )
     if samples.in_sequence(errors, also):
-        return (
-            Suspicion(
-                "groups in sequence",
-                "Each group has errors like those of the group before, as dates have: they are not independent.",
-                "Replace groups= by order=, the time of each sample, or by groups of neighboring ones.",
-            ),
+        return Suspicion(
+            "groups in sequence",
+            "Each group has errors like those of the group before, as dates have: they are not independent.",
+            "Replace groups= by order=, the time of each sample, or by groups of neighboring ones.",
         )
-    return ()
+    return None
 
 
 def halves_of(n: int, group: IntArray | None) -> IntArray | None:

@@ -135,11 +135,8 @@ class Event:
         if self.slope_low is None or self.slope_high is None:
             return False
         stated, _, low, high = self._rarer
-        return (
-            is_slight_level(stated, low)
-            and is_slight_level(stated, high)
-            and SLIGHT_SLOPE[0] < self.slope_low <= self.slope_high < SLIGHT_SLOPE[1]
-        )
+        is_slight = all(is_slight_level(stated, end) for end in (low, high))
+        return is_slight and SLIGHT_SLOPE[0] < self.slope_low <= self.slope_high < SLIGHT_SLOPE[1]
 
     @property
     def is_unknown(self) -> bool:

@@ -200,12 +200,9 @@ def interval_table(
                     )
                 found = _plain_limits(metric, left, exact, level, notes)
             if not all(map(math.isfinite, found)):
-                raise OverflowError
+                raise Undefined("its limits overflow 64-bit numbers")
         except Undefined as reason:
             undefined[key] = str(reason)
-            continue
-        except OverflowError:
-            undefined[key] = "its limits overflow 64-bit numbers"
             continue
         values[key] = float(found[0]), float(found[1])
         if not found[0] <= exact <= found[1]:

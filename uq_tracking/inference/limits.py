@@ -214,17 +214,12 @@ class Estimated:
     dominance: float = 0.0
 
 
-def sets_of(groups: int) -> IntArray:
-    """The set of each group: random, but always the same."""
-    made = np.empty(groups, dtype=np.int64)
-    made[np.random.default_rng(groups).permutation(groups)] = np.arange(groups) % min(groups, SETS)
-    return made
-
-
 def set_weights(groups: int) -> FloatArray:
-    """Weight of every group when each set is left out, shape (sets, groups)."""
-    place = sets_of(groups)
-    return np.asarray(place[None, :] != np.arange(place.max() + 1)[:, None], dtype=np.float64)
+    """Weight of every group when each set, random but always the same, is left out, shape (sets, groups)."""
+    sets = min(groups, SETS)
+    made = np.ones((sets, groups))
+    made[np.arange(groups) % sets, np.random.default_rng(groups).permutation(groups)] = 0.0
+    return made
 
 
 def p_of_gamma(t: FloatArray, skew: FloatArray) -> FloatArray:

@@ -540,8 +540,7 @@ def find_strata(
             values = tests.estimate[known]
             outer = int(known[values.argmin()]), int(known[values.argmax()])
             pattern = replace(pattern, named=outer, spread=float(values.std()))
-        pattern = replace(pattern, made=made)
-        patterns.append(pattern)
+        patterns.append(replace(pattern, made=made))
     strata = []
     for k, part in enumerate(parts):
         word = "too few" if untested[k] else _word(part, *claims[:, k].tolist())

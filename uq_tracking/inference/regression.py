@@ -323,13 +323,12 @@ class RegressionTests(Tests):
     def _of_distribution(self) -> dict[str, Any]:
         """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
         factor, left = best_factor(self.statistics)
-        bulk = {} if math.isnan(factor) else {"bulk": factor}
         return {
+            "bulk": factor,
             "left": left,
             "multiple": self._multiple(),
             "single_values": self.statistics.counts["n_zero_std"] > 0,
             "median_is_right": self._is_median_right(),
-            **bulk,
         }
 
     def _few_groups(self) -> Few | None:
@@ -504,7 +503,7 @@ class RegressionTests(Tests):
             return (Suspicion("crossing quantiles", words.of_crossed(self._crossed), fix),)
         target, mean, std = (samples.rows[name] for name in ("target", "mean", "std"))
         if alike := doctor.alike_across(samples, self.dependence, samples.z(), [target, mean, std]):
-            return alike
+            return (alike,)
         if is_distribution(self.statistics):
             error, spread = target.astype(np.float64) - mean, std.astype(np.float64)
             are_draws = form_of(self.statistics.facts).noisy_std and np.all(spread > 0)
@@ -696,12 +695,11 @@ class RegressionTests(Tests):
         of_z, grouped = not is_distribution(statistics), statistics.groups is not None
         if scale is None or self.settings.family != "gaussian" or (grouped and not of_z):
             return (), None, math.nan, None
-        levels = np.asarray(
-            [each for each in SHARES if statistics.n_effective * (1 - each) >= FEWEST_OUTSIDE]
-        )
+        levels = np.asarray(SHARES)
+        levels = levels[statistics.n_effective * (1 - levels) >= FEWEST_OUTSIDE]
         halves = np.append(special.ndtri((1 + levels) / 2), scale.value)
         if grouped:
-            inside = [groups.within(statistics, half) for half in halves.tolist()]
+            inside = list(groups.within(statistics, halves).T)
         elif self._off_grid is not None:
             inside = list(np.sum(np.abs(self._off_grid) <= halves[:, None], axis=1)[:, None])
         else:
@@ -950,7 +948,7 @@ def _sums_within(statistics: Any, limit: float) -> list[float]:
         square, inside = np.square(z), np.abs(z) <= limit
         return np.stack([inside, square * inside, square, z > limit])
 
-    found: list[float] = groups.power_sums(statistics, "z", within).tolist()
+    found: list[float] = groups.power_sums(statistics, within).tolist()
     return found
 
 
@@ -1135,17 +1133,14 @@ def _independent_square(statistics: Any, family: Standard, scale: float = 1.0) -
         z = statistics.moments["z"]
         mean = z.variance() + z.mean * z.mean
     else:
-        total = groups.power_sums(
-            statistics, "z", lambda z: np.square(normal_scores(family, z / scale))[None]
-        )[0]
-        mean = total / statistics.n
+        mean = groups.mean_of_z(statistics, lambda z: np.square(normal_scores(family, z / scale)))
 
     def powers(z: FloatArray) -> FloatArray:
         u = (np.square(normal_scores(family, z / scale)) - mean) / n
         square = u * u
         return np.stack([square, square * u, square * square])
 
-    return float(mean), Influence(n, *(groups.power_sums(statistics, "z", powers) * share).tolist())
+    return float(mean), Influence(n, *(groups.power_sums(statistics, powers) * share).tolist())
 
 
 def mean_bias(

@@ -237,20 +237,19 @@ def _of_places(
             parts[0] = of_places(parts[0], slight=found.grade() == "slight")
     if any(each.on in ("order", "within") and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
-    of_labels = [each.quantity for each in places.found() if each.on == "label"]
-    if not recurring and of_labels and "bias" not in of_labels:
-        of_areas = any(each.made == "area" for each in places.found())
-        rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
-        named = [each.named[0] for each in places.found() if each.on == "label"]
-        if any(places.strata[place].name.startswith("axis") for place in named):
-            rest = "Recalibrate each place along that axis separately."
-        if any(each.made == "cell" for each in places.found()):
-            of_areas, rest = (
-                True,
-                "Fit std_scaling to each of these four parts, which the medians of std and prediction divide.",
+    of_labels = [each for each in places.found() if each.on == "label"]
+    if not recurring and of_labels and all(each.quantity == "scale" for each in of_labels):
+        named, made = [places.strata[each.named[0]] for each in of_labels], {each.made for each in of_labels}
+        rest = of_each(places.enough, joint=len({part.of for part in named}) > 1)
+        if "area" in made:
+            rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
+            if any(part.name.startswith("axis") for part in named):
+                rest = "Recalibrate each place along that axis separately."
+        elif "cell" in made:
+            rest = (
+                "Fit std_scaling to each of these four parts, which the medians of std and prediction divide."
             )
-        sets = {places.strata[place].of for place in named}
-        parts.append(rest if of_areas else of_each(places.enough, joint=len(sets) > 1))
+        parts.append(rest)
     return parts if level is None else list(map(of_widths, parts))
 
 
@@ -607,20 +606,13 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> s
         f"{'Slight drift' if pattern.grade == 'slight' else 'Drift'} along the order of the samples{of_label}"
     )
     if pattern.quantity == "bias":
-        biases = [_bias_of(part, is_known=is_known) for part in (first, last)]
-        ends = [
-            f"{bias} in the {end} {share}"
-            for bias, end, share in zip(biases, ("first", "last"), shares, strict=True)
-        ]
-        return f"{what}: predictions are {ends[0]}, and {ends[1]}."
-    was, becomes = (
-        "{} ({} to {})".format(*format_factors(*part.factors)) + f" times{stated} {share}"
-        for part, stated, share in (
-            (first, " the stated size in the first", shares[0]),
-            (last, " in the last", shares[1]),
+        was, becomes = (_bias_of(part, is_known=is_known) for part in (first, last))
+        return (
+            f"{what}: predictions are {was} in the first {shares[0]}, and {becomes} in the last {shares[1]}."
         )
-    )
-    return f"{what}: errors {'grow' if pattern.slope > 0 else 'shrink'} from {was} to {becomes}."
+    was, becomes = ("{} ({} to {}) times".format(*format_factors(*part.factors)) for part in (first, last))
+    grow = f"errors {'grow' if pattern.slope > 0 else 'shrink'} from {was} the stated size in the first {shares[0]}"
+    return f"{what}: {grow} to {becomes} in the last {shares[1]}."
 
 
 def between(low: float, high: float) -> str:
@@ -837,24 +829,17 @@ def _level(event: Event, name: str) -> str:
         within = f" ({event.low:.{digits}f} to {event.high:.{digits}f})" if event.limits_agree else ""
         stated, observed = f"{event.stated:.{digits}f}", f"{event.observed:.{digits}f}"
         return f"{name} is stated at {stated} on average, but occurs in {observed} of cases{within}"
-    rates = percent(event.stated), percent(event.observed)
     if event.observed <= 0:
-        return f"{name} never occurs, but is stated in {rates[0]} of cases"
+        return f"{name} never occurs, but is stated in {percent(event.stated)} of cases"
     if event.stated <= 0:
-        return f"{name} is stated in no case, but occurs in {rates[1]} of them"
-    if event.stated > event.observed:
-        often, one, other = (
-            "is stated {} times as often as it occurs{}: {} stated, {} observed",
-            *rates,
-        )
-        value, low, high = (
-            event.stated / max(end, 1e-300) for end in (event.observed, event.high, event.low)
-        )
-    else:
-        often, one, other = "occurs {} times as often as stated{}: {} stated, {} observed", *rates
-        value, low, high = (end / event.stated for end in (event.observed, event.low, event.high))
+        return f"{name} is stated in no case, but occurs in {percent(event.observed)} of them"
+    ends, often = (event.observed, event.low, event.high), "occurs {} times as often as stated"
+    value, low, high = (end / event.stated for end in ends)
+    if value < 1:
+        often = "is stated {} times as often as it occurs"
+        value, high, low = (event.stated / max(end, 1e-300) for end in ends)
     within = f" ({_times(low)} to {_times(high)})" if low > 1 and event.low > 0 else ""
-    return f"{name} {often.format(_times(value), within, one, other)}"
+    return f"{name} {often.format(_times(value))}{within}: {_rates(event)}"
 
 
 def of_level(event: Event) -> str:

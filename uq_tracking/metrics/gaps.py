@@ -474,8 +474,7 @@ def kurtosis(statistics: Statistics, settings: Settings) -> float:
     size = math.sqrt(z.variance() + z.mean * z.mean)
     if not 0 < size < math.inf:
         raise Undefined("standardized errors are all 0, or not finite")
-    fourth = groups.power_sums(statistics, "z", lambda z: np.power(z / size, 4)[None])[0] / statistics.n
-    return max(float(fourth), LEAST_KURTOSIS)
+    return max(groups.mean_of_z(statistics, lambda z: np.power(z / size, 4)), LEAST_KURTOSIS)
 
 
 MOST_DRAWN = 1 << 22
@@ -566,7 +565,7 @@ class ConfidenceGap(Gap):
         units: FloatArray = np.divide(even, uneven, out=np.full(len(even), share), where=uneven > 0)
         return bins.count * units
 
-    def sums(self, statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def sums(self, statistics: Any, n_bins: int) -> list[FloatArray]:
         """Samples, sums of stated probability and those that occur of each group in each bin, lowest first."""
         if self.equal_count:
             edges = groups.positions(statistics, lambda total: equal_edges(total, n_bins))
@@ -575,8 +574,7 @@ class ConfidenceGap(Gap):
             edges = ends * (groups.total(statistics) / ends[-1])
         top = self.top or not two_classes(statistics)
         table = events_of_groups(statistics.groups, top=top)
-        count, stated, events = groups.binned(table, edges, ("count", "probability", "event"))
-        return count, stated, events
+        return groups.binned(table, edges, ("count", "probability", "event"))
 
     @override
     def without_groups(self, statistics: Any, settings: Settings) -> Ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import Standard
+from uq_tracking.parallel import inner
 from uq_tracking.statistics.groups import GroupCells, GroupTables, bucket_spans
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import Block, Buckets, FloatArray
@@ -110,29 +112,22 @@ def binned(table: GroupCells, edges: FloatArray, names: tuple[str, ...]) -> list
     return [np.diff(sums_below(table, name, edges), axis=1) for name in names]
 
 
-def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def variance_sums(statistics: Any, n_bins: int) -> list[FloatArray]:
     """Samples, sums of s^2 and of e^2 of each group in the equal-count bins of ENCE, each of shape (groups, bins)."""
-    groups = statistics.groups
-    count, variance, square = binned(
-        groups.orders["std"],
-        positions(statistics, lambda total: equal_edges(total, n_bins)),
-        ("count", "std2", "sq_error"),
-    )
-    return count, variance, square
+    edges = positions(statistics, lambda total: equal_edges(total, n_bins))
+    return binned(statistics.groups.orders["std"], edges, ("count", "std2", "sq_error"))
 
 
 def covered(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
     """Samples of each group inside the central interval of each level, shape (groups, levels)."""
     if statistics.groups.layout is DISTRIBUTION:
         return _expected_below(statistics, (1 + levels) / 2) - _expected_below(statistics, (1 - levels) / 2)
-    half = family.central(levels)
+    return within(statistics, family.central(levels))
+
+
+def within(statistics: Any, half: FloatArray) -> FloatArray:
+    """Samples of each group whose absolute z is at most this large, shape (groups, sizes)."""
     return _below(statistics, half, "right") - _below(statistics, -half, "left")
-
-
-def within(statistics: Any, half: float) -> FloatArray:
-    """Samples of each group whose absolute z is at most this large, shape (groups,)."""
-    at = np.asarray([half])
-    return np.asarray((_below(statistics, at, "right") - _below(statistics, -at, "left"))[:, 0])
 
 
 def below_quantiles(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
@@ -167,11 +162,10 @@ def sample_squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray 
     return np.square(error), np.square(std), joint.count.astype(np.float64)
 
 
-def squares(statistics: Any) -> tuple[FloatArray, FloatArray]:
+def squares(statistics: Any) -> list[FloatArray]:
     """Sums of squared errors and of variances of each group."""
     table = statistics.groups.orders["std"]
-    error, variance = (sums_of(table, name) for name in ("sq_error", "std2"))
-    return error, variance
+    return [sums_of(table, name) for name in ("sq_error", "std2")]
 
 
 def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
@@ -180,15 +174,24 @@ def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
     return sums_below(table, "count", together.position(z, side))
 
 
-def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+def power_sums(statistics: Any, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Sums over samples of a function of each sample's z, of shape (powers, samples)."""
 
     def one(block: Block) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(function(block.sums["z"] / block.count) @ block.count)
 
-    parts = statistics.orders[name].map_blocks(one, ("z",), "unordered")
+    parts = statistics.orders["z"].map_blocks(one, ("z",), "unordered")
     return np.asarray(np.sum(parts, axis=0))
+
+
+def mean_of_z(statistics: Any, function: Callable[[FloatArray], FloatArray]) -> float:
+    """Mean over samples of a function of each sample's z."""
+
+    def total(block: Block) -> float:
+        return inner(block.count, function(block.sums["z"] / block.count))
+
+    return math.fsum(statistics.orders["z"].map_blocks(total, ("z",), "unordered")) / float(statistics.n)
 
 
 def moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -198,14 +201,11 @@ def moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, Flo
     return groups.sizes_by_weight.astype(float), mean, spread
 
 
-def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+def class_sums(statistics: Any) -> list[FloatArray]:
     """For each group: the total count, the sum of doubt, and the count of correct samples."""
-    unit = statistics.unit
     table = statistics.groups.orders["one_minus_confidence"]
-    count, doubt, correct = (
-        sums_of(table, name) / unit for name in ("count", "one_minus_confidence", "correct")
-    )
-    return count, doubt, correct
+    names = ("count", "one_minus_confidence", "correct")
+    return [sums_of(table, name) / statistics.unit for name in names]
 
 
 def without(sums: FloatArray) -> FloatArray:

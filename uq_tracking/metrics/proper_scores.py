@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
 from uq_tracking.inputs.forms.form import LEVELS as LEVELS
+from uq_tracking.metrics.groups import mean_of_z
 from uq_tracking.metrics.other_forms import form_score, in_unit
 from uq_tracking.metrics.registry import Infinite, Metric, Undefined, intermediate, metric
 from uq_tracking.parallel import inner
@@ -136,11 +137,7 @@ def _nll_of_z(family: Standard, statistics: Statistics) -> float:
         if inside < SHORT:
             raise Infinite(f"{1 - inside:.3g} of the targets lie outside the uniform distribution's support")
         return math.log(2 * SQRT3)
-
-    def total(block: Block) -> float:
-        return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
-
-    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), "unordered")) / statistics.n
+    return -mean_of_z(statistics, lambda z: family.log_pdf(_or_zero(z)))
 
 
 def _beside_another(statistics: Statistics, settings: Settings) -> bool:

@@ -377,10 +377,8 @@ class Isotonic(ClassificationRecalibration):
                 f"are {n:.0f}, of which {events:.0f} of class 1; use logistic"
             )
         p, place = np.unique(expit(_log_odds(logits)), return_inverse=True)
-        sums = np.zeros((3, len(p)))
-        for row, column in zip(sums, (w, w * (labels == 1), w * p[place]), strict=True):
-            row += np.bincount(place, column)
-        stated, observed = points(sums)
+        columns = (w, w * (labels == 1), w * p[place])
+        stated, observed = points(np.stack([np.bincount(place, column) for column in columns]))
         return {"stated": tuple(stated.tolist()), "observed": tuple(observed.tolist())}
 
     @override

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,10 +10,10 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.families import SQRT2, SQRT3, family_of
+from uq_tracking.metrics.groups import mean_of_z
 from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.recalibration.base import FittedOn, FloatArray, RegressionRecalibration, recalibrator
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.orders import Block, Order
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
 from uq_tracking.typed import Self, override
@@ -91,32 +90,23 @@ def _factor(statistics: Statistics, settings: Settings) -> float:
     if settings.family == "gaussian":
         return spread
     if settings.family == "laplace":
-        return SQRT2 * _mean_of_z(statistics.orders["z"], np.abs)
+        return SQRT2 * mean_of_z(statistics, np.abs)
     if settings.family == "uniform":  # rounding must not exclude the farthest target
         return max(abs(z.low), abs(z.high)) / SQRT3 * (1 + 1e-12)
     if spread == 0:
         return 0.0
     from scipy.optimize import minimize_scalar
 
-    order = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]
+    some = statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()
     log_pdf = family_of(settings).log_pdf
 
     def loss(log_factor: float) -> float:
         factor = spread * math.exp(log_factor)
-        return log_factor - _mean_of_z(order, lambda z: log_pdf(z / factor))
+        return log_factor - mean_of_z(some, lambda z: log_pdf(z / factor))
 
     bounds = (-math.log(1e60), math.log(1e3))
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-9})
     return spread * math.exp(found.x)
-
-
-def _mean_of_z(order: Order, function: Callable[[FloatArray], FloatArray]) -> float:
-    """Average a function of z over the samples, evaluated at each bucket's mean z."""
-
-    def sum_of(block: Block) -> float:
-        return float(np.dot(block.count, function(block.sums["z"] / block.count)))
-
-    return math.fsum(order.map_blocks(sum_of, ("z",), "unordered")) / order.total
 
 
 @recalibrator
