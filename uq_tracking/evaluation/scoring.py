@@ -75,9 +75,10 @@ def score(
 ) -> Report:
     """Return every score and curve of statistics, by default of the task's whole suite.
 
-    ``extra`` is for metrics that need more than statistics, ``about`` for the report's settings. Keys ``asked`` for by
-    name are shown by trackers. The verdict looks at ``samples`` in their order and groups; their ``blocks`` are counted
-    unless given; ``among`` is the number of reports judged together. With ``later``, scores wait for the first access.
+    ``extra`` is for metrics that need more than statistics, ``about`` for the report's settings. Keys ``asked`` for
+    by name are shown by trackers. The verdict looks at ``samples`` in their order and groups; their ``blocks`` are
+    counted unless given; ``among`` is the number of reports judged together. With ``later``, scores wait for the
+    first access.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)
