@@ -312,12 +312,6 @@ class KeptStore(FilesStore):
         names = {name for _, name in ours}
         return ours | {key: value for key, value in super().series(run).items() if key[1] not in names}
 
-    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
-        """Copy one kept file; see `RunStore`."""
-        if not (self._folder(run_id) / RUN_FILE).is_file():
-            raise FileNotFoundError(f"run {run_id} in {self.path} keeps no files, so no {name!r}")
-        return super().fetch(run_id, name, folder)
-
     def reopen(self, run_id: str) -> KeptRun:
         """Open the run with this id; see `RunStore`."""
         return self.opened(self._folder(run_id).parent)
