@@ -26,17 +26,17 @@ figures               1886    1480      13    12
 files                  633     380       4     3
 frameworks             863     360       7     4
 inference             7122    1650      17    11
-inputs                3630    2250      14    18
+inputs                3626    2250      14    18
 metrics               2434    1400      13     9
 recalibration         1318     920       7     8
 runs                  1380    1000       8     8
 statistics            2635    2350      13    13
 streams               1285     760       6     7
-tables                 704     430       4     4
+tables                 703     430       4     4
 tasks                  232     360       2     2
 testing                592     420       4     5
-tracking              2985    1950      17    17
-total                33786   20540     173   164
+tracking              2982    1950      17    17
+total                33778   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

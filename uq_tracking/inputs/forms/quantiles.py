@@ -147,13 +147,9 @@ def ends_of(
 def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
     """Levels in ascending order, and the permutation that sorts them."""
     try:
-        given = np.asarray(levels, dtype=np.float64)
+        given = np.asarray([float(level) for level in levels])
     except (TypeError, ValueError, OverflowError):
         raise SettingsError(f"levels is {value_text(levels)}; pass shares, such as [0.1, 0.5, 0.9]") from None
-    if levels is None:
-        raise SettingsError(
-            f"levels are missing; pass the level of each of {size} quantiles, such as 0.1, 0.5, 0.9"
-        )
     if given.shape != (size,):
         raise ShapeError(f"levels has shape {given.shape} for {size} quantiles; pass one level for each")
     order = np.argsort(given)
