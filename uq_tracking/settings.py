@@ -19,7 +19,7 @@ EXACT_LIMIT = 10_000_000
 def require_number(name: str, value: object) -> None:
     """Raise SettingsError for an option that is not a real number."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise SettingsError(f"{name} is {value!r}; pass a number")
+        raise SettingsError(f"{name} is {value_text(value)}; pass a number")
 
 
 def check_seed(seed: object) -> None:
@@ -29,10 +29,9 @@ def check_seed(seed: object) -> None:
 
 
 def check_level(level: float) -> None:
-    """Raise SettingsError for an invalid confidence level."""
-    require_number("level", level)
-    if not 0 < level < 1:
-        raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
+    """Raise SettingsError for an invalid level of intervals."""
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise SettingsError(f"level is {value_text(level)}; pass a probability between 0 and 1, such as 0.95")
 
 
 LONGEST_UNIT = 100

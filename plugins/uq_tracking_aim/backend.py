@@ -157,8 +157,8 @@ class AimStore(KeptStore):
         run.set_tags(tags or {})
         return run
 
-    def _stored(self, folder: Path, started: float) -> StoredRun:
-        return replace(super()._stored(folder, started), uri=f"aim:{self.root / folder.name}")
+    def _stored(self, folder: Path) -> StoredRun:
+        return replace(super()._stored(folder), uri=f"aim:{self.root / folder.name}")
 
 
 def series_of(metric: Any) -> list[tuple[int, float]]:

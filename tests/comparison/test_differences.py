@@ -176,5 +176,5 @@ def test_the_baseline_must_be_a_method(reports):
 
 @pytest.mark.parametrize("level", [0, 1, 1.5, float("nan")])
 def test_the_level_is_a_share(reports, level):
-    with pytest.raises(SettingsError, match="pass a confidence level between 0 and 1"):
+    with pytest.raises(SettingsError, match="pass a probability between 0 and 1"):
         uq.compare(reports, level=level)

@@ -131,5 +131,5 @@ def test_what_cannot_be_told_is_refused():
         SettingsError, match=r"levels from 0\.9 to 0\.95 do not enclose the median; pass y_pred"
     ):
         score_quantiles(np.zeros(2), np.zeros((2, 2)), np.array([0.9, 0.95]))
-    with pytest.raises(SettingsError, match="levels are missing; pass the level of each of 3 quantiles"):
+    with pytest.raises(SettingsError, match="levels is None; pass shares, such as"):
         uq.Predictions.from_quantiles(np.zeros(5), np.zeros((5, 3)))

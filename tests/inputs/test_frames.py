@@ -97,7 +97,7 @@ def test_nulls_of_the_truth_are_missing():
         ),
         (
             {"y_true": "y", "quantiles": {0.1: "q01", 0.9: "q90"}},
-            r"no column 'q01' for quantiles\[0\.1\] \(did you mean",
+            r"no column 'q01' for quantiles \(did you mean",
         ),
         (
             {"y_true": "y", "y_pred": "mu", "y_std": "sigma", "groups": "scenes"},

@@ -43,7 +43,7 @@ def test_a_classifier_is_scored_by_its_probabilities(tmp_path):
     log_estimator(model, X[300:], Y[300:], run=f"dir:{tmp_path}", figures=False)
     (run,) = logged_runs(f"dir:{tmp_path}")
     assert run.method == "LogisticRegression"
-    with pytest.raises(InvalidValueError, match="1 labels of classes the estimator was not fitted to"):
+    with pytest.raises(InvalidValueError, match="1 values that are not among the classes"):
         evaluate_estimator(model, X[:1], ["fir"])
 
 

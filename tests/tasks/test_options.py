@@ -58,7 +58,7 @@ def test_accumulators_check_their_options(options, match):
         (lambda: uq.evaluate(*DATA, curve_metrics=3), "curve_metrics is 3; pass a name"),
         (lambda: uq.evaluate(*DATA, outputs=3), "outputs is 3; pass a list of names"),
         (lambda: uq.evaluate(*DATA, by_target="m"), "by_target is 'm'; pass a width above 0, or edges"),
-        (lambda: uq.evaluate(*DATA, level="95"), "level is '95'; pass a number"),
+        (lambda: uq.evaluate(*DATA, level="95"), "level is '95'; pass a probability"),
         (lambda: uq.evaluate(*DATA, intervals="no"), "intervals is 'no'; pass True or False"),
         (lambda: uq.evaluate(*DATA, calibration=True, recalibration=3), "recalibration is 3; pass a name"),
         (

@@ -38,7 +38,6 @@ _HELP: Mapping[type[Any], Mapping[str, str]] = {
     },
     int: {
         "n_bins": "Number of bins for ENCE and reliability; by default 10.",
-        "seed": "Random seed; by default 0.",
         "workers": "Number of runs to process in parallel; by default 1.",
     },
 }

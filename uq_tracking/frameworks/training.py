@@ -33,7 +33,7 @@ from uq_tracking.streams.accumulator import Accumulator, AccumulatorOptions
 from uq_tracking.streams.engines import arguments_of
 from uq_tracking.streams.map_samples import WantedMaps
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task, task_of
-from uq_tracking.tracking.content import LogOptions, Scores
+from uq_tracking.tracking.content import LogOptions, RunOptions
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import ORIGIN_TAG, scalar_name
 from uq_tracking.tracking.resolve import Target, targets_of
@@ -93,18 +93,12 @@ class GivenRuns:
         return targets_of([run], None, name=self.name, tags=tags, every_rank=True)
 
 
-class CallbackOptions(AccumulatorOptions, total=False):
+class CallbackOptions(AccumulatorOptions, RunOptions, total=False):
     """Options of every callback, for type checkers; the frameworks' own classes explain them."""
 
     read: Callable[..., Any] | None
     task: TaskName | None
-    scores: Scores
     on_invalid: OnInvalid  # type: ignore[misc]
-    method: str | None
-    run: Any
-    figures: bool
-    tags: Mapping[str, str] | None
-    strict: bool
     statistics: Literal["sketch", "exact"]
     maps: WantedMaps
     bits: int

@@ -621,11 +621,9 @@ class Constructors:
         columns |= {option: [own[option]] for option in PER_SAMPLE if isinstance(own.get(option), str)}
         sets = own["by"] if isinstance(own.get("by"), Mapping) else {}
         columns |= {f"by[{name!r}]": [column] for name, column in sets.items() if isinstance(column, str)}
-        if quantiles is not None:
-            columns |= {f"quantiles[{level}]": [name] for level, name in quantiles.items()}
-        elif not isinstance(y_std, Real):
-            ways = {"y_std": [y_std], "interval": [*(interval or ())][:2], "samples": samples, "probs": probs}
-            columns[build] = ways[build]
+        ways = {"y_std": [y_std], "interval": [*(interval or ())][:2], "samples": samples, "probs": probs}
+        if not isinstance(y_std, Real):
+            columns[build] = list(quantiles.values()) if quantiles is not None else ways[build]
         if engine not in WITHOUT_NAMES:
             columns = _found_columns(table, columns)
         if engine is not None:
@@ -648,8 +646,7 @@ class Constructors:
             own["by"] = {name: found.get(f"by[{name!r}]", [labels])[0] for name, labels in sets.items()}
         (truth,), (point,) = found["y_true"], found.get("y_pred", [None])
         if quantiles is not None:
-            arrays = [found[f"quantiles[{level}]"][0] for level in quantiles]
-            return cls.from_quantiles(truth, arrays, list(quantiles), point, axis=0, **own)
+            return cls.from_quantiles(truth, found["quantiles"], list(quantiles), point, axis=0, **own)
         if interval is not None:
             low, high = found["interval"]
             return cls.from_interval(truth, low, high, interval[2], point, **own)

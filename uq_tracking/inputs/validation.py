@@ -192,13 +192,8 @@ def members_first(
         own = truth.values.shape
         axis = 0 if all(tuple(getattr(item, "shape", ())) == own != () for item in value) else None
     axis = axis_of(name, values.shape, truth.values.shape, axis, what)
-    values, expected = np.moveaxis(values, axis, 0), truth.values.shape
-    if values.shape[1:] != expected:
-        raise ShapeError(
-            f"with its {what}s first, {name} has shape {values.shape}, but y_true has {expected}: each {what} must "
-            f"have the shape of y_true; say which axis holds the {what}s, for example axis=-1"
-        )
-    if expected == ():
+    values = np.moveaxis(values, axis, 0)
+    if truth.values.shape == ():
         raise ShapeError("y_true is a single number; pass arrays, for example [y_true]")
     if len(values) == 0:
         raise EmptyInputError(f"{name} has no {what}s (M = 0 along the axis of {what}s)")
@@ -228,31 +223,30 @@ def _named_axis(truth: Source, source: Source) -> int | None:
 
 
 def axis_of(name: str, shape: tuple[int, ...], truth: tuple[int, ...], axis: int | None, what: str) -> int:
-    """Return the axis that the truth lacks; ShapeError if there is no such axis, or if several fit.
+    """Return the axis that the truth lacks, as given; ShapeError if there is no such axis, or if several fit.
 
     Examples
     --------
     >>> axis_of("draws", (100, 7), (7,), None, "draw"), axis_of("draws", (7, 100), (7,), None, "draw")
     (0, 1)
     """
-    if axis is not None:
-        axis = whole_number("axis", axis)
-        if not -len(shape) <= axis < len(shape):
-            raise ShapeError(f"{name} has shape {shape}, so there is no {what}s axis {axis}")
-        return axis % len(shape)
     fits = [place for place in range(len(shape)) if (*shape[:place], *shape[place + 1 :]) == truth]
-    if len(fits) > 1 and shape[fits[0]] > 1:
+    if axis is not None:
+        if not -len(shape) <= whole_number("axis", axis) < len(shape):
+            raise ShapeError(f"{name} has shape {shape}, so there is no {what}s axis {axis}")
+        fits = [place for place in fits if place == axis % len(shape)]
+    elif len(fits) > 1 and shape[fits[0]] > 1:
         choices = " or ".join(f"axis={place}" for place in fits)
         raise ShapeError(
             f"{name} has shape {shape} and y_true {truth}, so more than one axis may hold the {what}s; say which: "
             f"{choices}"
         )
-    if not fits and len(shape):
+    if not fits:
         raise ShapeError(
             f"{name} has shape {shape}, but y_true has {truth}: each {what} must have the shape of y_true, and one "
             f"axis more holds the {what}s"
         )
-    return fits[0] if fits else 0
+    return fits[0]
 
 
 def lazy_axes(

@@ -13,11 +13,12 @@ from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.checks import check_choice, check_flag, whole_number
 from uq_tracking.errors import SettingsError
+from uq_tracking.inputs.forms.mean_std import check_floor
 from uq_tracking.metrics.registry import every_metric, find
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
-from uq_tracking.settings import Settings, require_number
+from uq_tracking.settings import Settings
 from uq_tracking.tracking.content import SCORES, Scores
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, tag_name
 
@@ -85,10 +86,7 @@ class Request:
     options: RescoreOptions
 
     def __post_init__(self) -> None:
-        floor = self.changes.get("std_floor", 0.0)
-        require_number("std_floor", floor)
-        if not 0 <= floor < float("inf"):
-            raise SettingsError(f"std_floor is {floor}; pass a standard deviation, at least 0")
+        check_floor(self.changes.get("std_floor") or None)  # 0 removes a floor
         if self.calibration is not None and self.calibration_split is not None:
             raise SettingsError("calibration= and calibration_split= both say what to fit on; pass only one")
         if self.recalibration and self.calibration is None and self.calibration_split is None:

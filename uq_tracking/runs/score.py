@@ -203,14 +203,7 @@ def _scored(
     report = score(statistics, settings, chosen, digest=digest, about=about, later=later)
     if statistics.groups is None or not old.intervals:
         return report
-    # from the stored statistics of the groups, which are coarser than when counted; unchanged scores keep theirs
-    made = with_intervals(report, statistics.groups, settings, chosen, level_of(old))
-    as_before = {
-        key: interval
-        for key, interval in old.intervals.items()
-        if key in made.scores and math.isclose(made.scores[key], old.scores.get(key, math.nan), rel_tol=1e-12)
-    }
-    return replace(made, intervals={**made.intervals, **as_before})
+    return with_intervals(report, statistics.groups, settings, chosen, level_of(old))
 
 
 def _scored_predictions(
@@ -327,10 +320,12 @@ def carried_over(new: Report, old: Report, again: Report | None) -> Report:
     undefined = {key: reason for key, reason in new.undefined.items() if key not in scores}
     undefined |= {key: reason for key, reason in old.undefined.items() if key not in scores | undefined}
     told = {name: found for name, found in (("kept", kept), ("exact", exact)) if found}
-    intervals = new.intervals or {
+    # Stored statistics of groups are coarser than when they were counted: unchanged scores keep their intervals.
+    as_before = {
         key: interval
         for key, interval in old.intervals.items()
-        if key in scores and (scores[key] == old.scores.get(key) or scores[key] == then.scores.get(key))
+        if math.isclose(scores.get(key, math.nan), old.scores.get(key, math.nan), rel_tol=1e-12)
+        or (not new.intervals and key in scores and scores[key] == then.scores.get(key))
     }
     return replace(
         new,
@@ -338,7 +333,7 @@ def carried_over(new: Report, old: Report, again: Report | None) -> Report:
         undefined=undefined,
         curves=curves,
         verdicts={**old.verdicts, **new.verdicts},
-        intervals=intervals,
+        intervals={**new.intervals, **as_before} if new.samples is None else new.intervals or as_before,
         provenance={**new.provenance, **told},
         judgement=_judgement(new, old),
         left_out=new.left_out or (old.left_out if again is None else None),

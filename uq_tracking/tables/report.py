@@ -214,8 +214,7 @@ def _with_limits(value: str, low: float, high: float) -> str:
 
 
 def _row(report: Report, score: Mapping[str, Any]) -> Row:
-    value, interval = report.shown(score["score"])
-    cell = Cell(value, interval=interval)
+    cell = _shown(report, score["score"])
     words = {name: score[name] for name in ("unit", "better", "meaning")}
     words["interval"], words["by chance"] = cell.interval_text, ""
     if score["by_chance"] is not None:
@@ -239,13 +238,13 @@ def outputs_table(reports: Mapping[str, Report], text: str) -> Table:
     """Return one row per score and one column per report, below a sentence on all and the verdict on each."""
     keys = dict.fromkeys(key for report in reports.values() for key in report.scores)
     rows = (
-        Row(key, {name: _of_output(report, key) for name, report in reports.items()}, "score") for key in keys
+        Row(key, {name: _shown(report, key) for name, report in reports.items()}, "score") for key in keys
     )
     lead = (text, *(f"{name}: {report.verdict.text}" for name, report in reports.items()))
     return Table("output", tuple(Column(name) for name in reports), tuple(rows), lead=lead)
 
 
-def _of_output(report: Report, key: str) -> Cell:
+def _shown(report: Report, key: str) -> Cell:
     if key not in report.scores:
         return Cell(reason=report.undefined.get(key))
     value, interval = report.shown(key)

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -32,6 +32,17 @@ PREDICTIONS_LIMIT = 16 * 10**6
 LONGEST_METHOD = 250
 """Characters that every tracker accepts in a name."""
 LARGEST_STEP = 2**63 - 1
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of `log` that are also those of callbacks, for type checkers."""
+
+    scores: Scores
+    run: Any
+    method: str | None
+    figures: bool
+    tags: Mapping[str, str] | None
+    strict: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,6 +100,20 @@ class FilesStore(RunStore):
     def _folder(self, run_id: str) -> Path:
         """Return the folder with a run's files, which need not exist before the first; RunNotFoundError."""
 
+    @abstractmethod
+    def _stored(self, folder: Path) -> StoredRun:
+        """Read a run, given the tracker's folder of it."""
+
+    def _listed(self, folders: Iterable[Path]) -> list[StoredRun]:
+        """Read runs and sort them by their beginning; a damaged one is warned of, and does not hide the others."""
+        found = []
+        for folder in folders:
+            try:
+                found.append(self._stored(folder))
+            except (BackendError, FileFormatError, OSError) as error:
+                warn(f"run skipped: {printable(str(error))}")
+        return sorted(found, key=lambda run: (run.created, run.run_id))
+
     def files(self, run_id: str) -> list[str]:
         """List the stored files, except the two that the backend keeps for itself; see `RunStore`."""
         folder = self._folder(run_id)
@@ -137,15 +151,26 @@ class FolderStore(FilesStore):
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """List runs by creation time; ``where`` is comma-separated ``tag=value`` pairs that must all match."""
         wanted = _parse_where(where)
-        found = []
-        for path in self.path.glob(f"*/{RUN_FILE}"):
-            try:
-                found.append(_stored_run(path.parent))
-            except (BackendError, FileFormatError, OSError) as error:
-                _leave_out(error)
-        for run in sorted(found, key=lambda run: (run.created, run.run_id)):
+        for run in self._listed(path.parent for path in self.path.glob(f"*/{RUN_FILE}")):
             if all(run.tags.get(name) == value for name, value in wanted.items()):
                 yield run
+
+    def _stored(self, folder: Path) -> StoredRun:
+        head, journal = _read_head(folder), _journal_in(folder)
+        scalars = journal.scalars()
+        # an early step may come late
+        steps = sorted((step, name) for step, name in scalars if step is not None)
+        last = {name: scalars[step, name] for step, name in steps}
+        final = {name: value for (step, name), value in scalars.items() if step is None}
+        return StoredRun(
+            uri=f"dir:{folder}",
+            run_id=folder.name,
+            name=head["name"],
+            status=str(head.get("status", "finished")),
+            tags=head["tags"] | journal.tags(),
+            scalars=last | final,
+            created=head["created"],
+        )
 
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
         """Every scalar at every step; see `RunStore`."""
@@ -255,27 +280,14 @@ class KeptStore(FilesStore):
         """Open a run for writing."""
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
-        """List the runs by their beginning; the tracker has no filter expressions; see `RunStore`.
-
-        One damaged run does not hide the others.
-        """
+        """List the runs by their beginning; the tracker has no filter expressions; see `RunStore`."""
         if where is not None:
             raise BackendError(
                 f"{self.tracker} has no filters; omit {where!r}, or name a run with {self.scheme}:FOLDER/RUN"
             )
-        begun: dict[Path, float] = {}
-        for folder in self.folders():
-            try:
-                begun[folder] = self.started(folder)
-            except FileFormatError as error:
-                _leave_out(error)
-        for folder in sorted(begun, key=lambda folder: (begun[folder], folder)):
-            try:
-                yield self._stored(folder, begun[folder])
-            except FileFormatError as error:
-                _leave_out(error)
+        yield from self._listed(self.folders())
 
-    def _stored(self, folder: Path, started: float) -> StoredRun:
+    def _stored(self, folder: Path) -> StoredRun:
         run_id = folder.relative_to(self.path).as_posix()
         # what this package keeps beside the tracker's files, if it has written to the run
         kept = next((run for run in FolderStore(folder).runs() if run.run_id == KEPT), None)
@@ -291,7 +303,7 @@ class KeptStore(FilesStore):
             status="unknown",  # folders do not say whether more will come
             tags={} if kept is None else kept.tags,
             scalars=scalars if kept is None else {**scalars, **kept.scalars},
-            created=datetime.fromtimestamp(started, timezone.utc).isoformat(),
+            created=datetime.fromtimestamp(self.started(folder), timezone.utc).isoformat(),
         )
 
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
@@ -299,12 +311,6 @@ class KeptStore(FilesStore):
         ours = _journal_in(self._folder(run.run_id)).scalars()
         names = {name for _, name in ours}
         return ours | {key: value for key, value in super().series(run).items() if key[1] not in names}
-
-    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
-        """Copy one kept file; see `RunStore`."""
-        if not (self._folder(run_id) / RUN_FILE).is_file():
-            raise FileNotFoundError(f"run {run_id} in {self.path} keeps no files, so no {name!r}")
-        return super().fetch(run_id, name, folder)
 
     def reopen(self, run_id: str) -> KeptRun:
         """Open the run with this id; see `RunStore`."""
@@ -328,11 +334,6 @@ class KeptStore(FilesStore):
         if not self.is_run(folder):
             raise RunNotFoundError(f"{self.path} has no run {run_id!r}: there are no {self.evidence}")
         return folder / KEPT
-
-
-def _leave_out(error: Exception) -> None:
-    """Say which run is damaged; it does not hide the others."""
-    warn(f"run skipped: {printable(str(error))}")
 
 
 class FolderBackend(Backend):
@@ -422,23 +423,6 @@ def _journal_in(folder: Path) -> Journal:
     for number in journal.damaged():
         warn(f"{journal.path}, line {number} is damaged and was skipped; log that call again")
     return journal
-
-
-def _stored_run(folder: Path) -> StoredRun:
-    head, journal = _read_head(folder), _journal_in(folder)
-    scalars = journal.scalars()
-    steps = sorted((step, name) for step, name in scalars if step is not None)  # an early one may come late
-    last = {name: scalars[step, name] for step, name in steps}
-    final = {name: value for (step, name), value in scalars.items() if step is None}
-    return StoredRun(
-        uri=f"dir:{folder}",
-        run_id=folder.name,
-        name=head["name"],
-        status=str(head.get("status", "finished")),
-        tags=head["tags"] | journal.tags(),
-        scalars=last | final,
-        created=head["created"],
-    )
 
 
 def _parse_where(where: str | None) -> dict[str, str]:

@@ -157,10 +157,8 @@ def write_of(line: Line, file: Callable[[str], Path]) -> Write:
         case {"kind": "scalars", "step": None | int() as step, "values": dict(values)}:
             scalars = {name: float(value) for name, value in values.items()}
             return lambda run: run.log_scalars(scalars, step=step)
-        case {"kind": "tags", "values": dict(values)}:
-            return lambda run: run.set_tags(values)
-        case {"kind": "seal", "values": dict(values)}:
-            return lambda run: run.seal(values)
+        case {"kind": "tags" | "seal" as kind, "values": dict(values)}:
+            return lambda run: (run.seal if kind == "seal" else run.set_tags)(values)
         case {"kind": "curve", "name": str(name), "file": str(member), "about": dict(about)}:
             return lambda run: run.log_curve(name, _read_curve(file(member), about))
         case {"kind": "figure" | "map" as kind, "name": str(name), "file": str(member)}:

@@ -17,7 +17,7 @@ from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.engines import count_dask, count_pieces, is_stream, stream_of
 from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.cases import DrawnCases, Maps, choose
-from uq_tracking.tracking.content import Content, LogOptions, Scores, weighed
+from uq_tracking.tracking.content import Content, LogOptions, RunOptions, weighed
 from uq_tracking.tracking.deadline import Budget, checked_deadline
 from uq_tracking.tracking.folder import fallback_target
 from uq_tracking.tracking.health import health_of
@@ -32,23 +32,17 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class LogKeywords(EvaluateOptions, total=False):
+class LogKeywords(EvaluateOptions, RunOptions, total=False):
     """Options of `log`, explained there, for type checkers."""
 
-    scores: Scores
-    run: Any
     to: str | Sequence[str] | None
-    method: str | None
     split: str | None
     step: int | None
     images: Any
-    figures: bool
     maps: Maps
     predictions: Literal["auto"] | bool
-    tags: Mapping[str, str] | None
     model_id: str | None
     dataset: Any
-    strict: bool
     every_rank: bool
     deadline: float | None
 
@@ -91,7 +85,7 @@ def log(
 
     The run is ``run`` if given; else the active run of every installed tracker that has one; else the MLflow run that
     ended last in this thread, if no other is open; else a folder in ``./uq_runs``. A log message announces the last
-    two. Runs are never started, ended or renamed. Logging the same thing again changes nothing.
+    two. Runs are never started, ended or renamed. RunOptions the same thing again changes nothing.
 
     **In an expensive job**: arrays or options that cannot be scored raise before any tracker is contacted. After that
     no tracker can stop the job, or hold it up for longer than the deadline. If a tracker fails, one `TrackingWarning`

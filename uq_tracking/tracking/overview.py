@@ -15,7 +15,7 @@ from typing import Literal
 
 from uq_tracking import plugins
 from uq_tracking.formatting import format_score
-from uq_tracking.metrics.registry import Metric, headline_or_all
+from uq_tracking.metrics.registry import Metric, every_metric, headline_or_all
 from uq_tracking.report import Report
 from uq_tracking.tables import unit_text
 from uq_tracking.tables.formats import markdown_escaped, table_markdown
@@ -180,10 +180,9 @@ def _cards(headline: Collection[Metric], found: Mapping[str, str], curves: Itera
 def _metrics() -> Iterable[Metric]:
     """Headline metrics of all tasks, each key once."""
     found: dict[str, Metric] = {}
-    for task in plugins.tasks():
-        for metric in plugins.metrics(task).values():
-            if metric.headline:
-                found.setdefault(metric.key, metric)
+    for metric in every_metric():
+        if metric.headline:
+            found.setdefault(metric.key, metric)
     return sorted(found.values(), key=lambda metric: metric.place)
 
 

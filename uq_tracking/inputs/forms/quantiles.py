@@ -18,6 +18,7 @@ from uq_tracking.inputs.convert import FloatArray, Source, check_alignment, read
 from uq_tracking.inputs.forms.form import PERCENT, Columns, in_blocks
 from uq_tracking.inputs.forms.mean_std import Numbers, Wording
 from uq_tracking.inputs.validation import members_first, read_equal, without_members
+from uq_tracking.settings import check_level
 from uq_tracking.typed import Self, override
 
 CLOSE = 1e-9
@@ -98,7 +99,7 @@ class Interval(Quantiles):
         if not isinstance(level, Real) and np.ndim(level):
             ends, of_ends = ends_of(truth, low, high, level, axis)
             return Quantiles.read(truth, quantiles=ends, levels=of_ends, y_pred=y_pred, axis=0, **more)
-        _check_level(level)
+        check_level(level)
         own = {} if y_pred is None else {"y_pred": y_pred}
         sources = read_equal(truth, low=low, high=high, **own)
         _, below, above, *point = (source.values for source in sources)
@@ -125,7 +126,7 @@ def ends_of(
 ) -> tuple[Source, list[float]]:
     """Read the ends of central intervals at K levels as quantiles, shape (2 K, ...), with the levels of these."""
     for one in level:
-        _check_level(one)
+        check_level(one)
     ends = [members_first(end, name, truth, axis, "level") for end, name in ((low, "low"), (high, "high"))]
     check_alignment([(end.name, end.axes) for end in ends])
     for end in ends:
@@ -143,23 +144,12 @@ def ends_of(
     return ends_first, [*(1 - shares) / 2, *(1 + shares) / 2]
 
 
-def _check_level(level: Any) -> None:
-    if not (isinstance(level, Real) and 0 < float(level) < 1):
-        raise SettingsError(
-            f"level is {value_text(level)}; pass a probability between 0 and 1, for example 0.9"
-        )
-
-
 def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
     """Levels in ascending order, and the permutation that sorts them."""
     try:
-        given = np.asarray(levels, dtype=np.float64)
+        given = np.asarray([float(level) for level in levels])
     except (TypeError, ValueError, OverflowError):
         raise SettingsError(f"levels is {value_text(levels)}; pass shares, such as [0.1, 0.5, 0.9]") from None
-    if levels is None:
-        raise SettingsError(
-            f"levels are missing; pass the level of each of {size} quantiles, such as 0.1, 0.5, 0.9"
-        )
     if given.shape != (size,):
         raise ShapeError(f"levels has shape {given.shape} for {size} quantiles; pass one level for each")
     order = np.argsort(given)
