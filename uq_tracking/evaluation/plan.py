@@ -65,7 +65,6 @@ class Plan:
         if narrow and options.curves is None and options.calibration is None and options.by_target is None:
             data = narrowed(data, chosen)
         rows, kept, layout = None, None, task.layout_for(data.facts)
-        digest = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
         by_class = not later or options.metrics is not None  # a step logs no table of classes
         if options.metrics is not None and wants_exact(data.n, options.statistics):
             keep_memory(32 * data.n)
@@ -73,18 +72,21 @@ class Plan:
             rows = kept = {
                 name: column if column.flags.owndata else column.copy() for name, column in columns
             }
+            found = data.digest_of(rows)
         else:
+            found = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
             rows = data.rows() if wants_exact(data.n, options.statistics) else None
         statistics = build_statistics(
             layout, data, options.statistics, rows=rows, lazy=kept is not None, classes=by_class
         )
+        digest = found if kept is not None else found()
         samples = samples_of(data, statistics, kept)
         is_part = samples is None or samples.total is not None
         report = score(
             statistics,
             settings,
             chosen,
-            digest=digest(),
+            digest=digest,
             extra=inputs,
             about=data.about,
             asked=None if options.metrics is None else tuple(options.metrics),

@@ -64,7 +64,7 @@ def score(
     settings: Settings | None = None,
     metrics: Iterable[Metric] | None = None,
     *,
-    digest: str | None = None,
+    digest: Any = None,
     extra: MetricInputs | None = None,
     about: Mapping[str, Any] | None = None,
     asked: Sequence[str] | None = None,
@@ -75,10 +75,10 @@ def score(
 ) -> Report:
     """Return every score and curve of statistics, by default of the task's whole suite.
 
-    ``extra`` is for metrics that need more than statistics, ``about`` for the report's settings. Keys ``asked`` for
-    by name are shown by trackers. The verdict looks at ``samples`` in their order and groups; their ``blocks`` are
-    counted unless given; ``among`` is the number of reports judged together. With ``later``, scores wait for the
-    first access.
+    The ``digest`` of the predictions may be what computes it when first asked for; ``extra`` is for metrics that need
+    more than statistics, ``about`` for the report's settings. Keys ``asked`` for by name are shown by trackers. The
+    verdict looks at ``samples`` in their order and groups; their ``blocks`` are counted unless given; ``among`` is
+    the number of reports judged together. With ``later``, scores wait for the first access.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)
@@ -94,7 +94,7 @@ def score(
             "schema": SCHEMA,
             "statistics": statistics.kind,
             "accuracy": task.accuracy[statistics.kind],
-            "digest": digest,
+            "digest": digest() if callable(digest) else digest,
             "targets": task.targets(statistics),
             **({"asked": list(asked)} if asked else {}),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -483,6 +483,15 @@ class Predictions(Constructors):
         """Sixteen hexadecimal digits of truth, forecast and weights, like `target_digest`."""
         arrays, about = self.form.digested([] if self.weights is None else [self.weights])
         return self._digest([self.truth, *arrays], about)
+
+    def digest_of(self, rows: Rows) -> Callable[[], str]:
+        """Return a function that gives the digest, if possible from ``rows`` of these predictions when called."""
+        names = self.form.digested_rows
+        if not names:
+            found = self.digest()
+            return lambda: found
+        columns = [rows[name] for name in names if name in rows]
+        return lambda: digest(columns)
 
     def _digest(self, arrays: Sequence[AnyArray], about: str) -> str:
         def parts() -> Iterator[AnyArray]:

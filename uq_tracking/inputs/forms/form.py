@@ -190,6 +190,9 @@ class Form(ABC):
         """Arrays that tell two forecasts apart, in the truth's shape with further axes at the end, and a text."""
         return [*self.arrays().values(), *weights], ""
 
+    digested_rows: ClassVar[tuple[str, ...]] = ()
+    """Columns of ``rows``, in the order of ``digested``, where these are all that it gives."""
+
     def output(self, k: int) -> Form:
         """Return the form of entry k along the last axis of the truth, as arrays that it ``takes`` would give it."""
         raise NotImplementedError(f"{self.name} have no outputs")

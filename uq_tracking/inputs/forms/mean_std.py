@@ -68,6 +68,9 @@ class Numbers(Form):
 
     task: ClassVar[str] = "regression"
     options: ClassVar[tuple[str, ...]] = ("std_floor",)
+    digested_rows: ClassVar[tuple[str, ...]] = (
+        "target", "mean", "std", "weight", "pit_low", "pit_high", "joint_pit",
+    )  # fmt: skip
     in_unit: ClassVar[bool] = True
 
     mean: FloatArray
