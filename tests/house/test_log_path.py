@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 912, 92, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 920, 92, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -45,6 +45,8 @@ gross errors of one label.
 Raised by eleven functions: tables, groups in sequence, periods along axes, hashes that show overlapping test sets.
 Raised by five functions: what a form orders and sums is said once for exact statistics and sketches, and
 errors on a grid, of rounded numbers, are taken off it.
+Raised by eight functions: what a recalibration changed is printed, exchanged arguments are looked for, and each task
+tests its ranking in its own way.
 """
 
 

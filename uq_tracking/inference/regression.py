@@ -485,11 +485,11 @@ class RegressionTests(Tests):
         return Cure(instead="fit std_scaling to each fifth of the predictions")
 
     def _cure_of_size(self, calibration: Calibration, found: Findings) -> Cure | None:
-        """Return what mends standard deviations where no curve mends predictions."""
-        if found.places is None:
+        """Return what mends standard deviations that are wrong in places, where no curve mends predictions."""
+        sizes = tuple(each for each in found.in_places.patterns if each.quantity == "scale")
+        if not any(each.found for each in sizes):
             return None
-        sizes = tuple(each for each in found.places.patterns if each.quantity == "scale")
-        cure = self._cure(calibration, replace(found, places=replace(found.places, patterns=sizes)))
+        cure = self._cure(calibration, replace(found, places=replace(found.in_places, patterns=sizes)))
         return cure if cure is not None and cure.method else None
 
     def suspicions(self) -> tuple[Suspicion, ...]:

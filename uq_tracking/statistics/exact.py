@@ -32,7 +32,7 @@ SIGN = np.uint32(1 << 31)
 SIDES: tuple[Side, Side] = ("left", "right")
 
 STEP = 64
-"""Rows between two stored prefix sums of many; those in between are summed on demand."""
+"""Rows between two stored prefix sums; those in between are summed on demand."""
 
 LARGE = 10**6
 """From this many samples on, float32 errors stay float32, rounded once: a single sample pushed across a threshold by
@@ -45,7 +45,7 @@ SUM_BLOCK = 1 << 16
 """Samples summed at a time: few enough for the cache, and many enough that the loop costs nothing."""
 
 FEW = 1 << 14
-"""Up to this many rows, all prefix sums are stored."""
+"""Up to this many rows, payloads and all their prefix sums are stored."""
 
 
 class SortedRows(Order):
@@ -104,13 +104,15 @@ class SortedRows(Order):
         return np.asarray(_Payloads(self.columns, part)[name])
 
     def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
+        if self.total <= FEW:
+            return {name: self._all[name][part] for name in names}
         held = _Payloads(self.columns, part)
         return {name: held[name] for name in names}
 
-    @property
-    def _step(self) -> int:
-        """Rows between two stored prefix sums; of few rows, all are stored."""
-        return 1 if self.total <= FEW else STEP
+    @cached_property
+    def _all(self) -> _Payloads:
+        """Payloads of all rows, when there are few."""
+        return _Payloads(self.columns, slice(None))
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
@@ -152,13 +154,15 @@ class SortedRows(Order):
         return np.asarray(np.where(alike, in_run, head[:-1] + whole + tail[1:]))
 
     def _sum(self, name: str, start: int, end: int) -> float:
-        step = self._step
-        first, last = -(-start // step), end // step
+        first, last = -(-start // STEP), end // STEP
+        if self.total <= FEW:
+            return float(self._all[name][start:end].sum())
         if first >= last:
             return float(self.payload(name, slice(start, end)).sum())
-        ends = [each for each in ((start, first * step), (last * step, end)) if each[0] < each[1]]
-        parts = [self._steps(name)[first:last], *(self.payload(name, slice(*each)) for each in ends)]
-        return math.fsum(float(part.sum()) for part in parts)
+        head, tail = (
+            self.payload(name, slice(*ends)) for ends in ((start, first * STEP), (last * STEP, end))
+        )
+        return math.fsum(float(part.sum()) for part in (head, self._steps(name)[first:last], tail))
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last row boundary of the run of ties that each position cuts; elsewhere both are the position."""
@@ -170,7 +174,7 @@ class SortedRows(Order):
 
     def _prefix(self, name: str, rows: IntArray) -> FloatArray:
         """Sum of a payload over the first ``rows`` rows."""
-        if self._step == 1:
+        if self.total <= FEW:
             return self._sums(name)[rows]
         stored = rows // STEP
         between = stored[:, None] * STEP + np.arange(STEP)
@@ -181,21 +185,25 @@ class SortedRows(Order):
             )
 
     def _sums(self, name: str) -> FloatArray:
-        """Prefix sums of a payload after every step."""
+        """Prefix sums of a payload every ``STEP`` rows; for few rows, all of them."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_sums", {})
         if name not in cache:
             with np.errstate(invalid="ignore"):
-                cache[name] = _prefix_sums(self._steps(name))
+                cache[name] = (
+                    _prefix_sums(self._all[name])
+                    if self.total <= FEW
+                    else np.cumsum(np.concatenate([np.zeros(1), self._steps(name)]))
+                )
         return cache[name]
 
     def _steps(self, name: str) -> FloatArray:
-        """Sums of a payload over each step."""
+        """Sums of a payload over ``STEP`` rows each."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_steps", {})
         if name not in cache:
             names = {name, *_TOGETHER.get(self.by, ())}
 
             def steps(start: int, end: int) -> list[FloatArray]:
-                columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, self._step)
+                columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, STEP)
                 return [np.add.reduceat(column, at) for column in columns.values()]
 
             parts = map_spans(steps, spans(self.total))
