@@ -74,6 +74,19 @@ def test_limits_of_a_skewed_mean_cover():
     assert 0.93 <= inside / 1000 <= 0.985
 
 
+def test_limits_of_few_squares_cover_and_stay_short():
+    """Of 30 squared normal errors, as of a stratum; the transform alone has upper limits of 24 times the mean."""
+    rng, missed, ends = np.random.default_rng(0), np.zeros(2), []
+    for _ in range(2000):
+        squares = rng.normal(size=30) ** 2
+        mean = squares.mean()
+        low, high = Influence.of((squares - mean) / 30).log_limits(mean, 0.99)
+        missed += low > 1, high < 1
+        ends.append(high / mean)
+    assert np.all(missed <= stats.binom.ppf(0.999, 2000, 0.005))
+    assert np.median(ends) < 4
+
+
 def test_one_unit_has_no_limits():
     assert np.isnan(Influence.of(np.asarray([1.0])).limits(0.0, 0.95)).all()
 

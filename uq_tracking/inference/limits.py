@@ -6,7 +6,7 @@ close to the variance.
 Two corrections make the limits hold for skewed or heavy-tailed contributions:
 
 * the cubic transformation of Hall (1992, Journal of the Royal Statistical Society B 54, 221), which removes the
-effect of skewness on the studentised estimate while keeping it monotone;
+  effect of skewness on the studentised estimate while keeping it monotone; limited where it runs away;
 * Student's t with the degrees of freedom by which the spread of the contributions determines their variance
   (Satterthwaite): :math:`2 n / (k - 1)` for kurtosis k, at most n - 1, and at most what the sizes of the units allow:
   :math:`(\sum m^2)^2 / \sum m^4 - 1` for units of m samples, whose contributions spread like m. If one unit carries
