@@ -85,7 +85,7 @@ def log(
 
     The run is ``run`` if given; else the active run of every installed tracker that has one; else the MLflow run that
     ended last in this thread, if no other is open; else a folder in ``./uq_runs``. A log message announces the last
-    two. Runs are never started, ended or renamed. RunOptions the same thing again changes nothing.
+    two. Runs are never started, ended or renamed. Logging the same thing again changes nothing.
 
     **In an expensive job**: arrays or options that cannot be scored raise before any tracker is contacted. After that
     no tracker can stop the job, or hold it up for longer than the deadline. If a tracker fails, one `TrackingWarning`
