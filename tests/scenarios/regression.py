@@ -610,7 +610,8 @@ def daily_bias_of_a_series(rng):
 
 @scenario(
     "hourly data, errors .6 to 1.6 times the stated size by the hour", PLACES, USEFUL,
-    says=("rrors recur every 24 rows", "Recalibrate each value of row % 24"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "Recalibrate each value of row % 24"),
+    never=("Recalibrate with", ". Stated standard deviations are wrong"),
 )  # fmt: skip
 def daily_size(rng):
     mu, s, error = hourly(rng, 0.0)
@@ -832,7 +833,7 @@ def stations_and_dates(rng):
 
 @scenario(
     "the same, and errors of a station are alike too", ANY, ANY_RANKING, bias=None,
-    says=("alike in each row of the array, and in each column too", "If they share a date"),
+    says=("alike in each row of the array, and in each column too", "a date as groups="),
 )  # fmt: skip
 def stations_alike_and_dates(rng):
     mu, s = 3 * rng.normal(size=(40, 60)), spread_stds(rng, (40, 60), 0.3)
@@ -1289,7 +1290,8 @@ def copies(rng):
     ANY,
     USEFUL,
     bias=None,
-    never=("copies",),
+    says=("mask them",),
+    never=("copies", "largest errors"),
 )
 def clipped(rng):
     y = rng.normal(0.5, 0.8, 1000)
@@ -1448,7 +1450,12 @@ def rounded_ages(rng):
     return np.round(mu + 3 * rng.normal(size=800)), np.round(mu), np.full(800, 3.03)
 
 
-@scenario("the same with Student t(3) errors", (*SHAPE, *TAILS, *OVER, *UNDER), bias=False)
+@scenario(
+    "the same with Student t(3) errors",
+    (*SHAPE, *TAILS, *OVER, *UNDER),
+    bias=False,
+    says=("tate that Student t",),
+)
 def rounded_ages_of_heavy_tails(rng):
     mu = rng.uniform(20, 70, 3000)
     return np.round(mu + 3 * rng.standard_t(3, 3000) / np.sqrt(3)), np.round(mu), np.full(3000, 3.0)

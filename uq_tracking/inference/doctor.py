@@ -674,8 +674,8 @@ class Cure:
     removes: bool = True
     """Whether no error is left that is more than chance; else there is less of it."""
     instead: str = (
-        "check whether values were rounded (pass exact ones) or parts differ (pass by=, such as the site of each "
-        "sample); else change the model"
+        "check whether parts differ (pass by=, such as the site of each sample) or values were rounded (pass exact "
+        "ones); else change the model"
     )
     """What to do if no recalibration helps."""
 
@@ -696,9 +696,8 @@ def alike_across(
             instead = ", in place of yours"
         return Suspicion(
             "crossed groups",
-            f"{alike}, as if they shared a date: they are not independent.",
-            f"If they share a date, pass it for each sample as groups={instead}; if a lead time or a sensor, "
-            "pass that as by=.",
+            f"{alike}: they are not independent.",
+            f"Pass for each sample what they share: a date as groups={instead}, a lead time or station as by=.",
         )
     if samples.in_sequence(errors, also):
         return Suspicion(

@@ -430,6 +430,8 @@ class RegressionTests(Tests):
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
             return f"First correct the {what}{how}. Then score other samples."
+        if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
+            return words.AT_LIMIT
         size = np.abs(self.samples.z())
         return words.LOOK_FIRST if size.max() > LARGEST_ERROR * np.median(size) else words.NO_CURVE
 
@@ -479,6 +481,10 @@ class RegressionTests(Tests):
         label = samples.by[1] if samples.by is not None and samples.sets else None
         unit = samples.units(self.dependence)
         cure = doctor.find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
+        if cure is not None and not cure.method and self._is_gaussian and words.of_heavy(found):
+            return Cure(
+                instead="state that Student t, unless parts differ (pass by=, such as the site of each sample)"
+            )
         elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
         if cure is None or (cure.removes and cure.method) or not elsewhere:
             return cure
@@ -836,7 +842,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but as passed, they make intervals no shorter than one constant width would."
+            but = ", but as passed, one constant width would do as well."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

@@ -32,7 +32,7 @@ MORE = "Pass more samples."
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
 IF_CONFIDENCES = (
     "None is below 0.5: if these are confidences in the predicted class, pass the probability of class 1; if each is "
-    "the confidence that an answer is right, the input is correct."
+    "the confidence that an answer is right, state the observed rate instead."
 )
 NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
@@ -57,8 +57,9 @@ LOOK_FIRST = (
 )
 OF_SPELLS = (
     "Errors come in calm and wild spells, which the standard deviations do not follow: predict them from recent "
-    "errors (as GARCH does), or pass by=, an array of what neighboring rows share."
+    "errors (as GARCH does), or pass a label of each sample's spell as by=."
 )
+AT_LIMIT = "If predictions are clipped at a limit, no correction mends that: mask them (mask=), and score the others."
 NO_CURVE = "Find out what else errors depend on: no curve of predictions that was tried makes them smaller."
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 OF_FITTED = "The fit is exact, as after a recalibration that was fitted to these samples: score others."
@@ -76,7 +77,8 @@ UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 FEW_OF_LABELS = (
-    "Labels of by= are not judged: each needs 20 samples from 3 groups, and all together 8 groups."
+    "Labels of by= are not judged: each needs 20 samples from 3 groups, or from 3 stretches of rows that are "
+    "independent, and all together 8."
 )
 OF_WEIGHTS = (
     "Samples of a class have equal weights: this holds for data in which classes are as frequent as these make "
@@ -221,7 +223,7 @@ def _of_places(
     parts: list[str] = []
     places = found.in_places
     recurring = [each for each in places.found() if each.made == "period"]
-    for each in places.found():
+    for number, each in enumerate(places.found()):
         first = leads and not parts
         if each.made == "period" and each is not recurring[0]:
             continue
@@ -232,7 +234,9 @@ def _of_places(
         elif each.on in ("order", "within"):
             parts.append(_of_drift(each, places.parts[each.on], is_known=level is None))
         else:
-            parts.append(_of_pattern(each, places.parts[each.on], unit, calibration, level, leads=first))
+            said = _of_pattern(each, places.parts[each.on], unit, calibration, level, leads=first)
+            follows = any(before.on == "label" for before in places.found()[:number])
+            parts.append(f"Perhaps for the same reason, {lowered(said)}" if follows else said)
         if first:
             parts[0] = of_places(parts[0], slight=found.grade() == "slight")
     if any(each.on in ("order", "within") and each.slope for each in places.found()):
@@ -261,7 +265,7 @@ def of_widths(said: str) -> str:
 
 def _of_shape(found: Findings, shape: Shape) -> str:
     """Say that tails are too heavy, or else which quantile is wrong by most."""
-    tail, half = found.tail, _of_heavy(found, shape)
+    tail, half = found.tail, of_heavy(found)
     if tail and tail.share > 2 * BEYOND_THREE and found.is_skewed():
         return f"they are skewed: {_one_sided_tail(tail)}"
     if half and tail:
@@ -273,11 +277,12 @@ def _of_shape(found: Findings, shape: Shape) -> str:
     return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
 
 
-def _of_heavy(found: Findings, shape: Shape) -> Share | None:
+def of_heavy(found: Findings) -> Share | None:
     """Return the share inside the 50 % intervals, too large, of errors with heavy tails; else None."""
     half = next((share for share in found.shares if share.level == 0.5), None)
-    is_heavy = found.tail is not None and found.tail.share > 2 * BEYOND_THREE
-    return half if half and is_heavy and half.value - 0.5 > shape.gap else None
+    if half is None or found.shape is None or found.tail is None or found.is_skewed():
+        return None
+    return half if found.tail.share > 2 * BEYOND_THREE and half.value - 0.5 > found.shape.gap else None
 
 
 def _one_sided_tail(tail: Tail) -> str:
@@ -359,10 +364,10 @@ def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bo
         means = "family='student_t' for means and stds"
         return f"State heavier tails{f' ({means})' * is_std}, then score again."
     if calibration == "miscalibrated in shape" and is_std and not is_normal:
-        return "Try another family=, then score other samples."
+        return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
     if calibration == "miscalibrated in shape":
         first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
-        heavy = is_normal and found.shape is not None and _of_heavy(found, found.shape)
+        heavy = is_normal and of_heavy(found)
         other = "another distribution (report.plot('pit_histogram') shows where it differs)"
         return f"{first} {'that Student t' if heavy else other}, then score other samples."
     return ""
@@ -830,7 +835,7 @@ def _level(event: Event, name: str) -> str:
         stated, observed = f"{event.stated:.{digits}f}", f"{event.observed:.{digits}f}"
         return f"{name} is stated at {stated} on average, but occurs in {observed} of cases{within}"
     if event.observed <= 0:
-        return f"{name} never occurs, but is stated in {percent(event.stated)} of cases"
+        return f"{name} never occurs, but is stated at {percent(event.stated)} on average"
     if event.stated <= 0:
         return f"{name} is stated in no case, but occurs in {percent(event.observed)} of them"
     ends, often = (event.observed, event.low, event.high), "occurs {} times as often as stated"
@@ -970,7 +975,7 @@ def _of_all_labels(off: OffPart) -> str:
         elif off.of == "errors":
             said.append(f"in {where} {_of_errors(event.stated, event.observed)}")
         else:
-            rates = f"stated in {percent(event.stated)} and occurs in {percent(event.observed)} of cases"
+            rates = f"stated at {percent(event.stated)} on average and occurs in {percent(event.observed)} of cases"
             said.append(f"in {where} {off.of} is {rates}")
     found = "; ".join(said)
     if off.ends[0][1].slope is not None:
@@ -1140,7 +1145,11 @@ def of_cure(cure: Cure) -> str:
         )
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
-    left = "after which no miscalibration is found" if cure.removes else "though some miscalibration is left"
+    left = (
+        "after which no miscalibration is found"
+        if cure.removes
+        else "though some miscalibration is left; score other samples to see which"
+    )
     if cure.score == "nll":
         gap = min(max(cure.before - cure.after, 1e-6), 1)
         score, digits = "negative log likelihood", max(2, 1 - math.floor(math.log10(gap)))
@@ -1162,7 +1171,9 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     if found.kind == "copies":
         return of_copies(int(found.worth), n, "similar predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    worth = f"carry the information of about {_about(found.worth)} independent ones; the ranges above allow for that"
+    worth = (
+        f"carry the information of about {_about(found.worth)} independent ones; the verdict allows for that"
+    )
     return f"Neighboring errors are correlated: {seen} {worth}."
 
 
@@ -1190,7 +1201,7 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
         )
     reason = (
         f"errors are correlated along the {rows}, which are worth about {worth} independent "
-        f"{'sample' if worth == '1' else 'samples'}. Pass more; if they belong to several series, "
+        f"{'sample' if worth == '1' else 'samples'}. Pass more samples; if they belong to several series, "
         "pass groups=, the series of each row"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
