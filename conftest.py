@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
 from matplotlib.figure import Figure
@@ -42,8 +43,11 @@ def pytest_configure() -> None:
     """Let texts be as wide as they are by default, and kept calls be of the tests, not of whoever starts them.
 
     Calls without a deadline of their own wait until even a store that is made beside other tests answers: a busy
-    machine is no failing tracker.
+    machine is no failing tracker, nor a failing law.
     """
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=slow)
+    hypothesis.settings.load_profile("patient")
     os.environ.pop("COLUMNS", None)
     os.environ["XDG_STATE_HOME"] = STATE.name
     os.environ["UQ_TRACKING_DEADLINE"] = "60"

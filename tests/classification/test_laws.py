@@ -46,7 +46,7 @@ def assert_same(one, other, *, rtol=1e-11, atol=1e-13, skip=()):
 
 @pytest.mark.slow
 @given(either, st.randoms())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_the_samples_changes_nothing(drawn, random):
     one = classification_statistics(*arrays(drawn))
     shuffled = list(drawn)
@@ -56,7 +56,7 @@ def test_the_order_of_the_samples_changes_nothing(drawn, random):
 
 @pytest.mark.slow
 @given(rows, st.permutations(range(3)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_names_of_the_classes_change_nothing(drawn, names):
     """Up to who wins a tie for the top probability: the first class does, so those samples are left out."""
     labels, probs = arrays(drawn)
@@ -71,7 +71,7 @@ def test_the_names_of_the_classes_change_nothing(drawn, names):
 
 
 @given(either, st.integers(1, 11))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @pytest.mark.slow
 def test_parts_merge_to_the_whole(drawn, cut):
     labels, probs = arrays(drawn)
@@ -87,7 +87,7 @@ def test_parts_merge_to_the_whole(drawn, cut):
 
 @pytest.mark.slow
 @given(either, st.integers(2, 4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_repeated_samples_are_counted(drawn, times):
     one = scores_of(classification_statistics(*arrays(drawn)))
     repeated = scores_of(classification_statistics(*arrays(drawn * times)))
@@ -96,7 +96,7 @@ def test_repeated_samples_are_counted(drawn, times):
 
 @pytest.mark.slow
 @given(either)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_sketch_of_few_distinct_values_is_exact(drawn):
     exact = classification_statistics(*arrays(drawn))
     assert_same(scores_of(exact), scores_of(exact.sketched()), rtol=1e-9, atol=1e-11)
@@ -123,7 +123,7 @@ def test_tiny_brier_scores_keep_their_digits():
 
 @pytest.mark.slow
 @given(events)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_other_class_as_the_event_is_the_same_turned_around(drawn):
     labels, probs = arrays(drawn)
     one = classification_statistics(1 - labels, probs[:, ::-1], event=0)

@@ -142,7 +142,7 @@ values = st.integers(-6, 6).map(float)
     st.lists(st.tuples(values, st.lists(values, min_size=4, max_size=4)), min_size=1, max_size=8),
     st.randoms(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_order_shift_and_scale(samples, random):
     y = np.array([target for target, _ in samples])
     draws = np.array([row for _, row in samples]).T

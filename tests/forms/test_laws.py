@@ -23,7 +23,7 @@ POWERS = {"target": 1, "target^2": 2, "1/target": -1, "1/sqrt(target)": -0.5, ""
 @pytest.mark.slow
 @pytest.mark.parametrize("form", CONTINUOUS)
 @given(times=st.sampled_from([0.001, 0.3, 2.0, 1e4]))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_scores_are_in_the_unit_of_the_target(form, times):
     one, other = uq.evaluate(make(form, 200)).scores, uq.evaluate(make(form, 200, times=times)).scores
     metrics = plugins.metrics("regression")
@@ -37,7 +37,7 @@ def test_scores_are_in_the_unit_of_the_target(form, times):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @given(st.integers(0, 10_000))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_a_weight_is_the_sample_so_many_times(form, seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 4, 80)

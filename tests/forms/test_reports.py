@@ -319,7 +319,7 @@ def test_curves_against_members_keep_the_form():
 
 
 @given(st.integers(2, 9), st.integers(1, 40), st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @pytest.mark.slow
 def test_splitting_draws_anywhere_changes_nothing(members, cut, seed):
     rng = np.random.default_rng(seed)

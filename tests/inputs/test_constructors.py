@@ -196,7 +196,7 @@ def test_options_reach_every_constructor():
 POSITIVE = arrays(np.float64, 7, elements=st.floats(1e-6, 1e6))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(POSITIVE)
 def test_three_ways_to_say_one_std(std):
     target = np.zeros(7)

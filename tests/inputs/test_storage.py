@@ -163,7 +163,7 @@ def test_pickles_are_never_opened(tmp_path):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_damage_is_noticed_or_harmless(tmp_path, data):
     good = _rich()

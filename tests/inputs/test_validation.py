@@ -238,7 +238,7 @@ def _anything(draw):
     return *triple, draw(arrays(bool, shape))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_anything(), st.sampled_from(["C", "F"]))
 @pytest.mark.slow
 def test_rules_hold_for_anything(data, order):

@@ -60,7 +60,7 @@ def normal_sample(n=4000, seed=0):
 
 @pytest.mark.slow
 @given(rows, st.randoms())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_the_samples_changes_nothing(samples, random):
     shuffled = list(samples)
     random.shuffle(shuffled)
@@ -69,7 +69,7 @@ def test_the_order_of_the_samples_changes_nothing(samples, random):
 
 @pytest.mark.slow
 @given(rows, st.integers(1, 11))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @pytest.mark.parametrize("make", [exact_statistics, sketch_statistics])
 def test_parts_merged_equal_the_whole(make, samples, cut):
     y, mu, s = arrays(samples)
@@ -79,7 +79,7 @@ def test_parts_merged_equal_the_whole(make, samples, cut):
 
 @pytest.mark.slow
 @given(rows, st.integers(2, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_repeating_every_sample_changes_no_average(samples, times):
     y, mu, s = arrays(samples)
     once, repeated = scores(y, mu, s), scores(*(np.tile(a, times) for a in (y, mu, s)))
@@ -96,7 +96,7 @@ def test_repeating_every_sample_changes_places_in_the_order_by_little(key):
 
 @pytest.mark.slow
 @given(rows, st.sampled_from([2.0**-20, 0.5, 4.0, 2.0**30]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_scaling_everything_scales_by_the_unit(samples, c):
     y, mu, s = arrays(samples)
     plain, scaled = scores(y, mu, s), scores(c * y, c * mu, c * s)
@@ -113,7 +113,7 @@ def test_scaling_everything_scales_by_the_unit(samples, c):
 
 @pytest.mark.slow
 @given(rows)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_oracle_is_perfect(samples):
     y, mu, _ = arrays(samples)
     s = np.abs(y - mu)
@@ -124,7 +124,7 @@ def test_the_oracle_is_perfect(samples):
 
 @pytest.mark.slow
 @given(rows, positive)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_constant_std_is_uninformative(samples, constant):
     y, mu, _ = arrays(samples)
     found, undefined = scores(y, mu, np.full(len(y), constant))

@@ -203,7 +203,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(rows=ROWS, options=OPTIONS)
 @pytest.mark.slow
 def test_any_small_input_agrees_with_the_literal_formulas(rows, options):

@@ -51,7 +51,7 @@ def check_order(values):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(
     st.sampled_from([32, 64]).flatmap(
         lambda width: some.arrays(

@@ -61,7 +61,7 @@ def cut_samples(draw, pieces=None):
     return data, [tuple(c[a:b] for c in data) for a, b in pairwise(edges)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cut_samples())
 @pytest.mark.slow
 def test_chunks_merged_equal_the_whole(sample):
@@ -75,7 +75,7 @@ def test_chunks_merged_equal_the_whole(sample):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cut_samples(pieces=3))
 def test_merging_is_associative(sample):
     _, (a, b, c) = sample
@@ -85,7 +85,7 @@ def test_merging_is_associative(sample):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cut_samples(pieces=2))
 def test_merging_is_commutative(sample):
     _, (a, b) = sample
@@ -93,7 +93,7 @@ def test_merging_is_commutative(sample):
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(cut_samples())
 def test_nothing_counted_is_the_zero(sample):
     data, _ = sample
@@ -104,7 +104,7 @@ def test_nothing_counted_is_the_zero(sample):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(cut_samples())
 def test_statistics_add_up_like_accumulators(sample):
     data, pieces = sample
@@ -116,7 +116,7 @@ def test_statistics_add_up_like_accumulators(sample):
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(cut_samples(), st.randoms(use_true_random=False))
 def test_the_order_of_the_samples_does_not_matter(sample, random):
     data, _ = sample
@@ -125,7 +125,7 @@ def test_the_order_of_the_samples_does_not_matter(sample, random):
     assert_alike(counted(tuple(c[order] for c in data)).statistics, counted(data).statistics)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(cut_samples(), st.integers(2, 4))
 def test_repeating_every_sample_multiplies_the_counts(sample, times):
     data, _ = sample

@@ -23,7 +23,7 @@ HEADERS = 7 + 7  # of the file and of the first chunk
 
 
 @given(sizes=st.lists(st.integers(0, 3 * BLOCK), max_size=6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_payloads_of_any_size_come_back(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
     payloads = [np.random.default_rng(size).bytes(size) for size in sizes]
     path = tmp_path_factory.mktemp("framing") / "run-x.wandb"
