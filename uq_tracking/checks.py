@@ -7,8 +7,8 @@ import json
 import math
 import operator
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -192,6 +192,13 @@ def read_json(source: str | Path, **hooks: Any) -> Any:
         return json.loads(text, **hooks)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
+
+
+@contextmanager
+def usual_errors() -> Iterator[None]:
+    """Let numpy treat overflows and the like as it does by default, whatever the job has set for itself."""
+    with np.errstate(divide="warn", over="warn", invalid="warn", under="ignore"):
+        yield
 
 
 def named_options(function: Callable[P, R]) -> Callable[P, R]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import starmap
 from typing import Any, TypeVar
 
@@ -54,14 +54,20 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], *, least: int = 
     if workers < 2:
         return [function(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:  # a copied context carries numpy's error state into the thread
-        waiting = [pool.submit(copy_context().run, function, item) for item in items]
+        try:
+            waiting = [pool.submit(copy_context().run, function, item) for item in items]
+        except RuntimeError:  # the system allows no more threads, or Python exits
+            return [function(item) for item in items]
         return [each.result() for each in waiting]
 
 
 def begin(function: Callable[[], R]) -> Callable[[], R]:
     """Start a call in the background; the returned function waits for it and returns its value."""
     pool = ThreadPoolExecutor(1)
-    waiting = pool.submit(copy_context().run, function)
+    try:
+        waiting = pool.submit(copy_context().run, function)
+    except RuntimeError:  # as in `map_threads`
+        return cache(function)
     pool.shutdown(wait=False)
     return waiting.result
 

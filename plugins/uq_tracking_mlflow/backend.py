@@ -47,7 +47,8 @@ class MLflowBackend(Backend):
 
     def place(self, address: str, *, scheme: str | None = None) -> str:
         """Return MLflow's tracking URI; see `Backend`."""
-        return place_of(_client())
+        _mlflow()
+        return place_of(None)
 
     def probe(self, place: str) -> None:
         """Ask for one experiment; see `Backend`."""
@@ -88,12 +89,16 @@ class MLflowBackend(Backend):
         return MLflowStore(client, experiment), run_id
 
 
-def _client() -> Any:
+def _mlflow() -> Any:
     try:
-        from mlflow import MlflowClient
+        import mlflow
     except ImportError as error:
         raise BackendError(f"MLflow cannot be imported ({error}); {_HINT}") from error
-    return MlflowClient()
+    return mlflow
+
+
+def _client() -> Any:
+    return _mlflow().MlflowClient()
 
 
 def _of_lightning(logger: Any) -> Run:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -116,11 +116,18 @@ def check_room(tracking_uri: str) -> None:
 def place_of(client: MlflowClient | None) -> str:
     """The tracking URI of a client, else MLflow's own, which the environment gives before MLflow is imported."""
     if client is not None:
-        return redact(str(client.tracking_uri))
+        return _absolute(str(client.tracking_uri))
     mlflow = sys.modules.get("mlflow")
-    return redact(
+    return _absolute(
         str(os.environ.get("MLFLOW_TRACKING_URI", "") if mlflow is None else mlflow.get_tracking_uri())
     )
+
+
+@lru_cache(maxsize=128)
+def _absolute(uri: str) -> str:
+    """Return a tracking URI without credentials; SQLite's is relative to the folder in which it was first used."""
+    scheme, is_sqlite, path = uri.partition("sqlite:///")
+    return redact(f"{is_sqlite}{os.path.abspath(path)}" if is_sqlite and not scheme and path else uri)
 
 
 def _translated(what: str, error: Exception) -> Exception:

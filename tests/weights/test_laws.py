@@ -118,7 +118,9 @@ def test_rounding_decides_nothing_where_one_class_is_all_there_is(factor):
     evaluate, arrays, k = classification([(0, (0.25, 0.25, 0.25), 1)] * 19 + [(0, (0.5, 0.25, 0.25), 1)])
     one, other = (evaluate(*arrays, weights=w).verdict.text for w in (k, factor * k))
     assert other == one
-    assert one.startswith("Miscalibrated in classes: class 1 never occurs, but is stated at 32.9 % on average")
+    assert one.startswith(
+        "Miscalibrated in classes: class 1 never occurs, but is stated at 32.9 % on average"
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)

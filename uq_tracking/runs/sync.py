@@ -33,7 +33,7 @@ from uq_tracking.tracking.names import ORIGIN_TAG, REPORT_FILE, curve_name, map_
 from uq_tracking.tracking.overview import dataset, description
 from uq_tracking.tracking.places import scratch_folder, spool_lock, work_lock
 from uq_tracking.tracking.resolve import find_backend, open_store, reopened
-from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, entries, read_entry
+from uq_tracking.tracking.spool import SPOOL, Entry, call_name, entries, read_entry
 
 SOURCE_TAG = "uq.synced"
 """Names the run that was copied; in a copy of a copy, the first one."""
@@ -332,8 +332,8 @@ def _failed(path: Path, name: str, error: Exception) -> Outcome:
 
 def _mark(entry: Entry) -> str:
     """Return what a run that is created for the entry is recognized by."""
-    origin, call = entry.origin, entry.path.name.removesuffix(SUFFIX)
-    return origin.uri if origin.is_run else origin.tags.get(ORIGIN_TAG, call)
+    origin = entry.origin
+    return origin.uri if origin.is_run else origin.tags.get(ORIGIN_TAG, call_name(entry.path))
 
 
 def _send_run(
@@ -346,7 +346,8 @@ def _send_run(
         current = find_backend(first.tracker).place("")
         if "://" in first.place and current and current != first.place:
             raise BackendError(
-                f"it belongs to {first.place}, but {first.tracker} is set to {current}; set the former and sync again"
+                f"it belongs to {first.place}, but {first.tracker} is set to {current}; set the former, as by "
+                "MLFLOW_TRACKING_URI or WANDB_BASE_URL, and sync again"
             )
         failed: dict[Path, Exception] = {}
         if not dry_run:

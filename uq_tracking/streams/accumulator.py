@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.checks import as_names, check_choice, listing, named_options, path_of
+from uq_tracking.checks import as_names, check_choice, listing, named_options, path_of, usual_errors
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
@@ -180,6 +180,7 @@ class Accumulator:
         """Forget every sample; the settings stay."""
         self._state = None
 
+    @usual_errors()
     def update(
         self,
         y_true: Any,

@@ -11,7 +11,6 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.text import Text
 
 from uq_tracking.formatting import encodable, one_line, shortened
 from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Column, Table, rank_color
@@ -41,6 +40,8 @@ class View:
     tables: Sequence[Table]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text  # draws a random number, which would change a seeded training
+
         for line in table_lines(self.tables, options.max_width):
             shown = [(encodable(text, options.encoding), style) for text, style in line]
             yield Text.assemble(*shown, no_wrap=len(line) > 1, overflow="fold")

@@ -6,6 +6,7 @@ import contextvars
 import math
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from uq_tracking.checks import value_text
-from uq_tracking.errors import SettingsError, TrackerUnreachableError
+from uq_tracking.errors import BackendError, SettingsError, TrackerUnreachableError
 from uq_tracking.tracking.guard import LIMIT, Limit, watch
 
 DEADLINE = 10.0
@@ -128,8 +129,9 @@ class Budget:
                 raised.append(error)
             done.set()
 
-        thread = threading.Thread(target=work, name=THREADS, daemon=True)
-        thread.start()
+        thread = started(work, THREADS)
+        if thread is None:
+            return lambda: TrackerUnreachableError("no thread can be started that would wait for its answer")
 
         def ending() -> Exception | None:
             start, left = time.monotonic(), self.left()
@@ -145,11 +147,24 @@ class Budget:
                 text = f"it was not done with {waits_for} {missed}" if waits_for else f"no answer {missed}"
                 return TrackerUnreachableError(text)
             error = raised[0] if raised else None
+            if isinstance(error, SystemExit):
+                return BackendError(f"it asked the job to exit ({error!r})")
             if error is None or isinstance(error, Exception):
                 return error
             raise error
 
         return ending
+
+
+def started(work: Callable[[], object], name: str) -> threading.Thread | None:
+    """Start a thread that does not keep the process alive; None if it would never run, as when Python exits."""
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    try:
+        if not sys.is_finalizing():
+            thread.start()
+    except RuntimeError:  # the system allows no more threads
+        return None
+    return thread if thread.ident else None
 
 
 def check_listens(place: str) -> None:

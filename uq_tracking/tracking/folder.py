@@ -86,6 +86,13 @@ class FolderRun(JournalRun):
             raise RunNotFoundError(f"{self.path} holds no run (no {RUN_FILE}); was it moved or deleted?")
 
 
+class PathRun(FolderRun):
+    """A run in a folder that a user names, made with the first write: its disk may be away until then."""
+
+    def _check_exists(self) -> None:
+        FolderStore(self.path.parent).open(self.path.name, self.path.name)
+
+
 class FilesStore(RunStore):
     """What stores share that keep the files and the journal of each run in a folder."""
 
@@ -355,11 +362,8 @@ class FolderBackend(Backend):
         return os.path.abspath(os.path.expanduser(address or "."))
 
     def adopt(self, run: Any) -> Run | None:
-        """Adopt the path of a run's folder, creating it if missing."""
-        if not isinstance(run, os.PathLike):
-            return None
-        path = Path(run).absolute()
-        return FolderStore(path.parent).open(path.name, path.name)
+        """Adopt the path of a run's folder, which is created with the first write if it is missing."""
+        return PathRun(Path(run)) if isinstance(run, os.PathLike) else None
 
     def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
         """Treat ``address`` as a run's folder if it holds a run, else as a folder of runs."""

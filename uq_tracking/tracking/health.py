@@ -33,7 +33,7 @@ from uq_tracking.errors import (
     redact,
 )
 from uq_tracking.tracking.backend import Run
-from uq_tracking.tracking.deadline import THREADS, check_listens
+from uq_tracking.tracking.deadline import THREADS, check_listens, started
 from uq_tracking.tracking.guard import Limit, limited
 from uq_tracking.tracking.places import LockedError, spool_lock
 from uq_tracking.tracking.resolve import find_backend
@@ -248,10 +248,9 @@ class Health:
             with self._changed:
                 self._unconfirmed.pop(path, None)
 
-        thread = threading.Thread(target=confirmed, name=f"{THREADS}: {self.name} confirms", daemon=True)
         with self._changed:
-            self._unconfirmed[path] = thread
-        thread.start()
+            if (thread := started(confirmed, f"{THREADS}: {self.name} confirms")) is not None:
+                self._unconfirmed[path] = thread
 
     def waiting(self) -> int:
         """Return the number of entries still to be sent or confirmed."""
@@ -302,9 +301,8 @@ class Health:
         is_stuck = self._asking_since is not None and time.monotonic() - self._asking_since > LONGEST_PAUSE
         if self._drainers and not (is_stuck and len(self._drainers) < DRAINERS):
             return
-        thread = threading.Thread(target=self._drain, name=f"{THREADS}: {self.name}", daemon=True)
-        self._drainers.append(thread)
-        thread.start()
+        if (thread := started(self._drain, f"{THREADS}: {self.name}")) is not None:
+            self._drainers.append(thread)
 
     def _drain(self) -> None:
         while (waiting := self._next()) is not None:

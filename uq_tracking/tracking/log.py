@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from uq_tracking.checks import listing
+from uq_tracking.checks import listing, usual_errors
 from uq_tracking.errors import BackendError, SettingsError, redact, warn
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.convert import Pieces
@@ -72,6 +72,7 @@ def log(
 
 
 @listing(LogOptions, evaluate)
+@usual_errors()
 def log(
     y_true: Any = None,
     y_pred: Any = None,

@@ -130,7 +130,7 @@ def _made(group: Iterable[Piece], unmade: list[str]) -> Iterator[tuple[str, Writ
     for name, make in group:
         try:
             write = make()
-        except Exception as error:  # a plugin's drawing may raise anything; the others are still drawn
+        except (Exception, SystemExit) as error:  # of a plugin's drawing; the others are still drawn
             unmade.append(f"{name} could not be made: {type(error).__name__}: {error}")
             continue
         yield name, write

@@ -197,8 +197,8 @@ def _runs_of(backends: Sequence[Backend], which: str, words: str) -> Iterator[Ta
     for backend in backends:
         try:
             found = getattr(backend, which)()
-        except Exception as error:
-            warn(f"{backend.name}: cannot determine the {words}: {error}; pass it with run=")
+        except (Exception, SystemExit) as error:
+            warn(f"{backend.name}: cannot determine the {words}: {error!r}; pass it with run=")
             continue
         if found is not None:
             yield _opened(backend.name, found)
@@ -220,7 +220,8 @@ def _given(
         except Exception as error:  # it is this backend's run, but cannot be written to
             if isinstance(error, NoRunHereError) and not leads:
                 return None
-            address = error.uri if isinstance(error, RunFinishedError) else _describe(run)
+            unknown = f"<{type(run).__qualname__} {id(run):x} of process {os.getpid()}>"
+            address = error.uri if isinstance(error, RunFinishedError) else unknown
             return Target(backend.name, address, partial(_fail, error))
         if adopted is not None:
             return _opened(backend.name, adopted)

@@ -124,7 +124,7 @@ class _Recorder(JournalRun):
     def _keep(self, name: str, content: bytes | Path) -> str:
         data = content if isinstance(content, bytes) else content.read_bytes()
         member = f"{len(self.members):04d}"
-        self._archive.writestr(member, data)
+        self._archive.writestr(zipfile.ZipInfo(member), data)  # whatever the year of the clock
         self.members[member] = hashlib.sha256(data).hexdigest()
         return member
 
@@ -145,7 +145,7 @@ def _fill(file: Any, origin: Origin, groups: Sequence[Group], *, drawings: bool)
         digest = _digest(content)
         about = {"format": FORMAT, "version": VERSION, "origin": asdict(origin), "called": called_at()}
         about |= {"host": socket.gethostname(), "pid": os.getpid(), "digest": digest, **content}
-        archive.writestr(ENTRY, json.dumps(about, allow_nan=True))
+        archive.writestr(zipfile.ZipInfo(ENTRY), json.dumps(about, allow_nan=True))
     return digest
 
 
@@ -159,7 +159,7 @@ class _Process:
     def __init__(self) -> None:
         self._name = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:12]}"
         self._number = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may log, too
 
     def next(self, folder: Path) -> str:
         """The prefix of the next entry's name, by which entries are sorted."""
@@ -181,6 +181,11 @@ def number_of(path: Path) -> int:
     """The number in the name of an entry; 0 for other files."""
     found = re.match(r"(\d{8})-", path.name) if path.name.endswith(SUFFIX) else None
     return int(found[1]) if found else 0
+
+
+def call_name(path: Path) -> str:
+    """Return what identifies the call of an entry, wherever that is moved."""
+    return path.name.removesuffix(SUFFIX)
 
 
 @dataclass(frozen=True)
