@@ -297,7 +297,7 @@ class TestWrongArguments:
             ((TRUTH, MEAN, STD), {"alhpa": 0.9}, SettingsError, "did you mean alpha"),
             ((TRUTH, MEAN, STD), {"maps": 3}, SettingsError, "height, width"),
             ((TRUTH, MEAN, STD), {"run": "nonsense"}, SettingsError, "run='nonsense' is not a run of"),
-            ((TRUTH, MEAN, STD), {"run": object()}, SettingsError, "builtins.object"),
+            ((TRUTH, MEAN, STD), {"run": object()}, SettingsError, "object object at"),
             ((TRUTH, MEAN, STD), {"run": "nowhere:x"}, UnknownBackendError, "'nowhere'.*dir"),
             ((TRUTH, MEAN, STD), {"to": "nowhere"}, UnknownBackendError, "'nowhere'"),
             ((sample_predictions(), MEAN), {}, SettingsError, "which already holds the input"),

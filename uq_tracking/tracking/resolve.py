@@ -198,7 +198,7 @@ def _runs_of(backends: Sequence[Backend], which: str, words: str) -> Iterator[Ta
         try:
             found = getattr(backend, which)()
         except (Exception, SystemExit) as error:
-            warn(f"{backend.name}: cannot determine the {words}: {error!r}; pass it with run=")
+            warn(f"{backend.name}: cannot determine the {words}: {error}; pass it with run=")
             continue
         if found is not None:
             yield _opened(backend.name, found)
@@ -220,8 +220,7 @@ def _given(
         except Exception as error:  # it is this backend's run, but cannot be written to
             if isinstance(error, NoRunHereError) and not leads:
                 return None
-            unknown = f"<{type(run).__qualname__} {id(run):x} of process {os.getpid()}>"
-            address = error.uri if isinstance(error, RunFinishedError) else unknown
+            address = error.uri if isinstance(error, RunFinishedError) else _describe(run)
             return Target(backend.name, address, partial(_fail, error))
         if adopted is not None:
             return _opened(backend.name, adopted)
@@ -257,7 +256,7 @@ def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
 def _describe(run: Any) -> str:
     if run is None or isinstance(run, str | int | float | bool):
         return repr(run)
-    return f"<{type(run).__module__}.{type(run).__qualname__}>"
+    return object.__repr__(run)  # tells runs apart
 
 
 _LAUNCHERS = (

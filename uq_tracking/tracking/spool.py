@@ -166,7 +166,7 @@ class _Process:
         with self._lock:
             for spool in {folder, *(place / SPOOL for place in places())}:
                 with suppress(OSError):
-                    self._number = max([self._number, *map(number_of, spool.iterdir())])
+                    self._number = max([*map(number_of, spool.iterdir()), self._number])
             self._number += 1
             return f"{self._number:08d}-{self._name}"
 
