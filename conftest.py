@@ -51,6 +51,7 @@ def pytest_configure() -> None:
     os.environ.pop("COLUMNS", None)
     os.environ["XDG_STATE_HOME"] = STATE.name
     os.environ["UQ_TRACKING_DEADLINE"] = "60"
+    os.environ["DO_NOT_TRACK"] = "true"  # MLflow's telemetry changes the environment while others read it
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
