@@ -186,7 +186,8 @@ class RunWriter:
         others = len(self.lost) - 1
         what = self.lost[0] + (f" and {others} other item{'s' * (others > 1)}" if others else "")
         rest = "; the rest was logged" if self.arrived else ""
-        error = textwrap.shorten(printable(f"{type(self.error).__name__}: {self.error}"), LONGEST_REASON)
+        error = printable(f"{type(self.error).__name__}: {self.error}").rstrip(": ")  # some say nothing
+        error = textwrap.shorten(error, LONGEST_REASON)
         message = redact(f"{self.target.backend} ({self.target.label}) did not take {what}{rest}. {error}")
         if self.kept is not None:
             how = "it is sent when the tracker answers, or by `uq-tracking sync`"
