@@ -89,7 +89,7 @@ class OfflineStore(RunStore):
         if content.exit_code is None:
             raise BackendError(
                 f"{self._uri(run_id)} has no exit record: it is still being written, or its process was killed. "
-                "Log inside the open run, `wandb sync` it and use wandb:ENTITY/PROJECT/RUN, or give sync a destination"
+                "Log inside the open run, `wandb sync` it and use wandb:ENTITY/PROJECT/RUN, or sync to a destination"
             )
         sdk_run = self._open(content.options, content.config)
         # Its row follows those of the earlier fragments.
