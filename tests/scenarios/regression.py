@@ -465,6 +465,15 @@ def biased(rng):
     return mu + s * (0.3 + rng.normal(size=1000)), mu, s
 
 
+@scenario(
+    "lognormal truth, its medians passed as means", ("biased", *MOST, *SHAPE), USEFUL, bias=None,
+    says=("cdf_isotonic",), never=("Look at", "Add ", "add "),
+)  # fmt: skip
+def medians_as_means(rng):
+    mu = np.exp(3 + rng.normal(size=800))
+    return mu * np.exp(0.5 * rng.normal(size=800)), mu, 0.5 * mu
+
+
 @scenario("0.2 std too low, and stds over orders of magnitude", ("biased", *OVER, *PLACES), USEFUL, bias=True)
 def biased_at_all_sizes(rng):
     s = np.exp(2.5 * rng.normal(size=1000))
@@ -1265,6 +1274,15 @@ def heavy_tails_and_one(rng):
 def heavy_tails_too_small(rng):
     y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
     return y, mu, s / 2
+
+
+@scenario(
+    "predictions too smooth where data are few, stds that vary by a percent", (*PLACES, *OVER), FLAT, bias=None,
+    says=("First correct the predictions", "too little to rank errors"), never=("worse than chance",),
+)  # fmt: skip
+def too_smooth(rng):
+    x = rng.uniform(0, 6, 600)
+    return x + np.sin(2 * x) + 0.6 * rng.normal(size=600), x, 0.6 - 0.005 * np.sin(2 * x) ** 2
 
 
 @scenario("calibrated; stds differ by half a percent", FINE, FLAT, never=("The uncertainty ranks errors",))

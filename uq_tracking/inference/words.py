@@ -55,6 +55,10 @@ LOOK_FIRST = (
     "Look at the largest errors first: is their truth right, and from the right row? A correction that follows them "
     "makes most predictions worse."
 )
+OF_SKEWED = (
+    "For errors as skewed as these, recalibrate with cdf_isotonic, or state a skewed distribution, then score other "
+    "samples."
+)
 OF_SPELLS = (
     "Errors come in calm and wild spells, which the standard deviations do not follow: predict them from recent "
     "errors (as GARCH does), or pass a label of each sample's spell as by=."
@@ -359,7 +363,7 @@ def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bo
             factor = format_factors(scale.value, scale.low, scale.high)[0]
             return f"Multiply {spread} by {factor}, then score other samples."
     if found.is_skewed() and calibration not in NO_CLAIM:
-        return "Recalibrate with cdf_isotonic, or state a skewed distribution, then score other samples."
+        return OF_SKEWED
     if calibration == of_size[-1]:
         means = "family='student_t' for means and stds"
         return f"State heavier tails{f' ({means})' * is_std}, then score again."
