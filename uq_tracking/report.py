@@ -210,9 +210,10 @@ class Report:
 
         A report that was read from a file knows the counts and the scores of its curves.
         """
+        found = Reports(self.parts)
         if self.parts:
-            return Reports(self.parts)
-        found = {}
+            found.whole = self
+            return found
         for label, own in stratum_scores(self).items():
             found[label] = Report(
                 task=self.task,
@@ -223,7 +224,7 @@ class Report:
                 settings=self.settings,
                 provenance={"statistics": self.provenance.get("statistics")},
             )
-        return Reports(found)
+        return found
 
     @property
     def recalibrations(self) -> Mapping[str, Any]:
@@ -430,7 +431,7 @@ class Reports(dict[str, Report]):
     >>> round(boxes["y"].scores["mae"], 3)
     0.75
     >>> print(boxes)
-    No error found in 0 of 2; too few data in 2.
+    Too few data in each of 2 to judge it alone.
     x: Not enough data to tell: 2 samples are too few; a test needs 20.
     y: Not enough data to tell: 2 samples are too few; a test needs 20.
     <BLANKLINE>
@@ -440,12 +441,16 @@ class Reports(dict[str, Report]):
     rmse    0.1581  0.7906
     """
 
+    whole: Report | None = None
+    """The report of all samples, of which these are strata."""
+
     @property
     def text(self) -> str:
-        """Which of them are wrong, the worst first, in a sentence."""
+        """Which of them are wrong, the worst first, in a sentence, and which are only when judged together."""
         from uq_tracking.inference.words import of_parts
 
-        return of_parts({name: report.verdict for name, report in self.items()})
+        whole = None if self.whole is None else self.whole.verdict
+        return of_parts({name: report.verdict for name, report in self.items()}, whole)
 
     def to_frame(self) -> DataFrame:
         """Scores and number of samples (``count``) as a pandas DataFrame, one row per report.

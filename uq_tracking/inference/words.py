@@ -161,22 +161,27 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
     return f"{named}, {ranks[ranking]}" if ranking in ranks else named
 
 
-def of_parts(verdicts: Mapping[str, Verdict]) -> str:
-    """Say which of several outputs or strata are wrong, the worst first.
+def of_parts(verdicts: Mapping[str, Verdict], whole: Verdict | None = None) -> str:
+    """Say which of several outputs or strata are wrong, the worst first, and which strata the ``whole`` names.
 
     >>> of_parts({})
-    'No error found in 0 of 0.'
+    'Nothing to judge.'
     """
     factors = {name: found.scale.value for name, found in verdicts.items() if found.scale is not None}
     wrong = [name for name, found in verdicts.items() if found.calibration not in NO_CLAIM]
     wrong.sort(key=lambda name: -abs(math.log(max(factors.get(name, 1.0), 1e-300))))
-    few = sum(found.calibration == UNTOLD for found in verdicts.values())
+    of, few = len(verdicts), sum(found.calibration == UNTOLD for found in verdicts.values())
     named = ", ".join(
         f"'{name}' ({short(verdicts[name].calibration, factors.get(name), '', None)})" for name in wrong
     )
-    of = f"{len(wrong) or len(verdicts) - few} of {len(verdicts)}"
-    untold = f"; too few data in {few}" if few else ""
-    return f"Errors in {of}: {named}{untold}." if wrong else f"No error found in {of}{untold}."
+    said = f"Errors in {len(wrong)} of {of}: {named}" if wrong else f"No error found in {of - few} of {of}"
+    said += f"; too few data in {few}" * (few > 0)
+    if few == of:
+        said = f"Too few data in each of {of} to judge it alone" if of else "Nothing to judge"
+    places = None if whole is None else whole.places
+    of_labels = [] if places is None else [each for each in places.found() if each.on == "label"]
+    joint = [_also(places.strata[k], each, None) for each in of_labels for k in each.named]
+    return f"{said}." + f" Judged together, errors in {', '.join(joint)}." * bool(few and joint)
 
 
 def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
