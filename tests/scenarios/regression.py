@@ -454,6 +454,16 @@ def calibrated_months(rng):
     return (mu + s * series(rng, 1200, 0.9), mu, s), {"by": np.arange(1200) // 100}
 
 
+@scenario(
+    "thirty entities of 20 rows, one after the other, with errors of sizes of their own", PLACES, FLAT,
+    says=("trat", "recalibrate each"), never=("nor in any",),
+)  # fmt: skip
+def panel_in_rows(rng):
+    size, mu = np.exp(0.4 * rng.normal(size=30)), rng.normal(size=600)
+    size = np.repeat(size / np.sqrt(np.mean(np.square(size))), 20)
+    return (mu + size * rng.normal(size=600), mu, np.ones(600)), {"by": np.arange(600) // 20}
+
+
 # ---- bias ----
 
 
