@@ -211,10 +211,8 @@ class Report:
         A report that was read from a file knows the counts and the scores of its curves.
         """
         found = Reports(self.parts)
-        if self.parts:
-            found.whole = self
-            return found
-        for label, own in stratum_scores(self).items():
+        found.whole = self
+        for label, own in () if self.parts else stratum_scores(self).items():
             found[label] = Report(
                 task=self.task,
                 scores={key: value for key, value in own.items() if key != "count"},

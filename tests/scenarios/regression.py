@@ -2166,6 +2166,24 @@ def relative_stds(rng):
 
 
 @scenario(
+    "one std for all, in percent of the prediction", ANY, bias=None, says=("percent", "abs(y_pred) / 100")
+)
+def percent_stds(rng):
+    mu = 20 * np.exp(0.5 * rng.normal(size=400))
+    return mu * (1 + 0.08 * rng.normal(size=400)), mu, np.full(400, 8.0)
+
+
+@scenario(
+    "five targets of any scale in an array, the stds of the second in thousands", ANY, bias=None,
+    says=("multiply them by 1,000",), never=("placeholders",),
+)  # fmt: skip
+def one_target_in_thousands(rng):
+    unit = 10.0 ** np.arange(5)
+    mu, s = 4 * unit * rng.normal(size=(300, 5)), unit * spread_stds(rng, (300, 5), 0.3)
+    return mu + s * rng.normal(size=(300, 5)), mu, s * np.where(np.arange(5) == 1, 1e-3, 1)
+
+
+@scenario(
     "stds of the logarithm beside predictions that are none", ANY, bias=None, says=("of the logarithm",)
 )
 def stds_of_the_logarithm(rng):

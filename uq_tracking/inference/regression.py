@@ -425,10 +425,8 @@ class RegressionTests(Tests):
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
         if not off and cure is None and not found.in_places.found() and not self._below:
-            is_std = not is_distribution(self.statistics)
-            return words.of_step(
-                calibration, found, self.settings, is_std=is_std, is_normal=self._is_gaussian
-            )
+            is_std, is_normal = not is_distribution(self.statistics), self._is_gaussian
+            return words.of_step(calibration, found, self.settings, is_std=is_std, is_normal=is_normal)
         if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
@@ -437,9 +435,8 @@ class RegressionTests(Tests):
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
         size = np.abs(self.samples.z())
-        return of_skew or (
-            words.LOOK_FIRST if size.max() > LARGEST_ERROR * np.median(size) else words.NO_CURVE
-        )
+        is_far = size.max() > LARGEST_ERROR * np.median(size)
+        return of_skew or (words.LOOK_FIRST if is_far else words.NO_CURVE)
 
     def _is_skewed(self) -> bool:
         """Return whether most errors reach further to one side, as those of medians passed as means do."""
@@ -849,9 +846,8 @@ class RegressionTests(Tests):
         dispersion, width = self._score(cv), self._score(n_merci)
         vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < doctor.ALIKE else ""
         if ranked.word == "no better than constant" and vary:
-            equal = dispersion < EQUAL
             alike = f"The standard deviations vary by only {vary}, too little to rank errors."
-            return words.EQUAL_STDS if equal else alike, False
+            return words.EQUAL_STDS if dispersion < EQUAL else alike, False
         but = ""
         if vary:
             but = f", but they vary by only {vary}."
