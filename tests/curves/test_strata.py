@@ -272,4 +272,6 @@ def test_strata_too_small_to_be_judged_alone_are_named_as_the_verdict_names_them
     region = np.array(["north", "south", "west"])[site % 3]
     z = rng.normal(size=600) * np.where(region == "south", 2, 1)
     text = uq.evaluate(uq.Predictions(z, np.zeros(600), np.ones(600), by=region, groups=site)).strata.text
-    assert text.startswith("Too few data in each of 3 to judge it alone. Judged together, errors in 'south' (")
+    assert text.startswith(
+        "Too few data in each of 3 to judge it alone. Judged together, errors in 'south' ("
+    )

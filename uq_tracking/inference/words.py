@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.formatting import format_factors, format_number
-from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Stratum
+from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Places, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def of_parts(verdicts: Mapping[str, Verdict], whole: Verdict | None = None) -> s
     said += f"; too few data in {few}" * (few > 0)
     if few == of:
         said = f"Too few data in each of {of} to judge it alone" if of else "Nothing to judge"
-    places = None if whole is None else whole.places
-    of_labels = [] if places is None else [each for each in places.found() if each.on == "label"]
+    places = (whole and whole.places) or Places()
+    of_labels = [each for each in places.found() if each.on == "label"]
     joint = [_also(places.strata[k], each, None) for each in of_labels for k in each.named]
     return f"{said}." + f" Judged together, errors in {', '.join(joint)}." * bool(few and joint)
 
