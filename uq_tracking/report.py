@@ -447,8 +447,7 @@ class Reports(dict[str, Report]):
         """Which of them are wrong, the worst first, in a sentence, and which are only when judged together."""
         from uq_tracking.inference.words import of_parts
 
-        whole = None if self.whole is None else self.whole.verdict
-        return of_parts({name: report.verdict for name, report in self.items()}, whole)
+        return of_parts({name: own.verdict for name, own in self.items()}, self.whole and self.whole.verdict)
 
     def to_frame(self) -> DataFrame:
         """Scores and number of samples (``count``) as a pandas DataFrame, one row per report.

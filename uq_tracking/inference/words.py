@@ -56,7 +56,7 @@ LOOK_FIRST = (
     "makes most predictions worse."
 )
 OF_SKEWED = (
-    "Errors are skewed: recalibrate with cdf_isotonic or state a skewed distribution, then score new samples."
+    "As errors are skewed, recalibrate with cdf_isotonic or state a skewed distribution, then score new data."
 )
 OF_SPELLS = (
     "Errors come in calm and wild spells, which the standard deviations do not follow: predict them from recent "
