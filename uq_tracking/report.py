@@ -447,7 +447,8 @@ class Reports(dict[str, Report]):
         """Which of them are wrong, the worst first, in a sentence, and which are only when judged together."""
         from uq_tracking.inference.words import of_parts
 
-        return of_parts({name: own.verdict for name, own in self.items()}, self.whole and self.whole.verdict)
+        verdicts = {name: report.verdict for name, report in self.items()}
+        return of_parts(verdicts, None if self.whole is None else self.whole.verdict)
 
     def to_frame(self) -> DataFrame:
         """Scores and number of samples (``count``) as a pandas DataFrame, one row per report.
@@ -500,9 +501,8 @@ def stratum_scores(report: Report) -> dict[str, dict[str, float]]:
     for name, curve in report.curves.items():
         if name.startswith("by_group_") and curve.labels is not None:
             keys = ("count", name.removeprefix("by_group_"))
-            for label, *values in zip(
-                curve.labels, *(curve.columns[key].tolist() for key in keys), strict=True
-            ):
+            columns = (curve.columns[key].tolist() for key in keys)
+            for label, *values in zip(curve.labels, *columns, strict=True):
                 found.setdefault(label, {}).update(zip(keys, values, strict=True))
     return found
 
