@@ -210,10 +210,9 @@ class Report:
 
         A report that was read from a file knows the counts and the scores of its curves.
         """
-        if self.parts:
-            return Reports(self.parts)
-        found = {}
-        for label, own in stratum_scores(self).items():
+        found = Reports(self.parts)
+        found.whole = self
+        for label, own in () if self.parts else stratum_scores(self).items():
             found[label] = Report(
                 task=self.task,
                 scores={key: value for key, value in own.items() if key != "count"},
@@ -223,7 +222,7 @@ class Report:
                 settings=self.settings,
                 provenance={"statistics": self.provenance.get("statistics")},
             )
-        return Reports(found)
+        return found
 
     @property
     def recalibrations(self) -> Mapping[str, Any]:
@@ -430,7 +429,7 @@ class Reports(dict[str, Report]):
     >>> round(boxes["y"].scores["mae"], 3)
     0.75
     >>> print(boxes)
-    No error found in 0 of 2; too few data in 2.
+    Too few data in each of 2 to judge it alone.
     x: Not enough data to tell: 2 samples are too few; a test needs 20.
     y: Not enough data to tell: 2 samples are too few; a test needs 20.
     <BLANKLINE>
@@ -440,12 +439,16 @@ class Reports(dict[str, Report]):
     rmse    0.1581  0.7906
     """
 
+    whole: Report | None = None
+    """The report of all samples, of which these are strata."""
+
     @property
     def text(self) -> str:
-        """Which of them are wrong, the worst first, in a sentence."""
+        """Which of them are wrong, the worst first, in a sentence, and which are only when judged together."""
         from uq_tracking.inference.words import of_parts
 
-        return of_parts({name: report.verdict for name, report in self.items()})
+        verdicts = {name: report.verdict for name, report in self.items()}
+        return of_parts(verdicts, None if self.whole is None else self.whole.verdict)
 
     def to_frame(self) -> DataFrame:
         """Scores and number of samples (``count``) as a pandas DataFrame, one row per report.
@@ -498,9 +501,8 @@ def stratum_scores(report: Report) -> dict[str, dict[str, float]]:
     for name, curve in report.curves.items():
         if name.startswith("by_group_") and curve.labels is not None:
             keys = ("count", name.removeprefix("by_group_"))
-            for label, *values in zip(
-                curve.labels, *(curve.columns[key].tolist() for key in keys), strict=True
-            ):
+            columns = (curve.columns[key].tolist() for key in keys)
+            for label, *values in zip(curve.labels, *columns, strict=True):
                 found.setdefault(label, {}).update(zip(keys, values, strict=True))
     return found
 

@@ -265,3 +265,13 @@ def test_a_set_of_labels_must_fit():
         uq.evaluate(truth, mean, std, by={**sets, "site": sets["site"][1:]})
     with pytest.raises(InputTypeError, match="by is an empty mapping"):
         uq.evaluate(truth, mean, std, by={})
+
+
+def test_strata_too_small_to_be_judged_alone_are_named_as_the_verdict_names_them():
+    rng, site = np.random.default_rng(0), np.repeat(np.arange(30), 20)
+    region = np.array(["north", "south", "west"])[site % 3]
+    z = rng.normal(size=600) * np.where(region == "south", 2, 1)
+    text = uq.evaluate(uq.Predictions(z, np.zeros(600), np.ones(600), by=region, groups=site)).strata.text
+    assert text.startswith(
+        "Too few data in each of 3 to judge it alone. Judged together, errors in 'south' ("
+    )

@@ -454,6 +454,16 @@ def calibrated_months(rng):
     return (mu + s * series(rng, 1200, 0.9), mu, s), {"by": np.arange(1200) // 100}
 
 
+@scenario(
+    "thirty entities of 20 rows, one after the other, with errors of sizes of their own", PLACES, FLAT,
+    says=("trat", "recalibrate each"), never=("nor in any",),
+)  # fmt: skip
+def panel_in_rows(rng):
+    size, mu = np.exp(0.4 * rng.normal(size=30)), rng.normal(size=600)
+    size = np.repeat(size / np.sqrt(np.mean(np.square(size))), 20)
+    return (mu + size * rng.normal(size=600), mu, np.ones(600)), {"by": np.arange(600) // 20}
+
+
 # ---- bias ----
 
 
@@ -463,6 +473,15 @@ def calibrated_months(rng):
 def biased(rng):
     s, mu = spread_stds(rng, 1000, 0.3), rng.normal(size=1000)
     return mu + s * (0.3 + rng.normal(size=1000)), mu, s
+
+
+@scenario(
+    "lognormal truth, its medians passed as means", ("biased", *MOST, *SHAPE), USEFUL, bias=None,
+    says=("cdf_isotonic",), never=("Look at", "Add ", "add "),
+)  # fmt: skip
+def medians_as_means(rng):
+    mu = np.exp(3 + rng.normal(size=800))
+    return mu * np.exp(0.5 * rng.normal(size=800)), mu, 0.5 * mu
 
 
 @scenario("0.2 std too low, and stds over orders of magnitude", ("biased", *OVER, *PLACES), USEFUL, bias=True)
@@ -1265,6 +1284,15 @@ def heavy_tails_and_one(rng):
 def heavy_tails_too_small(rng):
     y, mu, s = calibrated(rng, 2000, lambda n: rng.standard_t(3, n) / np.sqrt(3))
     return y, mu, s / 2
+
+
+@scenario(
+    "predictions too smooth where data are few, stds that vary by a percent", (*PLACES, *OVER), FLAT, bias=None,
+    says=("First correct the predictions", "too little to rank errors"), never=("worse than chance",),
+)  # fmt: skip
+def too_smooth(rng):
+    x = rng.uniform(0, 6, 600)
+    return x + np.sin(2 * x) + 0.6 * rng.normal(size=600), x, 0.6 - 0.005 * np.sin(2 * x) ** 2
 
 
 @scenario("calibrated; stds differ by half a percent", FINE, FLAT, never=("The uncertainty ranks errors",))
@@ -2135,6 +2163,24 @@ def skewed_not_outliers(rng):
 def relative_stds(rng):
     mu, share = np.exp(rng.normal(4, 0.7, 800)), rng.uniform(0.05, 0.2, 800)
     return mu * (1 + share * rng.normal(size=800)), mu, share
+
+
+@scenario(
+    "one std for all, in percent of the prediction", ANY, bias=None, says=("percent", "abs(y_pred) / 100")
+)
+def percent_stds(rng):
+    mu = 20 * np.exp(0.5 * rng.normal(size=400))
+    return mu * (1 + 0.08 * rng.normal(size=400)), mu, np.full(400, 8.0)
+
+
+@scenario(
+    "five targets of any scale in an array, the stds of the second in thousands", ANY, bias=None,
+    says=("multiply them by 1,000",), never=("placeholders",),
+)  # fmt: skip
+def one_target_in_thousands(rng):
+    unit = 10.0 ** np.arange(5)
+    mu, s = 4 * unit * rng.normal(size=(300, 5)), unit * spread_stds(rng, (300, 5), 0.3)
+    return mu + s * rng.normal(size=(300, 5)), mu, s * np.where(np.arange(5) == 1, 1e-3, 1)
 
 
 @scenario(

@@ -53,8 +53,9 @@ FACTORS = (100.0, 1000.0, 255.0, 180 / math.pi)
 """Ratios of units that are often mixed up."""
 FACTOR_OF_SPREAD = 5.0
 """Factor beyond which it is compared with the spread of the targets."""
-APART, SAME_UNIT = 0.35, 0.2
-"""Least gap between logs of stds in two units, over their spread; log of how far their ratio may be from a unit."""
+APART, SAME_UNIT, MOST_UNITS = 0.35, 0.2, 4
+"""Least gap between logs of stds in two units, over their spread; log of how far their ratio may be from a unit; most
+gaps looked at."""
 OF_REPEATED = 0.05
 """Share of the samples from which on a truth of one value tells nothing of errors."""
 OF_LEAKED = 1.4
@@ -307,12 +308,15 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
     if len(error) < FEWEST_STDS or not factor or not abs(math.log(factor)) > math.log(3):
         return None
     for made, is_plausible, name, code, fix in (
-        (
-            std * np.abs(mean),
-            np.log(std).std() > 0.1,
-            "relative std",
-            "y_std * abs(y_pred)",
-            "If the stds are relative, or those of the logarithm, pass that product.",
+        *(
+            (
+                std * np.abs(mean) / unit,
+                unit > 1 or np.log(std).std() > 0.1,
+                "relative std",
+                "y_std * abs(y_pred)" + " / 100" * (unit > 1),
+                f"If stds are {'percent' if unit > 1 else 'relative, or those of the logarithm'}, pass that product.",
+            )
+            for unit in (1, 100)
         ),
         (
             std - centre,
@@ -359,25 +363,24 @@ def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
     """Recognize a part of the standard deviations, apart from the others, that is in another unit."""
     log, edge = np.sort(np.log(std)), len(std) // 100 + 9
     gaps = np.diff(log)[edge:-edge]
-    place = edge + int(gaps.argmax()) if len(gaps) else 0
-    if len(error) < FEWEST_STDS or gaps.max() <= APART * max(
-        log[: place + 1].std(), log[place + 1 :].std(), 0.1
-    ):
-        return None
-    low = np.log(std) < (log[place] + log[place + 1]) / 2
     z = np.maximum(np.abs(error) / std / QUANTILES[0], 1e-300)
-    sizes = [(math.log(float(np.median(z[part]))), part.mean()) for part in (low, ~low)]
-    (right, _), (wrong, share) = sorted(sizes, key=lambda size: abs(size[0]))
-    unit = min(FACTORS, key=lambda unit: abs(abs(wrong - right) - math.log(unit)))
-    if abs(right) > math.log(2) or abs(abs(wrong - right) - math.log(unit)) > SAME_UNIT:
-        return None
-    side, cure = ("small", "multiply") if wrong > right else ("large", "divide")
-    return Suspicion(
-        "unit of some",
-        f"{format_number(100 * share, 2)} % of the stds are {format_number(math.exp(abs(wrong)), 2)} times too "
-        f"{side}; the others fit.",
-        f"If the former are in another unit, {cure} them by {format_number(unit)}.",
-    )
+    for gap in np.argsort(-gaps)[: MOST_UNITS * (len(error) >= FEWEST_STDS)].tolist():
+        first = edge + gap + 1
+        if gaps[gap] <= APART * max(log[:first].std(), log[first:].std(), 0.1):
+            continue
+        low = np.log(std) < (log[first - 1] + log[first]) / 2
+        sizes = [(math.log(float(np.median(z[part]))), part.mean()) for part in (low, ~low)]
+        (right, _), (wrong, share) = sorted(sizes, key=lambda size: abs(size[0]))
+        unit = min(FACTORS, key=lambda unit: abs(abs(wrong - right) - math.log(unit)))
+        if abs(right) <= math.log(2) and abs(abs(wrong - right) - math.log(unit)) <= SAME_UNIT:
+            side, cure = ("small", "multiply") if wrong > right else ("large", "divide")
+            return Suspicion(
+                "unit of some",
+                f"{format_number(100 * share, 2)} % of the stds are {format_number(math.exp(abs(wrong)), 2)} times "
+                f"too {side}; the others fit.",
+                f"If the former are in another unit, {cure} them by {format_number(unit)}.",
+            )
+    return None
 
 
 def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:

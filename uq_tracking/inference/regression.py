@@ -120,6 +120,9 @@ OF_QUANTILES = 0.01
 """Share of right forecasts of which any quantile is said to be wrong."""
 FARTHEST, FACTORS = 1.5, 301
 """Log of the largest factor on the spread of distributions that is tried, and number of factors."""
+SKEWED, SKEWED_BY_CHANCE = math.log(1.5), 6.0
+"""Least log ratio of the distances of both outer tenths of errors from their median, and three standard errors of
+it times the root of n, from which on errors are skewed."""
 HARDLY = 3.0
 """Ratio of medians below which errors are hardly larger than others: normal ones beyond three stds are 5 times."""
 FEWEST_DRAWS = 10
@@ -168,9 +171,10 @@ class RegressionTests(Tests):
 
     @override
     def _ranking(self) -> Ranked:
-        """Test whether uncertainty sorts errors; rounding alone does not."""
+        """Test whether uncertainty sorts errors; rounding alone does not, nor the wrong way stds that hardly vary."""
         found = super()._ranking()
-        is_equal = found.word != "not enough data" and self._score(cv) < EQUAL
+        least = doctor.ALIKE if found.word == "worse than constant" else EQUAL
+        is_equal = found.word != "not enough data" and self._score(cv) < least
         return found._replace(word="no better than constant", recovered=0.0) if is_equal else found
 
     @override
@@ -415,16 +419,14 @@ class RegressionTests(Tests):
         if cure is not None and cure.method:
             return ""
         biased = [each for each in found.in_places.patterns if each.found and each.quantity == "bias"]
-        if calibration == "biased":
-            return f"{words.of_shift(found, self.settings)}."
         if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
             return words.MORE_FIRST
-        off = biased or found.bias_grade == "off"
+        off, of_skew = biased or found.bias_grade == "off", words.OF_SKEWED * self._is_skewed()
+        if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
+            return of_skew or f"{words.of_shift(found, self.settings)}."
         if not off and cure is None and not found.in_places.found() and not self._below:
-            is_std = not is_distribution(self.statistics)
-            return words.of_step(
-                calibration, found, self.settings, is_std=is_std, is_normal=self._is_gaussian
-            )
+            is_std, is_normal = not is_distribution(self.statistics), self._is_gaussian
+            return words.of_step(calibration, found, self.settings, is_std=is_std, is_normal=is_normal)
         if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
@@ -433,7 +435,16 @@ class RegressionTests(Tests):
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
         size = np.abs(self.samples.z())
-        return words.LOOK_FIRST if size.max() > LARGEST_ERROR * np.median(size) else words.NO_CURVE
+        is_far = size.max() > LARGEST_ERROR * np.median(size)
+        return of_skew or (words.LOOK_FIRST if is_far else words.NO_CURVE)
+
+    def _is_skewed(self) -> bool:
+        """Return whether most errors reach further to one side, as those of medians passed as means do."""
+        if self.samples is None or not self._is_gaussian:
+            return False
+        low, middle, high = np.quantile(self.samples.z(), (0.1, 0.5, 0.9)).tolist()
+        least = max(SKEWED, SKEWED_BY_CHANCE / math.sqrt(len(self.samples.rows["std"])))
+        return low < middle < high and abs(math.log((high - middle) / (middle - low))) > least
 
     def _correction(self, biased: Sequence[Pattern], found: Findings) -> str | None:
         """Say how to correct predictions; None if errors grow, as where a few large ones are all that is wrong."""
@@ -834,10 +845,9 @@ class RegressionTests(Tests):
         """
         dispersion, width = self._score(cv), self._score(n_merci)
         vary = f"{format_number(100 * dispersion, 2)} %" if dispersion < doctor.ALIKE else ""
-        if ranked.word in ("worse than constant", "no better than constant") and vary:
-            equal = dispersion < EQUAL
+        if ranked.word == "no better than constant" and vary:
             alike = f"The standard deviations vary by only {vary}, too little to rank errors."
-            return words.EQUAL_STDS if equal else alike, False
+            return words.EQUAL_STDS if dispersion < EQUAL else alike, False
         but = ""
         if vary:
             but = f", but they vary by only {vary}."

@@ -913,7 +913,8 @@ class Samples(InOrder):
             return self.group
         order = np.lexsort((time, label))
         reach = max(_memory(score[order], label[order]) for score in scores)
-        return time * max(int(times / (SIDE * reach)), FEWEST_BLOCKS) // times
+        block = time * max(int(times / (SIDE * reach)), FEWEST_BLOCKS) // times
+        return dense(label * len(label) + block)[1] if self.in_stretches else block
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics with these groups; those of the samples alone, where they are not all."""

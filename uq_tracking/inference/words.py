@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.formatting import format_factors, format_number
-from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Stratum
+from uq_tracking.inference.places import PARTS, PER_PART, Part, Pattern, Places, Stratum
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ HARDLY = 0.25
 LOOK_FIRST = (
     "Look at the largest errors first: is their truth right, and from the right row? A correction that follows them "
     "makes most predictions worse."
+)
+OF_SKEWED = (
+    "As errors are skewed, recalibrate with cdf_isotonic or state a skewed distribution, then score new data."
 )
 OF_SPELLS = (
     "Errors come in calm and wild spells, which the standard deviations do not follow: predict them from recent "
@@ -157,22 +160,27 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
     return f"{named}, {ranks[ranking]}" if ranking in ranks else named
 
 
-def of_parts(verdicts: Mapping[str, Verdict]) -> str:
-    """Say which of several outputs or strata are wrong, the worst first.
+def of_parts(verdicts: Mapping[str, Verdict], whole: Verdict | None = None) -> str:
+    """Say which of several outputs or strata are wrong, the worst first, and which strata the ``whole`` names.
 
     >>> of_parts({})
-    'No error found in 0 of 0.'
+    'Nothing to judge.'
     """
     factors = {name: found.scale.value for name, found in verdicts.items() if found.scale is not None}
     wrong = [name for name, found in verdicts.items() if found.calibration not in NO_CLAIM]
     wrong.sort(key=lambda name: -abs(math.log(max(factors.get(name, 1.0), 1e-300))))
-    few = sum(found.calibration == UNTOLD for found in verdicts.values())
+    of, few = len(verdicts), sum(found.calibration == UNTOLD for found in verdicts.values())
     named = ", ".join(
         f"'{name}' ({short(verdicts[name].calibration, factors.get(name), '', None)})" for name in wrong
     )
-    of = f"{len(wrong) or len(verdicts) - few} of {len(verdicts)}"
-    untold = f"; too few data in {few}" if few else ""
-    return f"Errors in {of}: {named}{untold}." if wrong else f"No error found in {of}{untold}."
+    said = f"Errors in {len(wrong)} of {of}: {named}" if wrong else f"No error found in {of - few} of {of}"
+    said += f"; too few data in {few}" * (few > 0)
+    if few == of:
+        said = f"Too few data in each of {of} to judge it alone" if of else "Nothing to judge"
+    places = (whole and whole.places) or Places()
+    of_labels = [each for each in places.found() if each.on == "label"]
+    joint = [_also(places.strata[k], each, None) for each in of_labels for k in each.named]
+    return f"{said}." + f" Judged together, errors in {', '.join(joint)}." * bool(few and joint)
 
 
 def of_calibration(calibration: str, found: Findings, settings: Settings, few: Few | None = None) -> str:
@@ -359,7 +367,7 @@ def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bo
             factor = format_factors(scale.value, scale.low, scale.high)[0]
             return f"Multiply {spread} by {factor}, then score other samples."
     if found.is_skewed() and calibration not in NO_CLAIM:
-        return "Recalibrate with cdf_isotonic, or state a skewed distribution, then score other samples."
+        return OF_SKEWED
     if calibration == of_size[-1]:
         means = "family='student_t' for means and stds"
         return f"State heavier tails{f' ({means})' * is_std}, then score again."
