@@ -95,7 +95,7 @@ def test_what_halves_an_error_is_named_with_what_is_left():
         "Recalibrate with std_isotonic (a factor for each size of std): on held-out halves," in text
         for text in said
     )
-    assert any("though some miscalibration is left." in text for text in said)
+    assert any("though some miscalibration is left" in text for text in said)
 
 
 def test_none_is_named_where_the_mean_is_wrong():
@@ -218,7 +218,7 @@ def test_most_of_an_error_is_no_more_than_that():
     smoothed = 0.8 * probs + 0.05
     text = uq.evaluate(labels, probs=smoothed).verdict.text
     assert "the calibration error ECE falls from 0.07" in text
-    assert "though some miscalibration is left." in text
+    assert "though some miscalibration is left" in text
 
 
 def test_a_cure_tells_the_log_loss_where_the_calibration_error_hardly_falls():
