@@ -783,6 +783,17 @@ def events_first_at_sites(rng):
 
 
 @scenario(
+    "calibrated, half of the events in front of the other rows", (*FINE, *UNKNOWN), bias=None,
+    says=("pass groups=False; if in time, order= tests for drift",), never=("Drift",),
+)  # fmt: skip
+def events_in_front(rng):
+    p = stated(rng, 2000)
+    happened = events(rng, p, p)[0][0]
+    place = np.argsort(happened * rng.random(2000) < 0.5, kind="stable")
+    return (happened[place],), {"probs": p[place]}
+
+
+@scenario(
     "calibrated, the event differs by the hour as stated, which is a label", (*FINE, *UNKNOWN), bias=None,
     never=("stratum", "correlated"),
 )  # fmt: skip
@@ -1283,7 +1294,7 @@ def event_of_one_in_thousand(rng):
 
 @scenario(
     "3 classes one after the other, in each neighbors alike, logits 1.5 times too small", (*UNDER, *UNKNOWN),
-    ANY_RANKING, bias=None, says=("If rows are merely sorted by class (y_true), pass groups=False",),
+    ANY_RANKING, bias=None, says=("If rows are merely sorted by class (y_true), even in part, pass groups=False",),
 )  # fmt: skip
 def three_classes_sorted_in_time(rng):
     logits = 2 * np.stack([series(rng, 900, 0.95) for _ in range(3)], axis=1)

@@ -40,7 +40,7 @@ from uq_tracking.recalibration.classification import CERTAIN, BiasTemperature, l
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.layout import Layout, Rows
-from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
@@ -203,7 +203,19 @@ class ClassSamples(InOrder):
         """Whether rows may be sorted by label, in parts."""
         truth = self.data.truth.astype(np.int64)
         share = np.bincount(truth) / len(truth)
-        return bool(RUNS * np.count_nonzero(np.diff(truth)) < len(truth) * (1 - share @ share))
+        few = RUNS * np.count_nonzero(np.diff(truth)) < len(truth) * (1 - share @ share)
+        return bool(few or self.has_stretch)
+
+    @property
+    def has_stretch(self) -> bool:
+        """Whether rows of a class form a stretch that is far longer than its other ones would be by chance."""
+        truth = self.data.truth.astype(np.int64)
+        starts = run_starts(truth)
+        length, label = np.diff(starts, append=len(truth)), truth[starts]
+        number, longest = np.bincount(label), np.zeros(int(truth.max()) + 1)
+        np.maximum.at(longest, label, length)
+        usual = np.maximum((np.bincount(label, length) - longest) / np.maximum(number - 1, 1), 1.0)
+        return len(self.shape) == 1 and bool(np.any(longest > RUNS * usual * math.log(len(truth))))
 
     def different(self) -> ClassSamples:
         """Leave out rows that repeat others, as where a rare class was oversampled.
@@ -405,7 +417,7 @@ class ClassSamples(InOrder):
         explain is no drift.
         """
         group = self.units(dependence) if self.in_order(dependence) else None
-        if group is None or (dependence is not None and self.by_class):  # as these may be sorted
+        if group is None or (dependence is not None and (self.by_class or self.has_stretch)):  # they may be sorted
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
         mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[OffPart]()
