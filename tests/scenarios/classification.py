@@ -1292,6 +1292,13 @@ def event_of_one_in_thousand(rng):
     return events(rng, p, p)
 
 
+@scenario("calibrated, 10 classes by votes of five, 95 % unanimous", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
+def ten_classes_of_votes(rng):
+    share, label = rng.choice([1, 0.8, 0.6], 900, p=[0.95, 0.025, 0.025]), rng.integers(10, size=(900, 1))
+    probs = np.where(np.arange(10) == label, share[:, None], 0)
+    return drawn(rng, *[probs + (np.arange(10) == (label + 1) % 10) * (1 - share[:, None])] * 2)
+
+
 @scenario(
     "3 classes one after the other, in each neighbors alike, logits 1.5 times too small", (*UNDER, *UNKNOWN),
     ANY_RANKING, bias=None, says=("If rows are merely sorted by class (y_true), even in part, pass groups=False",),

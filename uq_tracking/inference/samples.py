@@ -76,6 +76,8 @@ OF_OTHERS, MAD = 4.0, 1.4826
 """The same beside what other periods show, and the standard deviation of normal values over their median absolute."""
 LAGS = 60
 """Distances at which successive values of a label are compared, up to the length of the order."""
+FEWEST_LARGE = 10
+"""Equal values whose squares vary as much, from which on a period is looked for."""
 NO_PERIOD = 5
 """Blocks and breaks look like a period of up to this length, once what neighbors share is taken out."""
 SLOW = 0.5
@@ -422,7 +424,7 @@ def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
         if found.worth < n:
             return replace(found, distant=found.worth) if period > NO_PERIOD else found
     found = _in_blocks(scores, at, n)
-    correlation = max(_lag_one(score) for score in scores)
+    correlation = max(_lag_one(score) - _of_largest(score) for score in scores)
     finer = min(max(n // FEWEST_OF_FINER, 2), MOST_FINER)
     p = min(found.p, worth_of(scores, at * finer // n)[1])
     if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and p >= SWITCH:
@@ -495,8 +497,8 @@ def _period(scores: Scores) -> tuple[int, bool]:
         series = smooth[1:] - slow * smooth[:-1]  # else slow waves look like periods
         n, square = len(series), inner(series, series)
         periods = range(2, min(n // 2 // LEAST_PERIODS, MOST_PERIOD) + 1)
-        if not square or not periods:
-            continue
+        if not square or not periods or FEWEST_LARGE * _of_largest(series) > 1:
+            continue  # few large ones may be as far apart as others by chance
         power = np.square(np.abs(fft.rfft(series, 2 * n)))
         alike = fft.irfft(power)[: n // 2 + 1] / square * n / np.arange(n, n - n // 2 - 1, -1)
         multiples = [np.arange(period, len(alike), period) for period in periods]
@@ -583,6 +585,13 @@ def _lag_one(values: FloatArray) -> float:
     centred = values - values.mean()
     square = inner(centred, centred)
     return inner(centred[1:], centred[:-1]) / square if square else 0.0
+
+
+def _of_largest(values: FloatArray) -> float:
+    """Return the autocorrelation that a single pair makes where so few are large as vary as much."""
+    centred = values - values.mean()
+    square = inner(centred, centred)
+    return float(np.square(centred * centred / square).sum()) if square else 0.0
 
 
 PER_BLOCK, MOST_NUMBERS = 512, 1 << 20
