@@ -1271,6 +1271,15 @@ def eight_classes_of_top_three_with_floor(rng):
 
 
 @scenario(
+    "the training rows of a forest: all labels are predicted right", UNDER, ANY_RANKING, bias=None,
+    says=("Only 0 % of the labels are predicted wrong", "Score held-out ones"), never=("No recalibration",),
+)  # fmt: skip
+def event_of_training_rows(rng):
+    happened = rng.integers(2, size=1500)
+    return (happened,), {"probs": np.abs(1 - happened - rng.beta(8, 1, 1500).clip(0.51).round(2))}
+
+
+@scenario(
     "10 classes, 1500 nearly certain samples, the logit of one is noisy", (*OVER, *CLASSES, *UNKNOWN), ANY_RANKING,
     bias=None, never=("No recalibration",),
 )  # fmt: skip
@@ -1292,7 +1301,7 @@ def event_of_one_in_thousand(rng):
     return events(rng, p, p)
 
 
-@scenario("calibrated, 10 classes by votes of five, 95 % unanimous", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
+@scenario("10 classes by right votes, 95 % unanimous", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
 def ten_classes_of_votes(rng):
     share, label = rng.choice([1, 0.8, 0.6], 900, p=[0.95, 0.025, 0.025]), rng.integers(10, size=(900, 1))
     probs = np.where(np.arange(10) == label, share[:, None], 0)
@@ -1301,7 +1310,7 @@ def ten_classes_of_votes(rng):
 
 @scenario(
     "3 classes one after the other, in each neighbors alike, logits 1.5 times too small", (*UNDER, *UNKNOWN),
-    ANY_RANKING, bias=None, says=("If rows are merely sorted by class (y_true), even in part, pass groups=False",),
+    ANY_RANKING, bias=None, says=("If rows are sorted by class (y_true), even in part, pass groups=False",),
 )  # fmt: skip
 def three_classes_sorted_in_time(rng):
     logits = 2 * np.stack([series(rng, 900, 0.95) for _ in range(3)], axis=1)

@@ -208,14 +208,15 @@ class ClassSamples(InOrder):
 
     @property
     def has_stretch(self) -> bool:
-        """Whether rows of a class form a stretch that is far longer than its other ones would be by chance."""
+        """Whether rows of a class form a stretch that is far longer than its other ones."""
         truth = self.data.truth.astype(np.int64)
         starts = run_starts(truth)
         length, label = np.diff(starts, append=len(truth)), truth[starts]
         number, longest = np.bincount(label), np.zeros(int(truth.max()) + 1)
         np.maximum.at(longest, label, length)
         usual = np.maximum((np.bincount(label, length) - longest) / np.maximum(number - 1, 1), 1.0)
-        return len(self.shape) == 1 and bool(np.any(longest > RUNS * usual * math.log(len(truth))))
+        is_long = np.any(longest > RUNS * usual * math.log(len(truth)))
+        return self.by_class or (len(self.shape) == 1 and bool(is_long))
 
     def different(self) -> ClassSamples:
         """Leave out rows that repeat others, as where a rare class was oversampled.
@@ -417,7 +418,7 @@ class ClassSamples(InOrder):
         explain is no drift.
         """
         group = self.units(dependence) if self.in_order(dependence) else None
-        if group is None or (dependence is not None and (self.by_class or self.has_stretch)):  # they may be sorted
+        if group is None or (dependence is not None and self.has_stretch):  # as these may be sorted
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
         mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[OffPart]()

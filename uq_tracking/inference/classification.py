@@ -17,6 +17,7 @@ from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, alike_across, surely_fall
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
+    FEWEST_ERRORS,
     TINY,
     Estimated,
     Influence,
@@ -62,6 +63,8 @@ FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD, OF_OTHERS = 4, 1e-4, 1.5, 3.0, 2.5, 5
 """At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
 many times those stated, if errors of the others are right within so many standard errors, and their variance is at
 most so many times that of independent samples; these are then tested at the level over so much."""
+OF_SEEN = 100
+"""How many times as many errors must be stated as are made, for samples to look like those of the training."""
 AT_ZERO, OF_LABELS = 1e-6, 0.01
 """Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
 turn out otherwise, as they do where most of these do."""
@@ -213,12 +216,18 @@ class ClassTests(Tests):
         return None
 
     def _mistake(self) -> Suspicion | None:
-        """Recognize probabilities that were passed as logits, and groups that share errors."""
+        """Recognize probabilities that were passed as logits, groups that share errors, and training rows."""
         if self.samples is None or self.statistics.n < FEWEST:
             return None
         form, (stated, occurs) = self.samples.data.form, self.samples.event
         if alike := alike_across(self.samples, self.dependence, occurs - stated, [occurs, stated]):
             return alike
+        doubt, n = self.statistics.orders["one_minus_confidence"], groups.effective(self.statistics)[0]
+        implied, wrong = doubt.sum("one_minus_confidence"), self.statistics.n - doubt.sum("correct")
+        if n * implied >= FEWEST_ERRORS * self.statistics.n and OF_SEEN * wrong <= implied:
+            seen, stated = (words.percent(each / self.statistics.n) for each in (max(wrong, 0), implied))
+            text = f"Only {seen} of the labels are predicted wrong, though the model states {stated} errors."
+            return Suspicion("seen", text, "Was the model trained on those samples? Score held-out ones.")
         if not form.logits or not are_probabilities(form.values):
             return None
         text = "Every logit lies between 0 and 1, as probabilities do."
