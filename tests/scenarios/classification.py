@@ -243,6 +243,15 @@ def event_wave(rng):
     return events(rng, p, np.clip(p + 0.1 * np.sin(4 * np.pi * p), 0, 1))
 
 
+@scenario(
+    "right on average, too low at both ends and in the middle, 1500 samples: too few for isotonic", SHAPE, bias=None,
+    says=("to try isotonic too",), never=("change the model",),
+)  # fmt: skip
+def event_wave_of_few(rng):
+    p = rng.uniform(0.1, 0.9, 1500)
+    return events(rng, p, np.clip(p + 0.15 * np.cos(5 * np.pi * (p - 0.5)), 0, 1))
+
+
 @scenario("0 stated for events that occur", OVER, bias=None, says=("the model states 0 for 3 samples",))
 def event_excluded(rng):
     p = stated(rng, 1000)

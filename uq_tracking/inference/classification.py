@@ -315,6 +315,8 @@ class ClassTests(Tests):
                 tests = ClassTests(counted(statistics.layout, data), self.settings, among=self.among)
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
+                if method is Isotonic and by_loss.method is None:
+                    by_loss = Cure(instead="pass at least 2,000 samples, to try isotonic too")
                 continue
             left, *raised = fit.losses(data)
             if any(map(surely_fall, raised, others)):
