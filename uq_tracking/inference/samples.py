@@ -905,9 +905,14 @@ class Samples(InOrder):
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         z = self.z() if within is None else without_labels(self.z(), within)
         found = self.alike(z, (target, mean, std, np.abs(target - mean)))
+        copies = find_copies(std, target, mean)
+        if copies is not None and len(self.shape) == 1:  # neighbors may be alike as copies only
+            first = z[np.sort(np.unique(copies.group, return_index=True)[1])]
+            rest = _of_series((first, clipped(first)), ())
+            found = rest if rest.kind == "independent" else found
         if found.kind not in ("independent", "sorted"):
             return found
-        return find_copies(std, target, mean) or _of_repeats((z, clipped(z)), mean) or found
+        return copies or _of_repeats((z, clipped(z)), mean) or found
 
     def units_of_labels(self, label: IntArray) -> IntArray | None:
         """Return units to judge labels by: of an order, as many blocks as the memory of a label's errors leaves."""
