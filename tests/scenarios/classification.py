@@ -245,7 +245,7 @@ def event_wave(rng):
 
 @scenario(
     "right on average, too low at both ends and in the middle, 1500 samples: too few for isotonic", SHAPE, bias=None,
-    says=("to try isotonic too",), never=("change the model",),
+    says=("else pass 2,000 samples, to try isotonic",), never=("change the model",),
 )  # fmt: skip
 def event_wave_of_few(rng):
     p = rng.uniform(0.1, 0.9, 1500)
@@ -793,7 +793,7 @@ def events_first_at_sites(rng):
 
 @scenario(
     "calibrated, half of the events in front of the other rows", (*FINE, *UNKNOWN), bias=None,
-    says=("pass groups=False; if in time, order= tests for drift",), never=("Drift",),
+    says=("pass groups=False; if in time, order= tells drift",), never=("Drift",),
 )  # fmt: skip
 def events_in_front(rng):
     p = stated(rng, 2000)
@@ -1319,7 +1319,7 @@ def ten_classes_of_votes(rng):
 
 @scenario(
     "3 classes one after the other, in each neighbors alike, logits 1.5 times too small", (*UNDER, *UNKNOWN),
-    ANY_RANKING, bias=None, says=("If rows are sorted by class (y_true), even in part, pass groups=False",),
+    ANY_RANKING, bias=None, says=("If rows are sorted by y_true, even in part, pass groups=False",),
 )  # fmt: skip
 def three_classes_sorted_in_time(rng):
     logits = 2 * np.stack([series(rng, 900, 0.95) for _ in range(3)], axis=1)

@@ -192,31 +192,32 @@ class ClassSamples(InOrder):
         events = islice(self.events(1.0), MOST_RECURRING)
         return self.with_season(*(occurs - stated for *_, (stated, occurs) in events))
 
+    @cached_property
+    def runs(self) -> list[IntArray]:
+        """Lengths of the runs of each class."""
+        starts = run_starts(self.data.truth)
+        length, label = np.diff(starts, append=len(self.data.truth)), self.data.truth[starts]
+        return [length[label == k] for k in np.unique(label)]
+
     @property
     def by_class(self) -> bool:
         """Whether rows come class by class."""
-        changes = np.count_nonzero(np.diff(self.data.truth))
-        return len(self.shape) == 1 and changes == len(np.unique(self.data.truth)) - 1
+        return len(self.shape) == 1 and all(len(each) == 1 for each in self.runs)
 
     @property
     def in_runs(self) -> bool:
         """Whether rows may be sorted by label, in parts."""
-        truth = self.data.truth.astype(np.int64)
-        share = np.bincount(truth) / len(truth)
-        few = RUNS * np.count_nonzero(np.diff(truth)) < len(truth) * (1 - share @ share)
-        return bool(few or self.has_stretch)
+        size = np.asarray([each.sum() for each in self.runs])
+        few = RUNS * (sum(map(len, self.runs)) - 1) < size.sum() - size @ size / size.sum()
+        return bool(few) or self.has_stretch
 
     @property
     def has_stretch(self) -> bool:
-        """Whether rows of a class form a stretch that is far longer than its other ones."""
-        truth = self.data.truth.astype(np.int64)
-        starts = run_starts(truth)
-        length, label = np.diff(starts, append=len(truth)), truth[starts]
-        number, longest = np.bincount(label), np.zeros(int(truth.max()) + 1)
-        np.maximum.at(longest, label, length)
-        usual = np.maximum((np.bincount(label, length) - longest) / np.maximum(number - 1, 1), 1.0)
-        is_long = np.any(longest > RUNS * usual * math.log(len(truth)))
-        return self.by_class or (len(self.shape) == 1 and bool(is_long))
+        """Whether rows come class by class, or those of one in a run far longer than its others."""
+        far = RUNS * math.log(max(len(self.data.truth), 2))
+        others = [max((each.sum() - each.max()) / max(len(each) - 1, 1), 1.0) for each in self.runs]
+        is_long = any(each.max() > far * usual for each, usual in zip(self.runs, others, strict=True))
+        return self.by_class or (len(self.shape) == 1 and is_long)
 
     def different(self) -> ClassSamples:
         """Leave out rows that repeat others, as where a rare class was oversampled.

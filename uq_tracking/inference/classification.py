@@ -63,8 +63,6 @@ FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD, OF_OTHERS = 4, 1e-4, 1.5, 3.0, 2.5, 5
 """At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
 many times those stated, if errors of the others are right within so many standard errors, and their variance is at
 most so many times that of independent samples; these are then tested at the level over so much."""
-OF_SEEN = 100
-"""How many times as many errors must be stated as are made, for samples to look like those of the training."""
 AT_ZERO, OF_LABELS = 1e-6, 0.01
 """Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
 turn out otherwise, as they do where most of these do."""
@@ -110,11 +108,13 @@ class ClassTests(Tests):
     def verdict(self) -> Verdict:
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
             text = words.of_too_alike(self.dependence, math.nan, self.samples.shape)
-            text += f" {words.IF_SORTED}" * self.samples.in_runs
-            return replace(no_verdict(""), text=text, worth=self.dependence.worth)
-        if reason := self.too_little():
+            made = replace(no_verdict(""), text=text, worth=self.dependence.worth)
+        elif reason := self.too_little():
             return no_verdict(reason)
-        return self._of_event() if two_classes(self.statistics) else self._of_classes()
+        else:
+            made = self._of_event() if two_classes(self.statistics) else self._of_classes()
+        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
+        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
 
     @property
     def _share(self) -> float:
@@ -167,19 +167,8 @@ class ClassTests(Tests):
             different = int(self.statistics.counts["n"])
             equal = "equal probabilities" + ", or both reversed" * self.samples.mirrored
             rest.append(words.of_copies(different, self.samples.repeated, equal))
-        made = self.conclude(
-            calibration,
-            said,
-            ranked,
-            rest,
-            cure=cure,
-            grade=grade,
-            bias=self._bias(),
-            suspicions=suspicions,
-            **found,
-        )
-        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
-        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
+        found |= {"grade": grade, "bias": self._bias(), "suspicions": suspicions}
+        return self.conclude(calibration, said, ranked, rest, cure=cure, **found)
 
     def _without_few(self) -> tuple[str, Ranked] | None:
         """Name the few units with far more errors than stated, if no error is found in the others.
@@ -222,11 +211,10 @@ class ClassTests(Tests):
         form, (stated, occurs) = self.samples.data.form, self.samples.event
         if alike := alike_across(self.samples, self.dependence, occurs - stated, [occurs, stated]):
             return alike
-        doubt, n = self.statistics.orders["one_minus_confidence"], groups.effective(self.statistics)[0]
-        implied, wrong = doubt.sum("one_minus_confidence"), self.statistics.n - doubt.sum("correct")
-        if n * implied >= FEWEST_ERRORS * self.statistics.n and OF_SEEN * wrong <= implied:
-            seen, stated = (words.percent(each / self.statistics.n) for each in (max(wrong, 0), implied))
-            text = f"Only {seen} of the labels are predicted wrong, though the model states {stated} errors."
+        doubt, n = self.statistics.orders["one_minus_confidence"], self.statistics.n
+        wrong, implied = max(1 - doubt.sum("correct") / n, 0.0), doubt.sum("one_minus_confidence") / n
+        if groups.effective(self.statistics)[0] * implied >= FEWEST_ERRORS and wrong <= OF_LABELS * implied:
+            text = f"Only {words.percent(wrong)} of the labels are predicted wrong, {words.percent(implied)} are expected."
             return Suspicion("seen", text, "Was the model trained on those samples? Score held-out ones.")
         if not form.logits or not are_probabilities(form.values):
             return None
@@ -316,7 +304,8 @@ class ClassTests(Tests):
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 if method is Isotonic and by_loss.method is None:
-                    by_loss = Cure(instead="pass at least 2,000 samples, to try isotonic too")
+                    more = Cure.instead.replace("change the model", "pass 2,000 samples, to try isotonic")
+                    by_loss = Cure(instead=more)
                 continue
             left, *raised = fit.losses(data)
             if any(map(surely_fall, raised, others)):
@@ -404,13 +393,7 @@ class ClassTests(Tests):
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
         is_slight = slight.get(calibration, False) and not (is_excluded or errors)
         return self._concluded(
-            calibration,
-            said,
-            slight=is_slight,
-            cure=cure,
-            scale=None,
-            shape_p=found.shape_p,
-            event=event,
+            calibration, said, slight=is_slight, cure=cure, scale=None, shape_p=found.shape_p, event=event
         )
 
     def _errors_of_the_certain(self) -> float:

@@ -76,8 +76,6 @@ OF_OTHERS, MAD = 4.0, 1.4826
 """The same beside what other periods show, and the standard deviation of normal values over their median absolute."""
 LAGS = 60
 """Distances at which successive values of a label are compared, up to the length of the order."""
-FEWEST_LARGE = 10
-"""Equal values whose squares vary as much, from which on a period is looked for."""
 NO_PERIOD = 5
 """Blocks and breaks look like a period of up to this length, once what neighbors share is taken out."""
 SLOW = 0.5
@@ -409,7 +407,7 @@ def _are_positive(products: FloatArray) -> bool:
     return error > 0 and bool(special.stdtr(len(products) - 1, -products.mean() / error) < SWITCH)
 
 
-def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
+def _of_series(scores: Scores, also: Sequence[FloatArray] = ()) -> Dependence:
     n = len(scores[0])
     if any(map(are_sorted, also)):
         return Dependence("sorted", None, float(n))
@@ -497,8 +495,8 @@ def _period(scores: Scores) -> tuple[int, bool]:
         series = smooth[1:] - slow * smooth[:-1]  # else slow waves look like periods
         n, square = len(series), inner(series, series)
         periods = range(2, min(n // 2 // LEAST_PERIODS, MOST_PERIOD) + 1)
-        if not square or not periods or FEWEST_LARGE * _of_largest(series) > 1:
-            continue  # few large ones may be as far apart as others by chance
+        if not square or not periods or _of_largest(series) > ALIKE:
+            continue  # few large ones are as far apart as others by chance
         power = np.square(np.abs(fft.rfft(series, 2 * n)))
         alike = fft.irfft(power)[: n // 2 + 1] / square * n / np.arange(n, n - n // 2 - 1, -1)
         multiples = [np.arange(period, len(alike), period) for period in periods]
@@ -906,9 +904,10 @@ class Samples(InOrder):
         z = self.z() if within is None else without_labels(self.z(), within)
         found = self.alike(z, (target, mean, std, np.abs(target - mean)))
         copies = find_copies(std, target, mean)
-        if copies is not None and len(self.shape) == 1:  # neighbors may be alike as copies only
+        # neighbors may be alike as copies only
+        if copies is not None and copies.group is not None and len(self.shape) == 1:
             first = z[np.sort(np.unique(copies.group, return_index=True)[1])]
-            rest = _of_series((first, clipped(first)), ())
+            rest = _of_series((first, clipped(first)))
             found = rest if rest.kind == "independent" else found
         if found.kind not in ("independent", "sorted"):
             return found

@@ -203,9 +203,8 @@ def _as_numbers(labels: Iterable[Label]) -> list[Label]:
     ([2, 10], ['2', '010'])
     """
     kept = list(labels)
-    if not all(isinstance(label, str) and label.isdecimal() for label in kept):
-        return kept
-    numbers: list[Label] = list(map(int, kept))
+    are_text = all(isinstance(label, str) and label.isdecimal() for label in kept)
+    numbers: list[Label] = list(map(int, kept)) if are_text else []
     return numbers if list(map(str, numbers)) == kept else kept
 
 
@@ -393,13 +392,11 @@ class GroupTables:
         one = parts[0]
         found = [(type(label), label) for part in parts for label in part.labels]
         labels = list(dict.fromkeys(found))
-        labels = [labels[i] for i in _in_order(label for _, label in labels)]
-        place = {item: i for i, item in enumerate(labels)}
-        names = tuple(label for _, label in labels)
-        if len(parts) == 1 and one.labels == names:
-            return replace(one, members=digest_of(names), n_groups=len(names))
-        summed = cls.summed(parts, np.asarray([place[item] for item in found]), names)
-        return replace(summed, members=digest_of(names), n_groups=len(names))
+        place = {labels[i]: k for k, i in enumerate(_in_order(label for _, label in labels))}
+        names = tuple(label for _, label in place)
+        if len(parts) > 1 or one.labels != names:
+            one = cls.summed(parts, np.asarray([place[item] for item in found]), names)
+        return replace(one, members=digest_of(names), n_groups=len(names))
 
     def nbytes(self) -> int:
         """Size of all numbers in bytes, with 64 bits each."""
