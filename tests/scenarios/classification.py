@@ -793,7 +793,7 @@ def events_first_at_sites(rng):
 
 @scenario(
     "calibrated, half of the events in front of the other rows", (*FINE, *UNKNOWN), bias=None,
-    says=("pass groups=False; if in time, order= tells drift",), never=("Drift",),
+    says=("pass groups=False; if they are in time, order=",), never=("Drift",),
 )  # fmt: skip
 def events_in_front(rng):
     p = stated(rng, 2000)
@@ -1281,7 +1281,7 @@ def eight_classes_of_top_three_with_floor(rng):
 
 @scenario(
     "the training rows of a forest: all labels are predicted right", UNDER, ANY_RANKING, bias=None,
-    says=("Only 0 % of the labels are predicted wrong", "Score held-out ones"), never=("No recalibration",),
+    says=("Only 0 % of predictions are wrong", "Score held-out ones"), never=("No recalibration",),
 )  # fmt: skip
 def event_of_training_rows(rng):
     happened = rng.integers(2, size=1500)

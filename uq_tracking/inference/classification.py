@@ -214,7 +214,7 @@ class ClassTests(Tests):
         doubt, n = self.statistics.orders["one_minus_confidence"], self.statistics.n
         wrong, implied = max(1 - doubt.sum("correct") / n, 0.0), doubt.sum("one_minus_confidence") / n
         if groups.effective(self.statistics)[0] * implied >= FEWEST_ERRORS and wrong <= OF_LABELS * implied:
-            text = f"Only {words.percent(wrong)} of the labels are predicted wrong, {words.percent(implied)} are expected."
+            text = f"Only {words.percent(wrong)} of predictions are wrong, not {words.percent(implied)} as expected."
             return Suspicion("seen", text, "Was the model trained on those samples? Score held-out ones.")
         if not form.logits or not are_probabilities(form.values):
             return None
