@@ -104,6 +104,17 @@ def test_other_groups_cannot_be_paired(made):
     assert "No paired differences for other: other groups than one." in found.answer
 
 
+def test_numbers_of_groups_may_be_text(made):
+    truth, error, hard, images = data()
+    of_text = uq.Accumulator(metrics=KEYS)
+    for half in (slice(0, None, 2), slice(1, None, 2)):
+        of_text.update(truth[half], truth[half] + error[half], hard[half], groups=images[half].astype(str))
+    report = of_text.compute()
+    assert report.statistics.groups.labels[1:3] == ("1", "2")
+    found = uq.compare({"one": made["one"], "text": report}, baseline="one").difference("text", "rmse")
+    assert found.how == "paired groups"
+
+
 def test_other_data_under_the_same_labels_cannot_be_paired(made):
     truth, error, hard, images = data(seed=5)
     other = uq.evaluate(truth, truth + error, hard, metrics=KEYS, groups=images)

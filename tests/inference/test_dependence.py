@@ -277,11 +277,12 @@ def test_groups_false_is_no_order():
         uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 1.0], groups=False, order=[0, 1])
 
 
-def test_copies_of_rows_count_once():
+@pytest.mark.parametrize("order", [np.sort, np.random.default_rng(0).permutation])
+def test_copies_of_rows_count_once(order):
     rng = np.random.default_rng(22)
     std, mean = rng.uniform(1, 2, 400), rng.normal(size=400)
     y = mean + std * rng.normal(size=400)
-    row = rng.permutation(np.repeat(np.arange(400), 3))
+    row = order(np.repeat(np.arange(400), 3))
     verdict = uq.evaluate(y[row], mean[row], std[row]).verdict
     assert verdict.worth == 400
     assert "the 400 different ones of 1,200 were judged." in verdict.text

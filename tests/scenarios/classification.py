@@ -243,6 +243,15 @@ def event_wave(rng):
     return events(rng, p, np.clip(p + 0.1 * np.sin(4 * np.pi * p), 0, 1))
 
 
+@scenario(
+    "right on average, too low at both ends and in the middle, 1500 samples: too few for isotonic", SHAPE, bias=None,
+    says=("else pass 2,000 samples, to try isotonic",), never=("change the model",),
+)  # fmt: skip
+def event_wave_of_few(rng):
+    p = rng.uniform(0.1, 0.9, 1500)
+    return events(rng, p, np.clip(p + 0.15 * np.cos(5 * np.pi * (p - 0.5)), 0, 1))
+
+
 @scenario("0 stated for events that occur", OVER, bias=None, says=("the model states 0 for 3 samples",))
 def event_excluded(rng):
     p = stated(rng, 1000)
@@ -783,6 +792,17 @@ def events_first_at_sites(rng):
 
 
 @scenario(
+    "calibrated, half of the events in front of the other rows", (*FINE, *UNKNOWN), bias=None,
+    says=("pass groups=False; if they are in time, order=",), never=("Drift",),
+)  # fmt: skip
+def events_in_front(rng):
+    p = stated(rng, 2000)
+    happened = events(rng, p, p)[0][0]
+    place = np.argsort(happened * rng.random(2000) < 0.5, kind="stable")
+    return (happened[place],), {"probs": p[place]}
+
+
+@scenario(
     "calibrated, the event differs by the hour as stated, which is a label", (*FINE, *UNKNOWN), bias=None,
     never=("stratum", "correlated"),
 )  # fmt: skip
@@ -1260,6 +1280,15 @@ def eight_classes_of_top_three_with_floor(rng):
 
 
 @scenario(
+    "the training rows of a forest: all labels are predicted right", UNDER, ANY_RANKING, bias=None,
+    says=("Only 0 % of predictions are wrong", "Score held-out ones"), never=("No recalibration",),
+)  # fmt: skip
+def event_of_training_rows(rng):
+    happened = rng.integers(2, size=1500)
+    return (happened,), {"probs": np.abs(1 - happened - rng.beta(8, 1, 1500).clip(0.51).round(2))}
+
+
+@scenario(
     "10 classes, 1500 nearly certain samples, the logit of one is noisy", (*OVER, *CLASSES, *UNKNOWN), ANY_RANKING,
     bias=None, never=("No recalibration",),
 )  # fmt: skip
@@ -1281,9 +1310,16 @@ def event_of_one_in_thousand(rng):
     return events(rng, p, p)
 
 
+@scenario("10 classes by right votes, 95 % unanimous", (*FINE, *UNKNOWN), bias=None, never=("correlated",))
+def ten_classes_of_votes(rng):
+    share, label = rng.choice([1, 0.8, 0.6], 900, p=[0.95, 0.025, 0.025]), rng.integers(10, size=(900, 1))
+    probs = np.where(np.arange(10) == label, share[:, None], 0)
+    return drawn(rng, *[probs + (np.arange(10) == (label + 1) % 10) * (1 - share[:, None])] * 2)
+
+
 @scenario(
     "3 classes one after the other, in each neighbors alike, logits 1.5 times too small", (*UNDER, *UNKNOWN),
-    ANY_RANKING, bias=None, says=("If rows are merely sorted by class (y_true), pass groups=False",),
+    ANY_RANKING, bias=None, says=("If rows are sorted by y_true, even in part, pass groups=False",),
 )  # fmt: skip
 def three_classes_sorted_in_time(rng):
     logits = 2 * np.stack([series(rng, 900, 0.95) for _ in range(3)], axis=1)

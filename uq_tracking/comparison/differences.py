@@ -364,7 +364,7 @@ ASSUMED = (
     "with groups=, the number of each row."
 )
 DISTANT = (
-    "Samples far apart are alike (one date at many stations, copies of a row) and count as {:,.0f}: pass groups=, "
+    "Samples are alike (copies of a row, or one date at many stations) and count as {:,.0f}: pass groups=, "
     "the name of what they share, to see smaller differences."
 )
 FEW_RUNS = (

@@ -40,7 +40,7 @@ from uq_tracking.recalibration.classification import CERTAIN, BiasTemperature, l
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.layout import Layout, Rows
-from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
@@ -192,18 +192,32 @@ class ClassSamples(InOrder):
         events = islice(self.events(1.0), MOST_RECURRING)
         return self.with_season(*(occurs - stated for *_, (stated, occurs) in events))
 
+    @cached_property
+    def runs(self) -> list[IntArray]:
+        """Lengths of the runs of each class."""
+        starts = run_starts(self.data.truth)
+        length, label = np.diff(starts, append=len(self.data.truth)), self.data.truth[starts]
+        return [length[label == k] for k in np.unique(label)]
+
     @property
     def by_class(self) -> bool:
         """Whether rows come class by class."""
-        changes = np.count_nonzero(np.diff(self.data.truth))
-        return len(self.shape) == 1 and changes == len(np.unique(self.data.truth)) - 1
+        return len(self.shape) == 1 and all(len(each) == 1 for each in self.runs)
 
     @property
     def in_runs(self) -> bool:
         """Whether rows may be sorted by label, in parts."""
-        truth = self.data.truth.astype(np.int64)
-        share = np.bincount(truth) / len(truth)
-        return bool(RUNS * np.count_nonzero(np.diff(truth)) < len(truth) * (1 - share @ share))
+        size = np.asarray([each.sum() for each in self.runs])
+        few = RUNS * (sum(map(len, self.runs)) - 1) < size.sum() - size @ size / size.sum()
+        return bool(few) or self.has_stretch
+
+    @property
+    def has_stretch(self) -> bool:
+        """Whether rows come class by class, or those of one in a run far longer than its others."""
+        far = RUNS * math.log(max(len(self.data.truth), 2))
+        others = [max((each.sum() - each.max()) / max(len(each) - 1, 1), 1.0) for each in self.runs]
+        is_long = any(each.max() > far * usual for each, usual in zip(self.runs, others, strict=True))
+        return self.by_class or (len(self.shape) == 1 and is_long)
 
     def different(self) -> ClassSamples:
         """Leave out rows that repeat others, as where a rare class was oversampled.
@@ -405,7 +419,7 @@ class ClassSamples(InOrder):
         explain is no drift.
         """
         group = self.units(dependence) if self.in_order(dependence) else None
-        if group is None or (dependence is not None and self.by_class):  # as these may be sorted
+        if group is None or (dependence is not None and self.has_stretch):  # as these may be sorted
             return None
         block, weight = np.unique(group, return_inverse=True)[1], self.data.weights
         mass, label, found = np.bincount(block, weight).astype(float), self.recurring, list[OffPart]()

@@ -17,6 +17,7 @@ from uq_tracking.inference.classes import Found, find
 from uq_tracking.inference.doctor import FEWEST, GAIN, Cure, Suspicion, alike_across, surely_fall
 from uq_tracking.inference.events import LEVEL_OF_EACH, Event, EventTests, Tested, impossible_events, step_of
 from uq_tracking.inference.limits import (
+    FEWEST_ERRORS,
     TINY,
     Estimated,
     Influence,
@@ -107,11 +108,13 @@ class ClassTests(Tests):
     def verdict(self) -> Verdict:
         if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
             text = words.of_too_alike(self.dependence, math.nan, self.samples.shape)
-            text += f" {words.IF_SORTED}" * self.samples.in_runs
-            return replace(no_verdict(""), text=text, worth=self.dependence.worth)
-        if reason := self.too_little():
+            made = replace(no_verdict(""), text=text, worth=self.dependence.worth)
+        elif reason := self.too_little():
             return no_verdict(reason)
-        return self._of_event() if two_classes(self.statistics) else self._of_classes()
+        else:
+            made = self._of_event() if two_classes(self.statistics) else self._of_classes()
+        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
+        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
 
     @property
     def _share(self) -> float:
@@ -164,19 +167,8 @@ class ClassTests(Tests):
             different = int(self.statistics.counts["n"])
             equal = "equal probabilities" + ", or both reversed" * self.samples.mirrored
             rest.append(words.of_copies(different, self.samples.repeated, equal))
-        made = self.conclude(
-            calibration,
-            said,
-            ranked,
-            rest,
-            cure=cure,
-            grade=grade,
-            bias=self._bias(),
-            suspicions=suspicions,
-            **found,
-        )
-        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
-        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
+        found |= {"grade": grade, "bias": self._bias(), "suspicions": suspicions}
+        return self.conclude(calibration, said, ranked, rest, cure=cure, **found)
 
     def _without_few(self) -> tuple[str, Ranked] | None:
         """Name the few units with far more errors than stated, if no error is found in the others.
@@ -213,12 +205,17 @@ class ClassTests(Tests):
         return None
 
     def _mistake(self) -> Suspicion | None:
-        """Recognize probabilities that were passed as logits, and groups that share errors."""
+        """Recognize probabilities that were passed as logits, groups that share errors, and training rows."""
         if self.samples is None or self.statistics.n < FEWEST:
             return None
         form, (stated, occurs) = self.samples.data.form, self.samples.event
         if alike := alike_across(self.samples, self.dependence, occurs - stated, [occurs, stated]):
             return alike
+        doubt, n = self.statistics.orders["one_minus_confidence"], self.statistics.n
+        wrong, implied = max(1 - doubt.sum("correct") / n, 0.0), doubt.sum("one_minus_confidence") / n
+        if groups.effective(self.statistics)[0] * implied >= FEWEST_ERRORS and wrong <= OF_LABELS * implied:
+            text = f"Only {words.percent(wrong)} of predictions are wrong, not {words.percent(implied)} as expected."
+            return Suspicion("seen", text, "Was the model trained on those samples? Score held-out ones.")
         if not form.logits or not are_probabilities(form.values):
             return None
         text = "Every logit lies between 0 and 1, as probabilities do."
@@ -306,6 +303,9 @@ class ClassTests(Tests):
                 tests = ClassTests(counted(statistics.layout, data), self.settings, among=self.among)
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
+                if method is Isotonic and by_loss.method is None:
+                    more = Cure.instead.replace("change the model", "pass 2,000 samples, to try isotonic")
+                    by_loss = Cure(instead=more)
                 continue
             left, *raised = fit.losses(data)
             if any(map(surely_fall, raised, others)):
@@ -393,13 +393,7 @@ class ClassTests(Tests):
         slight |= dict.fromkeys(("overconfident", "underconfident"), event.is_slope_slight)
         is_slight = slight.get(calibration, False) and not (is_excluded or errors)
         return self._concluded(
-            calibration,
-            said,
-            slight=is_slight,
-            cure=cure,
-            scale=None,
-            shape_p=found.shape_p,
-            event=event,
+            calibration, said, slight=is_slight, cure=cure, scale=None, shape_p=found.shape_p, event=event
         )
 
     def _errors_of_the_certain(self) -> float:

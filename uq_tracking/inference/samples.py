@@ -407,7 +407,7 @@ def _are_positive(products: FloatArray) -> bool:
     return error > 0 and bool(special.stdtr(len(products) - 1, -products.mean() / error) < SWITCH)
 
 
-def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
+def _of_series(scores: Scores, also: Sequence[FloatArray] = ()) -> Dependence:
     n = len(scores[0])
     if any(map(are_sorted, also)):
         return Dependence("sorted", None, float(n))
@@ -422,7 +422,7 @@ def _of_series(scores: Scores, also: Sequence[FloatArray]) -> Dependence:
         if found.worth < n:
             return replace(found, distant=found.worth) if period > NO_PERIOD else found
     found = _in_blocks(scores, at, n)
-    correlation = max(_lag_one(score) for score in scores)
+    correlation = max(_lag_one(score) - _of_largest(score) for score in scores)
     finer = min(max(n // FEWEST_OF_FINER, 2), MOST_FINER)
     p = min(found.p, worth_of(scores, at * finer // n)[1])
     if correlation <= max(ALIKE, 3.5 / math.sqrt(n)) and p >= SWITCH:
@@ -495,8 +495,8 @@ def _period(scores: Scores) -> tuple[int, bool]:
         series = smooth[1:] - slow * smooth[:-1]  # else slow waves look like periods
         n, square = len(series), inner(series, series)
         periods = range(2, min(n // 2 // LEAST_PERIODS, MOST_PERIOD) + 1)
-        if not square or not periods:
-            continue
+        if not square or not periods or _of_largest(series) > ALIKE:
+            continue  # few large ones are as far apart as others by chance
         power = np.square(np.abs(fft.rfft(series, 2 * n)))
         alike = fft.irfft(power)[: n // 2 + 1] / square * n / np.arange(n, n - n // 2 - 1, -1)
         multiples = [np.arange(period, len(alike), period) for period in periods]
@@ -583,6 +583,13 @@ def _lag_one(values: FloatArray) -> float:
     centred = values - values.mean()
     square = inner(centred, centred)
     return inner(centred[1:], centred[:-1]) / square if square else 0.0
+
+
+def _of_largest(values: FloatArray) -> float:
+    """Return the autocorrelation that a single pair makes where so few are large as vary as much."""
+    centred = values - values.mean()
+    square = inner(centred, centred)
+    return float(np.square(centred * centred / square).sum()) if square else 0.0
 
 
 PER_BLOCK, MOST_NUMBERS = 512, 1 << 20
@@ -896,9 +903,15 @@ class Samples(InOrder):
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         z = self.z() if within is None else without_labels(self.z(), within)
         found = self.alike(z, (target, mean, std, np.abs(target - mean)))
+        copies = find_copies(std, target, mean)
+        # neighbors may be alike as copies only
+        if copies is not None and copies.group is not None and len(self.shape) == 1:
+            first = z[np.sort(np.unique(copies.group, return_index=True)[1])]
+            rest = _of_series((first, clipped(first)))
+            found = rest if rest.kind == "independent" else found
         if found.kind not in ("independent", "sorted"):
             return found
-        return find_copies(std, target, mean) or _of_repeats((z, clipped(z)), mean) or found
+        return copies or _of_repeats((z, clipped(z)), mean) or found
 
     def units_of_labels(self, label: IntArray) -> IntArray | None:
         """Return units to judge labels by: of an order, as many blocks as the memory of a label's errors leaves."""

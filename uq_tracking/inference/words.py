@@ -38,7 +38,7 @@ NO_CURE = f"{NO_SIGN[:-1]}, and recalibration does not change that."
 IF_INDEPENDENT = (
     "This assumes independent samples: if some belong together (pixels, time steps), pass groups=."
 )
-IF_SORTED = "If rows are merely sorted by class (y_true), pass groups=False."
+IF_SORTED = "If rows are sorted by y_true, even in part, pass groups=False; if they are in time, order=."
 UNRANKED = "Whether the uncertainty ranks errors cannot be told either."
 MOST_NAMED = 3
 """Other labels that are named one by one."""

@@ -193,7 +193,25 @@ def pool_chain(groups: int, size: int) -> IntArray:
 
 def digest_of(labels: Sequence[Label]) -> str:
     """Sixteen hexadecimal digits of labels."""
-    return hashlib.sha256(json.dumps(list(labels)).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(_as_numbers(labels)).encode()).hexdigest()[:16]
+
+
+def _as_numbers(labels: Iterable[Label]) -> list[Label]:
+    """Return labels; integers, if all are their text, as where one method reads its groups from a file.
+
+    >>> _as_numbers(["2", "10"]), _as_numbers(["2", "010"])
+    ([2, 10], ['2', '010'])
+    """
+    kept = list(labels)
+    are_text = all(isinstance(label, str) and label.isdecimal() for label in kept)
+    numbers: list[Label] = list(map(int, kept)) if are_text else []
+    return numbers if list(map(str, numbers)) == kept else kept
+
+
+def _in_order(labels: Iterable[Label]) -> list[int]:
+    """Return the places of labels in an order that depends on them alone."""
+    keys = [(type(key).__name__, key) for key in _as_numbers(labels)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def plain_labels(labels: npt.NDArray[Any]) -> list[Label]:
@@ -373,13 +391,12 @@ class GroupTables:
         """Return the groups of several sets with the same bits, by label; groups with equal labels are summed."""
         one = parts[0]
         found = [(type(label), label) for part in parts for label in part.labels]
-        labels = sorted(dict.fromkeys(found), key=lambda item: (item[0].__name__, item[1]))
-        place = {item: i for i, item in enumerate(labels)}
-        names = tuple(label for _, label in labels)
-        if len(parts) == 1 and one.labels == names:
-            return replace(one, members=digest_of(names), n_groups=len(names))
-        summed = cls.summed(parts, np.asarray([place[item] for item in found]), names)
-        return replace(summed, members=digest_of(names), n_groups=len(names))
+        labels = list(dict.fromkeys(found))
+        place = {labels[i]: k for k, i in enumerate(_in_order(label for _, label in labels))}
+        names = tuple(label for _, label in place)
+        if len(parts) > 1 or one.labels != names:
+            one = cls.summed(parts, np.asarray([place[item] for item in found]), names)
+        return replace(one, members=digest_of(names), n_groups=len(names))
 
     def nbytes(self) -> int:
         """Size of all numbers in bytes, with 64 bits each."""
@@ -620,7 +637,7 @@ def count_groups(
 
     Many groups are counted into pools; ``members``, if given, is the digest of the names.
     """
-    order = sorted(range(len(names)), key=lambda i: (type(names[i]).__name__, names[i]))
+    order = _in_order(names)
     place = np.empty(len(names), dtype=np.int64)
     place[order] = pool_chain(len(names), MOST_GROUPS)
     pools = np.arange(MOST_GROUPS)
