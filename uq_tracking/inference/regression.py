@@ -564,8 +564,8 @@ class RegressionTests(Tests):
         return np.asarray(samples.rows["target"].astype(np.float64) - samples.rows["mean"])
 
     def _places(self) -> Places | None:
-        samples = self.samples
-        if samples is None or not np.all(samples.rows["std"] > 0):
+        samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all
+        if samples is None or not are_known(samples.rows["std"] > 0):
             return None
         grouped = groups.count(self.statistics) is not None
         unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
@@ -623,6 +623,7 @@ class RegressionTests(Tests):
         is known between two values only, as of draws.
         """
         target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        std = np.maximum(std, np.min(std, where=std > 0, initial=std.max()))  # draws may all be equal
         found = Errors(target - mean, std, mean, rows.get("weight"), group)
         if not is_distribution(self.statistics):
             return found
