@@ -856,6 +856,17 @@ def volatile_times(rng):
 
 
 @scenario(
+    "volatility that lasts for 50 rows; stds are those of the last 60 errors", (*FINE, *OVER, *SHAPE, *TAILS, *MOST),
+    bias=None, says=("which the standard deviations follow in part at most: weight recent errors more",),
+)  # fmt: skip
+def stds_of_recent_errors(rng):
+    size, mu = np.exp(0.5 * series(rng, 2060, 0.98)), 10 + 3 * np.sin(np.arange(2000) / 4)
+    error = size * rng.normal(size=2060)
+    stds = np.lib.stride_tricks.sliding_window_view(error, 60)[:-1].std(axis=1)
+    return (mu + error[60:], mu, stds), {"order": np.arange(2000)}
+
+
+@scenario(
     "an array of 30 stations and 365 dates, whose weather lasts for days: calibrated", (*FINE, *UNKNOWN)
 )
 def stations_and_days(rng):

@@ -244,7 +244,7 @@ class RegressionTests(Tests):
                 of_bias,
                 step,
                 of_ranking,
-                words.OF_SPELLS * (few is None and self._in_spells(found)),
+                "" if few else self._of_spells(found),
                 *self.notes,
             ),
             suspicions=suspicions,
@@ -314,11 +314,13 @@ class RegressionTests(Tests):
         are_many = RARE_OF_LABEL < beyond.mean() < 1
         return bool(are_many and np.median(error[beyond]) < HARDLY * np.median(error[~beyond]))
 
-    def _in_spells(self, found: Findings) -> bool:
-        """Return whether sizes of neighboring errors are alike, which nothing else that is found explains."""
-        if self.samples is None or found.in_places.found() or is_distribution(self.statistics):
-            return False
-        return (self.dependence is None or self.dependence.kind == "blocks") and self.samples.in_spells()
+    def _of_spells(self, found: Findings) -> str:
+        """Say that sizes of neighboring errors are alike, where nothing else that is found explains that; else ""."""
+        samples, dependence = self.samples, self.dependence
+        if samples is None or found.in_places.found() or is_distribution(self.statistics):
+            return ""
+        are_slow = samples.slow_in_spells() if dependence is None or dependence.kind == "blocks" else None
+        return "" if are_slow is None else words.OF_SPELLS.format(words.BESIDE_SPELLS[are_slow])
 
     def _of_distribution(self) -> dict[str, Any]:
         """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
