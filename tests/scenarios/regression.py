@@ -695,6 +695,21 @@ def sparse_counts(rng):
 
 
 @scenario(
+    "Poisson distributions of rare counts, 1.5 times too low", ("biased", *OVER, *PLACES, *TAILS), USEFUL, bias=True,
+    never=("Multiply the spread",),
+)  # fmt: skip
+def low_rare_counts(rng):
+    rate = np.exp(0.7 * rng.normal(size=800) - 2.2)
+    return (uq.Predictions.from_distribution(rng.poisson(1.5 * rate).astype(float), stats.poisson(rate)),)
+
+
+@scenario("calibrated Poisson distributions of rare counts", FINE, USEFUL)
+def rare_counts(rng):
+    rate = np.exp(0.7 * rng.normal(size=800) - 2.2)
+    return (uq.Predictions.from_distribution(rng.poisson(rate).astype(float), stats.poisson(rate)),)
+
+
+@scenario(
     "24 maps, predictions .6 std too low at the right edge", PLACES, USEFUL, bias=None,
     says=("n columns 39:48 predictions are", "in that area, subtract"), never=("Recalibrate with",), slow=True,
 )  # fmt: skip
@@ -857,7 +872,7 @@ def volatile_times(rng):
 
 @scenario(
     "volatility that lasts for 50 rows; stds are those of the last 60 errors", (*FINE, *OVER, *SHAPE, *TAILS, *MOST),
-    bias=None, says=("which the standard deviations follow in part at most: weight recent errors more",),
+    bias=None, says=("which the standard deviations follow in part at most: give more weight to recent errors",),
 )  # fmt: skip
 def stds_of_recent_errors(rng):
     size, mu = np.exp(0.5 * series(rng, 2060, 0.98)), 10 + 3 * np.sin(np.arange(2000) / 4)

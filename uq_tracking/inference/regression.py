@@ -380,7 +380,8 @@ class RegressionTests(Tests):
             return False
         share, n = quantile_shares(statistics, self.settings, np.asarray([0.5]))[0], statistics.n_effective
         low, high = share_limits(float(share) * n, n, self.at(SCALE_LEVEL))
-        return low <= 0.5 <= high
+        begun, ended = (float(_up_to(statistics, order, 0.5)[0]) for order in (LOW, HIGH))
+        return low <= 0.5 <= high and 2 * (begun - ended) < statistics.n  # else most equal their median
 
     def _multiple(self) -> float | None:
         """Return the factor on distributions of positive numbers that leaves smaller errors than a shift does."""

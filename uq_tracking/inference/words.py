@@ -56,10 +56,10 @@ LOOK_FIRST = (
     "makes most predictions worse."
 )
 OF_SPELLS = (
-    "Errors come in calm and wild spells, which the standard deviations {} (as GARCH does), or pass a label of each "
-    "sample's spell as by=."
+    "Errors come in calm and wild spells, which the standard deviations {} recent errors (as GARCH does), or pass a "
+    "label of each sample's spell as by=."
 )
-BESIDE_SPELLS = "do not follow: predict them from recent errors", "follow in part at most: weight recent errors more"
+BESIDE_SPELLS = "do not follow: predict them from", "follow in part at most: give more weight to"
 """What standard deviations do that jump from sample to sample, or change slowly."""
 AT_LIMIT = "If predictions are clipped at a limit, no correction mends that: mask them (mask=), and score the others."
 NO_CURVE = "Find out what else errors depend on: no curve of predictions that was tried makes them smaller."
