@@ -1980,6 +1980,52 @@ def reversed_quantiles(rng):
     return (uq.Predictions.from_quantiles(y, quantiles, levels),)
 
 
+def with_zeros(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """Means whose rows are 0 below 0, and targets about them: 0 in a third of the rows."""
+    x = rng.normal(size=n)
+    mu = 0.8 + 1.5 * x
+    return np.maximum(mu + rng.normal(size=n), 0), mu, np.where(x > 0, 0.6, 1.7)
+
+
+@scenario(
+    "draws clipped at 0, .6 times as wide as they should be where high, 1.7 times where low",
+    PLACES,
+    bias=None,
+)
+def clipped_draws(rng):
+    y, mu, s = with_zeros(rng, 800)
+    return (uq.Predictions.from_samples(y, np.maximum(mu + s * rng.normal(size=(60, 800)), 0)),)
+
+
+@scenario("right draws of a target that is 0 in a third of the rows", FINE)
+def draws_of_zeros(rng):
+    y, mu, _ = with_zeros(rng, 800)
+    return (uq.Predictions.from_samples(y, np.maximum(mu + rng.normal(size=(60, 800)), 0)),)
+
+
+@scenario("90 % intervals clipped at 0, too narrow where high and too wide where low", PLACES, bias=None)
+def clipped_intervals(rng):
+    y, mu, s = with_zeros(rng, 800)
+    return (uq.Predictions.from_interval(y, *np.maximum(mu + 1.645 * s * np.array([[-1], [1]]), 0), 0.9),)
+
+
+@scenario(
+    "90 % intervals of one width but clipped at 0: they contain 90 % of all, 73 % where high", PLACES, bias=None,
+    says=("places are tested only for widths that are too small",),
+)  # fmt: skip
+def clipped_conformal(rng):
+    x = 1.5 * rng.normal(size=11_000)
+    mu, y = x * stats.norm.cdf(x) + stats.norm.pdf(x), np.maximum(x + rng.normal(size=11_000), 0)
+    half = np.quantile(np.abs(y - mu)[1000:], 0.9)
+    return (uq.Predictions.from_interval(y[:1000], np.maximum(mu - half, 0)[:1000], (mu + half)[:1000], 0.9),)
+
+
+@scenario("right 90 % intervals of a target that is 0 in a third of the rows", FINE, never=("in places",))
+def intervals_of_zeros(rng):
+    y, mu, _ = with_zeros(rng, 800)
+    return (uq.Predictions.from_interval(y, np.maximum(mu - 1.645, 0), np.maximum(mu + 1.645, 0), 0.9),)
+
+
 @scenario("exact quantiles of counts", (*FINE, *UNKNOWN), bias=None, never=("in places",))
 def quantiles_of_counts(rng):
     mean, levels = np.exp(rng.uniform(np.log(2), np.log(30), 2000)), [0.05, 0.25, 0.5, 0.75, 0.95]

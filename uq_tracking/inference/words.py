@@ -82,6 +82,7 @@ FEW_OF_LABELS = (
     "Labels of by= are not judged: each needs 20 samples from 3 groups, or from 3 stretches of rows that are "
     "independent, and all together 8."
 )
+OF_EQUAL = "As many true values equal a quantile, places are tested only for widths that are too small."
 OF_WEIGHTS = (
     "Samples of a class have equal weights: this holds for data in which classes are as frequent as these make "
     "them."
