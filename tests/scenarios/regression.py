@@ -714,6 +714,21 @@ def sparse_counts(rng):
 
 
 @scenario(
+    "Poisson distributions of rare counts, 1.5 times too low", ("biased", *OVER, *PLACES, *TAILS), USEFUL, bias=True,
+    never=("Multiply the spread",),
+)  # fmt: skip
+def low_rare_counts(rng):
+    rate = np.exp(0.7 * rng.normal(size=800) - 2.2)
+    return (uq.Predictions.from_distribution(rng.poisson(1.5 * rate).astype(float), stats.poisson(rate)),)
+
+
+@scenario("calibrated Poisson distributions of rare counts", FINE, USEFUL)
+def rare_counts(rng):
+    rate = np.exp(0.7 * rng.normal(size=800) - 2.2)
+    return (uq.Predictions.from_distribution(rng.poisson(rate).astype(float), stats.poisson(rate)),)
+
+
+@scenario(
     "24 maps, predictions .6 std too low at the right edge", PLACES, USEFUL, bias=None,
     says=("n columns 39:48 predictions are", "in that area, subtract"), never=("Recalibrate with",), slow=True,
 )  # fmt: skip
@@ -872,6 +887,17 @@ def volatile_times(rng):
         variance = 0.05 + 0.15 * error[place] ** 2 + 0.8 * variance
     mu = 0.1 * np.cumsum(rng.normal(size=3000))
     return mu + error, mu, np.ones(3000)
+
+
+@scenario(
+    "volatility that lasts for 50 rows; stds are those of the last 60 errors", (*FINE, *OVER, *SHAPE, *TAILS, *MOST),
+    bias=None, says=("which the standard deviations follow in part at most: give more weight to recent errors",),
+)  # fmt: skip
+def stds_of_recent_errors(rng):
+    size, mu = np.exp(0.5 * series(rng, 2060, 0.98)), 10 + 3 * np.sin(np.arange(2000) / 4)
+    error = size * rng.normal(size=2060)
+    stds = np.lib.stride_tricks.sliding_window_view(error, 60)[:-1].std(axis=1)
+    return (mu + error[60:], mu, stds), {"order": np.arange(2000)}
 
 
 @scenario(
@@ -1980,6 +2006,52 @@ def reversed_quantiles(rng):
     quantiles = mu[:, None] + s[:, None] * stats.norm.ppf(levels)
     quantiles[::2] = quantiles[::2, ::-1]
     return (uq.Predictions.from_quantiles(y, quantiles, levels),)
+
+
+def with_zeros(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """Means whose rows are 0 below 0, and targets about them: 0 in a third of the rows."""
+    x = rng.normal(size=n)
+    mu = 0.8 + 1.5 * x
+    return np.maximum(mu + rng.normal(size=n), 0), mu, np.where(x > 0, 0.6, 1.7)
+
+
+@scenario(
+    "draws clipped at 0, .6 times as wide as they should be where high, 1.7 times where low",
+    PLACES,
+    bias=None,
+)
+def clipped_draws(rng):
+    y, mu, s = with_zeros(rng, 800)
+    return (uq.Predictions.from_samples(y, np.maximum(mu + s * rng.normal(size=(60, 800)), 0)),)
+
+
+@scenario("right draws of a target that is 0 in a third of the rows", FINE)
+def draws_of_zeros(rng):
+    y, mu, _ = with_zeros(rng, 800)
+    return (uq.Predictions.from_samples(y, np.maximum(mu + rng.normal(size=(60, 800)), 0)),)
+
+
+@scenario("90 % intervals clipped at 0, too narrow where high and too wide where low", PLACES, bias=None)
+def clipped_intervals(rng):
+    y, mu, s = with_zeros(rng, 800)
+    return (uq.Predictions.from_interval(y, *np.maximum(mu + 1.645 * s * np.array([[-1], [1]]), 0), 0.9),)
+
+
+@scenario(
+    "90 % intervals of one width but clipped at 0: they contain 90 % of all, 73 % where high", PLACES, bias=None,
+    says=("places are tested only for widths that are too small",),
+)  # fmt: skip
+def clipped_conformal(rng):
+    x = 1.5 * rng.normal(size=11_000)
+    mu, y = x * stats.norm.cdf(x) + stats.norm.pdf(x), np.maximum(x + rng.normal(size=11_000), 0)
+    half = np.quantile(np.abs(y - mu)[1000:], 0.9)
+    return (uq.Predictions.from_interval(y[:1000], np.maximum(mu - half, 0)[:1000], (mu + half)[:1000], 0.9),)
+
+
+@scenario("right 90 % intervals of a target that is 0 in a third of the rows", FINE, never=("in places",))
+def intervals_of_zeros(rng):
+    y, mu, _ = with_zeros(rng, 800)
+    return (uq.Predictions.from_interval(y, np.maximum(mu - 1.645, 0), np.maximum(mu + 1.645, 0), 0.9),)
 
 
 @scenario("exact quantiles of counts", (*FINE, *UNKNOWN), bias=None, never=("in places",))

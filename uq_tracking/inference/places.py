@@ -427,6 +427,20 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
     return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
 
 
+def find_narrow(errors: Errors, level: float = LEVEL) -> Places:
+    """Find parts whose errors are too large, though no smaller ones are possible; their bias is not known."""
+    parts: dict[Covariate, tuple[Part, ...]] = {}
+    patterns: list[Pattern] = []
+    unknown = {"factor_high": LARGEST, "bias": 0.0, "bias_low": -LARGEST, "bias_high": LARGEST}
+    for on, known in find_places(errors, level).parts.items():
+        parts[on] = tuple(replace(part, **unknown) for part in known)
+        worst_first = np.argsort([-part.factor for part in known]).tolist()
+        named = tuple(k for k in worst_first if known[k].factor_low > 1)[:2]
+        found = worst_of([known[k].graded("scale") for k in named] or ["unclear"])
+        patterns.append(Pattern("scale", on, level if named else 1.0, 0.0, named, found))
+    return Places(parts, tuple(patterns))
+
+
 def _repeats(pattern: Pattern, patterns: Sequence[Pattern], ordered: Sequence[_Sorted]) -> bool:
     """Check whether a pattern names the samples that the same quantity along the other covariate names.
 

@@ -48,6 +48,7 @@ from uq_tracking.inference.places import (
     Places,
     find_drift,
     find_drifting_label,
+    find_narrow,
     find_places,
     find_strata,
     grade_of_factor,
@@ -248,7 +249,7 @@ class RegressionTests(Tests):
                 of_bias,
                 step,
                 of_ranking,
-                words.OF_SPELLS * (few is None and self._in_spells(found)),
+                "" if few else self._of_spells(found),
                 *self.notes,
             ),
             suspicions=suspicions,
@@ -318,11 +319,12 @@ class RegressionTests(Tests):
         are_many = RARE_OF_LABEL < beyond.mean() < 1
         return bool(are_many and np.median(error[beyond]) < HARDLY * np.median(error[~beyond]))
 
-    def _in_spells(self, found: Findings) -> bool:
-        """Return whether sizes of neighboring errors are alike, which nothing else that is found explains."""
-        if self.samples is None or found.in_places.found() or is_distribution(self.statistics):
-            return False
-        return (self.dependence is None or self.dependence.kind == "blocks") and self.samples.in_spells()
+    def _of_spells(self, found: Findings) -> str:
+        """Say that sizes of neighboring errors are alike, where nothing else that is found explains that; else ""."""
+        is_explained = found.in_places.found() or is_distribution(self.statistics)
+        is_series = self.dependence is None or self.dependence.kind == "blocks"
+        are_slow = self.samples.slow_in_spells() if self.samples and is_series and not is_explained else None
+        return "" if are_slow is None else words.OF_SPELLS.format(words.BESIDE_SPELLS[are_slow])
 
     def _of_distribution(self) -> dict[str, Any]:
         """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
@@ -380,9 +382,9 @@ class RegressionTests(Tests):
         statistics = self.statistics
         if statistics.groups is not None:
             return False
-        share, n = quantile_shares(statistics, self.settings, np.asarray([0.5]))[0], statistics.n_effective
-        low, high = share_limits(float(share) * n, n, self.at(SCALE_LEVEL))
-        return low <= 0.5 <= high
+        low, high = _limits(statistics, expected_below(statistics, 0.5), self.at(SCALE_LEVEL))
+        begun, ended = (float(_up_to(statistics, order, 0.5)[0]) for order in (LOW, HIGH))
+        return low <= 0.5 <= high and 2 * (begun - ended) < statistics.n  # else most equal their median
 
     def _multiple(self) -> float | None:
         """Return the factor on distributions of positive numbers that leaves smaller errors than a shift does."""
@@ -575,18 +577,17 @@ class RegressionTests(Tests):
         return np.asarray(samples.rows["target"].astype(np.float64) - samples.rows["mean"])
 
     def _places(self) -> Places | None:
-        samples = self.samples
-        if samples is None or not np.all(samples.rows["std"] > 0):
+        samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all
+        if samples is None or not are_known(samples.rows["std"] > 0):
             return None
-        grouped = groups.count(self.statistics) is not None
-        unknown = grouped and not samples.independent and self.dependence is None and samples.group is None
-        if unknown:
-            return None
-        equal = sum(float((upto - below).sum()) for _, below, upto in _at_quantiles(self.statistics))
-        if equal > MOST_EQUAL * _total(self.statistics):
-            self.caveats.append("Places are not tested: many true values equal a quantile.")
+        is_known = samples.independent or self.dependence is not None or samples.group is not None
+        if not is_known and groups.count(self.statistics) is not None:
             return None
         rows, group = samples.rows, samples.units(self.dependence)
+        equal = sum(float((upto - below).sum()) for _, below, upto in _at_quantiles(self.statistics))
+        if equal > MOST_EQUAL * _total(self.statistics):
+            self.notes.append(words.OF_EQUAL)
+            return find_narrow(self._of_rows(self._inside_of(rows), group), LEVEL / self.among)
         errors = along = rest = self._of_rows(rows, group)
         if form_of(self.statistics.facts).noisy_std and rows["size"].min() <= MOST_HALVED:
             along, rest = (self._of_rows(_half_of(rows, half), group) for half in ("one_", "other_"))
@@ -627,13 +628,22 @@ class RegressionTests(Tests):
                 found = found.joined(strata) if strata.found() else found
         return found
 
+    def _inside_of(self, rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return rows in which targets equal to quantiles lie on the inner side of these."""
+        edges = np.asarray([0.0, *sorted(self.statistics.facts["levels"]), 1.0])
+        first, end = (np.searchsorted(edges, rows[name] - EXACT) for name in ("pit_low", "pit_high"))
+        cell = np.clip(np.searchsorted(edges, 0.5) - 1, first, end - 1)
+        return {**rows, "pit_low": edges[cell], "pit_high": edges[cell + 1]}
+
     def _of_rows(self, rows: Mapping[str, Any], group: IntArray | None) -> Errors:
         """Return errors and stds, with what intervals contain, or squared errors and variances.
 
         Errors of predictions in another form are Gaussian scores of F(y), times their std: drawn at random where F(y)
         is known between two values only, as of draws.
         """
-        target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        size = "width_widest" if "width_widest" in rows else "std"
+        target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", size))
+        std = np.maximum(std, np.min(std, where=std > 0, initial=std.max()))  # draws may all be equal
         found = Errors(target - mean, std, mean, rows.get("weight"), group)
         if not is_distribution(self.statistics):
             return found
@@ -641,8 +651,7 @@ class RegressionTests(Tests):
         # The same draws for all data would share their chance trends.
         own = np.random.default_rng(zlib.crc32(target.tobytes()))
         pit = low + (high - low) * own.random(len(low))
-        wide = rows.get("width_widest", std)
-        scored = replace(found, error=np.clip(special.ndtri(pit), -DEEPEST, DEEPEST) * wide, std=wide)
+        scored = replace(found, error=np.clip(special.ndtri(pit), -DEEPEST, DEEPEST) * std)
         if form.is_interval and (inside := rows.get("inside_widest")) is not None:
             has_median = any(map(_is_median, self._below))
             above = (low > 0.5) * (1 - inside)

@@ -882,15 +882,15 @@ class Samples(InOrder):
         error = target.astype(np.float64) - mean
         return np.asarray(error / std if np.all(std > 0) else error)
 
-    def in_spells(self) -> bool:
-        """Return whether large errors of a series follow large ones, of whichever sign."""
+    def slow_in_spells(self) -> bool | None:
+        """Return whether stds change slowly where large errors, of any sign, follow large ones; else None."""
         if not self.is_series or self.independent or self.recur:
-            return False
+            return None
         z = self.z() if self.by is None else without_labels(self.z(), self.by[1])
-        if self.clock is not None:
-            z = z[np.argsort(self.clock, kind="stable")]
-        by_size = _lag_one(without_trend(clipped(z)))
-        return by_size > max(ALIKE, 3.5 / math.sqrt(len(z)), abs(_lag_one(z)))
+        time = slice(None) if self.clock is None else np.argsort(self.clock, kind="stable")
+        by_size = _lag_one(without_trend(clipped(z[time])))
+        are_alike = by_size > max(ALIKE, 3.5 / math.sqrt(len(z)), abs(_lag_one(z[time])))
+        return _lag_one(self.rows["std"][time]) > SLOW if are_alike else None
 
     def dependence(self, *, within: IntArray | None = None) -> Dependence | None:
         """Find out which samples belong together; None where groups were given, or independence was decided.

@@ -59,9 +59,11 @@ OF_SKEWED = (
     "As errors are skewed, recalibrate with cdf_isotonic or state a skewed distribution, then score new data."
 )
 OF_SPELLS = (
-    "Errors come in calm and wild spells, which the standard deviations do not follow: predict them from recent "
-    "errors (as GARCH does), or pass a label of each sample's spell as by=."
+    "Errors come in calm and wild spells, which the standard deviations {} recent errors (as GARCH does), or pass a "
+    "label of each sample's spell as by=."
 )
+BESIDE_SPELLS = "do not follow: predict them from", "follow in part at most: give more weight to"
+"""What standard deviations do that jump from sample to sample, or change slowly."""
 AT_LIMIT = "If predictions are clipped at a limit, no correction mends that: mask them (mask=), and score the others."
 NO_CURVE = "Find out what else errors depend on: no curve of predictions that was tried makes them smaller."
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
@@ -83,6 +85,7 @@ FEW_OF_LABELS = (
     "Labels of by= are not judged: each needs 20 samples from 3 groups, or from 3 stretches of rows that are "
     "independent, and all together 8."
 )
+OF_EQUAL = "As many true values equal a quantile, places are tested only for widths that are too small."
 OF_WEIGHTS = (
     "Samples of a class have equal weights: this holds for data in which classes are as frequent as these make "
     "them."
