@@ -102,9 +102,8 @@ def test_the_same_rows_in_another_unit_are_no_harder_test_set(change):
     truth, mean = np.random.default_rng(0).normal(size=(2, 300))
     made = {"A": evaluated(truth, {"y_pred": mean}), "B": evaluated(change(truth), {"y_pred": change(mean)})}
     first, *_ = uq.compare(made, maps=False).answer
-    assert (
-        first
-        == "Targets differ: score all methods on the same rows, in one unit, rounding and order of classes."
+    assert first == (
+        "Targets or weights differ: use the same for all methods, in one unit, rounding and class order."
     )
 
 
@@ -360,3 +359,23 @@ def test_what_was_fitted_to_the_samples_is_not_said_to_be_better(make, store):
     assert "than chance" not in " ".join(found)
     assert uq.compare(f"dir:{store.path}").answer == found
     assert "exact" not in " ".join(uq.compare(make(fresh=True)).answer)
+
+
+def test_the_cause_named_is_the_cause():
+    """What cannot be paired for its order, groups or weights, or since nothing else was scored."""
+    rng = np.random.default_rng(0)
+    truth, error = rng.normal(size=(2, 400))
+    a, turned = uq.evaluate(truth, truth + error, np.ones(400)), slice(None, None, -1)
+    b = {
+        "another order": uq.evaluate(truth[turned], (truth + 2 * error)[turned], np.ones(400)),
+        "without": uq.evaluate(truth, truth + 2 * error, np.ones(400), groups=np.arange(400) // 20),
+        "weights": uq.evaluate(truth, truth + 2 * error, np.ones(400), weights=rng.uniform(1, 9, 400)),
+        "with; skipped B: it scores classification": uq.evaluate(
+            (truth > 0).astype(int), probs=special.expit(truth)
+        ),
+    }
+    for cause, report in b.items():
+        said = " ".join(uq.compare({"A": a, "B": report}, maps=False).answer)
+        assert cause in said
+        assert "not means of losses" not in said
+    assert said.startswith("Nothing to compare A")

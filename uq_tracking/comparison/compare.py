@@ -396,10 +396,13 @@ def compare(
             said += [ONLY_PREDICTIONS] * (judge.family == "accuracy" and not_ranked)
             break
     said.sort(key=lambda sentence: sentence.startswith(ORDER))
-    lacking = [metric.key for metric in shown if not metric.means]
     apart = [sentence for part in parts for sentence in other_targets(part)]
-    if not said and not apart and blocks and lacking:
-        said = [f"No differences by {listed(lacking)}: not means of losses, so they need groups=."]
+    only, *rest = groups
+    if not rest:
+        said = ["; ".join([f"Nothing to compare {only} with", *found.table.remarks]) + "."]
+    elif not said and not apart and blocks and not any(metric.means for metric in shown):
+        keys = listed([metric.key for metric in shown])
+        said = [f"No differences by {keys}: not means of losses, so they need groups=."]
     skills = skill_sentences(baseline, found.differences)
     return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *apart, *skills, *refused]))))
 

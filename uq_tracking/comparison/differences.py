@@ -358,7 +358,7 @@ ONLY_PREDICTIONS = (
     "the same levels."
 )
 FITTED = "The fit of {} is exact, as after a recalibration on these samples, which flatters it: score others."
-ELSEWHERE = "Targets differ: score all methods on the same rows, in one unit, rounding and order of classes."
+ELSEWHERE = "Targets or weights differ: use the same for all methods, in one unit, rounding and class order."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
     "with groups=, the number of each row."
