@@ -531,7 +531,7 @@ def test_infinite_scores_and_other_weights_are_named():
         name: uq.evaluate(np.zeros(400, dtype=int), probs=probs, metrics=["nll"])
         for name, probs in (("a", np.full((400, 2), 0.5)), ("b", sure))
     }
-    assert uq.compare(made).answer == ("nll of b is infinite.",)
+    assert uq.compare(made).answer == ("No finite nll of b: 0.0025 of the true classes have probability 0.",)
     weights = rng.uniform(1, 2, 400)
     a, b, c = (
         uq.evaluate(truth, truth + k * error, np.ones(400), weights=each)

@@ -391,7 +391,7 @@ def compare(
     said: list[str] = []
     for judge in dict.fromkeys(metric for metric in (*first, found.sorted_by, *shown) if metric is not None):
         others = [each for each in proper if judge in proper and each is not judge]
-        said += [each for part in parts for each in answer(part, judge, found.unit, others)]
+        said[:0] = [each for part in parts for each in answer(part, judge, found.unit, others)]
         if any(tie.metric == judge.key and tie.verdict != "unknown" for tie in found.ties):
             said += [ONLY_PREDICTIONS] * (judge.family == "accuracy" and not_ranked)
             break

@@ -52,7 +52,7 @@ from uq_tracking.inference.paired import (
     relative_change,
 )
 from uq_tracking.inference.words import OF_FITTED
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import INFINITE, Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.orders import FloatArray
@@ -281,9 +281,10 @@ class Pairs:
         """Return whether a run of a method fits its samples so exactly that it was fitted to them."""
         return any(OF_FITTED in run.report.verdict.caveats for run in self.groups[name])
 
-    def is_of_few(self, name: str) -> bool:
-        """Return whether few samples of a run of a method hold most of its errors, as after a break."""
-        return any("in few samples" in run.report.verdict.calibration for run in self.groups[name])
+    def is_doubtful(self, name: str) -> bool:
+        """Return whether the input of a run of a method seems wrong, or few samples hold most of its errors."""
+        verdicts = [run.report.verdict for run in self.groups[name]]
+        return any(each.suspicions or "in few samples" in each.calibration for each in verdicts)
 
     def untold(self, runs: Sequence[ScoredRun]) -> str:
         """Say why neither groups nor folds tell how far differences vary; "" if they may."""
@@ -380,7 +381,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
     """
     losses = mean_losses(pairs.groups, metric)
     order = sorted(losses, key=losses.__getitem__)
-    names = dict(zip(order, shortened([one_line(name) for name in order], LONGEST_NAME), strict=True))
+    texts = shortened([one_line(name) for name in pairs.groups], LONGEST_NAME)
+    names = dict(zip(pairs.groups, texts, strict=True))
     apart: list[str] = []
     alike: list[str] = []
     used: set[How] = set()
@@ -402,11 +404,11 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         if tied:
             but = _of_tied(pairs, (first, *tied), others, unit, names)
             verb = "cannot be told apart" + f" by {metric.key}" * (not apart)
-            of_few = [names[name] for name in (first, *tied) if pairs.is_of_few(name)]
+            doubtful = [names[name] for name in (first, *tied) if pairs.is_doubtful(name)]
             if all(found[name].interval == (0.0, 0.0) for name in tied):
                 verb = f"are equal by {metric.key}"
-            elif of_few and not but:
-                but = f", but few samples may decide: see the verdict of {listed(of_few)}"
+            elif doubtful and not but:
+                but = f", but few samples or wrong input may decide: see the verdict of {listed(doubtful)}"
             alike.append(f"{listed([names[name] for name in (first, *tied)])} {verb}{but}")
         # one that cannot be paired does not hide the others
         remaining = worse or ([] if tied else remaining[1:])
@@ -418,17 +420,20 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
             yield FITTED.format(listed(fitted))
     if elsewhere:
         yield ELSEWHERE
-    for each in (metric, *others):
-        infinite = [names[name] for name in order if pairs.known(name, each).mean == math.inf]
-        if infinite and len(order) > 1:
-            yield f"{each.key} of {listed(infinite)} is infinite."
+    runs = list(chain.from_iterable(pairs.groups.values()))
+    for each in (metric, *(other for other in others if other.headline)):
+        whys = {
+            run.method: run.report.undefined[each.key] for run in runs if each.key in run.report.undefined
+        }
+        for why in dict.fromkeys(whys.values()) if each is metric or len(whys) < len(names) else ():
+            of = listed([names[name] for name in whys if whys[name] == why])
+            yield f"No finite {each.key} of {of}: {why.removeprefix(INFINITE)}."
     sizes = [len(runs) for runs in pairs.groups.values()]
     if alike and min(sizes) < MANY_RUNS and max(sizes) > 1:
         yield FEW_RUNS
     if apart and used & {"paired folds", "over runs"}:
         yield from [ASSUMED] * any(pairs.overlap(runs) is None for runs in pairs.groups.values())
     if "paired blocks" in used:
-        runs = list(chain.from_iterable(pairs.groups.values()))
         fewest, distant = min(run.report.counts["n"] for run in runs), distant_of(runs)
         few = f" {fewest} samples are too few to allow for dependence." if fewest < MANY_SAMPLES else ""
         yield ORDER + few
