@@ -91,9 +91,10 @@ def test_a_break_is_no_copy_and_may_decide(seed):
             for name, mean in (("A", one), ("B", other))
         }
     )
-    assert found.answer[0] == (
-        "A and B cannot be told apart by crps, but few samples or wrong input may decide: see the verdict of B."
+    assert found.answer[0].startswith(
+        "A and B cannot be told apart by crps, but if rows are independent, A is"
     )
+    assert "mostly between 94 % and 100 % of them" in found.answer[0]
     assert "far apart" not in " ".join(found.answer)
 
 
@@ -396,3 +397,56 @@ def test_what_few_stds_do_to_the_log_score_is_said():
             made[name] = uq.evaluate(truth, own, np.concatenate([np.broadcast_to(first, 3), stds[3:]]))
         assert said in " ".join(uq.compare(made, maps=False).answer)
         assert small or said in uq.compare(made, metrics=["nll"], maps=False).answer[0]
+
+
+def sorted_pairs(rng, kind):
+    """Independent rows, sorted by a target that one method shrinks, or whose last tenth it does not predict."""
+    mean, std = 3 * rng.normal(size=1000), rng.gamma(4, 0.25, 1000)
+    truth = mean + std * rng.normal(size=1000)
+    at = np.argsort(truth) if kind == "sorted" else np.arange(1000)
+    other = 0.75 * mean if kind == "sorted" else np.where(at < 900, mean, 0)
+    return {
+        name: evaluated(truth[at], {"y_pred": p[at], "y_std": std[at]})
+        for name, p in (("A", mean), ("B", other))
+    }
+
+
+@pytest.mark.parametrize(("kind", "where"), [("sorted", "in the first "), ("dead", "between 90 % and ")])
+def test_a_difference_that_changes_along_the_rows_is_said_to(kind, where):
+    for seed in range(3):
+        first, *_ = uq.compare(sorted_pairs(np.random.default_rng(seed), kind), maps=False).answer
+        assert first.startswith(
+            "A and B cannot be told apart by crps, but if rows are independent, A is better than"
+        )
+        assert f"mostly {where}" in first
+        assert first.endswith("of them: then shuffle them alike for all methods, else pass groups=.")
+
+
+def test_many_names_are_cut():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=500)
+    made = {f"m{k}": evaluated(truth, {"y_pred": truth + rng.normal(size=500)}) for k in range(9)}
+    first, *_ = uq.compare(made, maps=False).answer
+    assert " and 6 more cannot be told apart by crps" in first
+
+
+def test_the_dependence_within_vectors_is_said_to_be_left_out():
+    rng = np.random.default_rng(0)
+    cov = 0.8 * np.ones((3, 3)) + 0.2 * np.eye(3)
+    mean = rng.normal(size=(100, 3))
+    truth = mean + rng.multivariate_normal(np.zeros(3), cov, 100)
+    numbers = np.repeat(np.arange(100), 3).reshape(100, 3)
+    made = {
+        name: uq.evaluate(
+            uq.Predictions.from_covariance(truth, mean, np.broadcast_to(each, (100, 3, 3)), groups=numbers)
+        )
+        for name, each in (("full", cov), ("none", np.eye(3)))
+    }
+    assert (
+        uq.compare(made, maps=False)
+        .answer[1]
+        .startswith("Dependence within vectors is not compared: pass groups=")
+    )
+    first, *rest = uq.compare(made, metrics=["variogram_score"], maps=False).answer
+    assert first.startswith("full is better than none by")
+    assert not rest

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, product
+from itertools import chain, combinations, product
 from statistics import fmean, stdev, variance
 from typing import Literal, NamedTuple
 
@@ -74,6 +74,9 @@ SKILLS = {"crps": "crps_skill", "brier": "brier_skill"}
 """Share by which a method lowers the baseline's loss, by the key of the loss."""
 OFTEN = 3
 """Times that hashes of two test sets are as often equal as those of one, from which on the sets overlap."""
+CHANGES = 2.0
+"""A difference changes along the rows if its interval is this many times as wide as for independent rows: not by
+chance, and not where neighbors are correlated by up to .9."""
 MOSTLY = 0.8
 """A difference is found mostly if it is in this share of cases."""
 
@@ -202,6 +205,11 @@ class Pairs:
         best, pairs = min(known, key=known.__getitem__), math.comb(len(known), 2)
         found = (self.difference(name, best, metric, pairs) for name in known if name != best)
         return [item for item in found if item is not None]
+
+    def tells(self, metric: Metric) -> bool:
+        """Return whether any two methods are compared."""
+        found = (self.difference(*pair, metric) for pair in combinations(self.groups, 2))
+        return any(each is not None and each.verdict != "unknown" for each in found)
 
     def known(self, name: str, metric: Metric) -> Known:
         """Return what tells how far a loss of a method is from others, computed once."""
@@ -344,8 +352,8 @@ def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
     return "better" if interval[1] < moved else "worse" if interval[0] > moved else "indistinguishable"
 
 
-SAID, LONGEST_NAME = 3, 60
-"""Groups of methods that a sentence names, and letters of a name."""
+SAID, NAMED, LONGEST_NAME = 3, 4, 60
+"""Groups of methods that a sentence names, methods of a group, and letters of a name."""
 CROSSED = (
     "No differences: groups, or rows far apart, are alike, as on the same date; pass groups=, the name of what they "
     "share, or order=, their times."
@@ -358,7 +366,11 @@ ONLY_PREDICTIONS = (
     "Only predictions are compared, not uncertainties, whose forms or levels differ: log all methods in one form, at "
     "the same levels."
 )
+ONLY_COMPONENTS = (
+    "Dependence within vectors is not compared: pass groups=, their numbers, and metrics=['variogram_score']."
+)
 FITTED = "The fit of {} is exact, as after a recalibration on these samples, which flatters it: score others."
+SHUFFLE = "then shuffle them alike for all methods, else pass groups="
 ELSEWHERE = "Targets or weights differ: use the same for all methods, in one unit, rounding and class order."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
@@ -402,14 +414,15 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
                 gap += f", but worse by {listed(against)}"
             apart.append(gap)
         if tied:
-            but = _of_tied(pairs, (first, *tied), others, unit, names)
-            verb = "cannot be told apart" + f" by {metric.key}" * (not apart)
+            along = (_along_rows(pairs, found[name], of_pairs, metric, unit, names) for name in tied)
+            but = next(filter(None, along), "") or _of_tied(pairs, (first, *tied), others, unit, names)
+            verb = "cannot be told apart" + f" by {metric.key}" * (not apart or bool(but))
             doubtful = [names[name] for name in (first, *tied) if pairs.is_doubtful(name)]
             if all(found[name].interval == (0.0, 0.0) for name in tied):
                 verb = f"are equal by {metric.key}"
             elif doubtful and not but:
                 but = f", but few samples or wrong input may decide: see the verdict of {listed(doubtful)}"
-            alike.append(f"{listed([names[name] for name in (first, *tied)])} {verb}{but}")
+            alike.append(f"{listed([names[name] for name in (first, *tied)], NAMED)} {verb}{but}")
         # one that cannot be paired does not hide the others
         remaining = worse or ([] if tied else remaining[1:])
         rest = (pairs.difference(name, remaining[0], metric, of_pairs) for name in remaining[1:])
@@ -474,6 +487,36 @@ def _of_tied(
     return ""
 
 
+def _along_rows(
+    pairs: Pairs, gap: Difference, of: int, metric: Metric, unit: str | None, names: Mapping[str, str]
+) -> str:
+    """Say what a difference that changes along the rows is if these are independent, and where it is large."""
+    mine, theirs = pairs.known(gap.method, metric), pairs.known(gap.reference, metric)
+    runs = (*pairs.groups[gap.method], *pairs.groups[gap.reference])
+    if (
+        gap.interval is None
+        or mine.moves is None
+        or theirs.moves is None
+        or len(runs) > 2
+        or distant_of(runs)
+    ):
+        return ""
+    moves, size = mine.moves - theirs.moves, abs(gap.value)
+    error = math.sqrt(len(moves) * moves.var(ddof=1))
+    half = error * float(special.stdtrit(len(moves) - 1, 1 - (1 - pairs.level) / 2 / of))
+    if size <= half or gap.interval[1] - gap.interval[0] < CHANGES * 2 * half:
+        return ""
+    total = np.cumsum(moves)
+    start, end = ((int(place(total)) + 1) / len(moves) for place in (np.argmin, np.argmax))
+    where = (
+        f"between {start:.0%} and {end:.0%}"
+        if start < end
+        else f"in the first {end:.0%}, last {1 - start:.0%}"
+    )
+    better = _better(pairs, replace(gap, interval=(size - half, size + half)), metric, unit, names)
+    return f", but if rows are independent, {better}, mostly {where.replace('%', ' %')} of them: {SHUFFLE}"
+
+
 def _amount(gap: Difference, metric: Metric, unit: str | None) -> str:
     """Return the size of a difference with its interval, unit and score."""
     low, high = sorted(gap.interval or (gap.value, gap.value), key=abs)
@@ -498,24 +541,13 @@ def _percent(item: Difference) -> str:
     return f"{format_percent(item.value)} ({ends} %)"
 
 
-def other_targets(pairs: Pairs) -> Iterator[str]:
-    """Yield why no methods are compared, or which of many runs are not, as they share no targets with the first."""
-    groups = {name: runs for name, runs in pairs.groups.items() if len(runs) >= MANY_RUNS}
-    if why := pairs.untold([run for runs in pairs.groups.values() for run in runs]):
-        yield why
-    first = next(iter(groups), "")
-    others = [name for name in groups if pairs.apart(groups[first], groups[name])]
-    if others:
-        yield f"No differences over runs between {listed(others)} and {first}: they were scored on other targets."
-
-
 def paired_by(
     runs: Sequence[ScoredRun], data: Mapping[str, int]
 ) -> tuple[dict[str, LeftOut], dict[str, Blocks], list[str]]:
     """Return what runs can be paired by, by label, and say why others cannot.
 
     That is scores without each set of groups, or, of runs without groups, sums over blocks of samples; ``data`` is
-    the number of each run's targets. Nothing is said where all methods have runs on each of several, as on folds.
+    the number of each run's targets. Nothing is said where all methods have runs on several, as on folds.
     """
     grouped = {run.label: run for run in runs if "intervals" in run.report.provenance}
     free = {run.label: run for run in runs if run.label not in grouped}
@@ -535,17 +567,16 @@ def paired_by(
                 refused.setdefault(why, []).append(run.label)
     reasons = [f"No paired differences for {listed(labels)}: {why}." for why, labels in refused.items()]
     if grouped and free:
-        fewer, others = sorted((grouped, free), key=len)
-        how = ("with groups=", "without") if fewer is grouped else ("without groups=", "with")
         reasons.append(
-            f"No paired differences between {listed(list(fewer))}, scored {how[0]}, and the "
-            f"{'other' if len(others) == 1 else 'others'}, scored {how[1]}: log them all the same way."
+            f"No paired differences between {listed([*grouped], NAMED)}, scored with groups=, and "
+            f"{listed([*free], NAMED)}, scored without: log them all the same way."
         )
     for label in chain.from_iterable(refused.values()):
         left.pop(label, None)
         blocks.pop(label, None)
-    are_folds = len({frozenset(run.method for run in scored) for scored in of_data}) == 1
-    return left, blocks, reasons if len(runs) > 1 and not (are_folds and len(of_data) >= MANY_RUNS) else []
+    everyone = {run.method for run in runs}
+    of_all = [scored for scored in of_data if {run.method for run in scored} == everyone]
+    return left, blocks, reasons if len(runs) > 1 and len(of_all) < MANY_RUNS else []
 
 
 def _unpaired(
