@@ -337,7 +337,7 @@ def test_it_says_which_is_better_and_by_how_much():
         "; multi-inits and bagging cannot be told apart."
     )
     assert order == (
-        "Samples are taken in the order they were logged; if they were shuffled, dependence between them is not seen."
+        "Samples are taken in the order they were logged; if they were shuffled, only groups= shows how they depend."
     )
     text = " ".join(str(found).split())
     assert text.index(first) < text.index("gaussian-process:")

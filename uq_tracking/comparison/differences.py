@@ -383,7 +383,7 @@ DISTANT = (
 FEW_RUNS = (
     f"Fewer than {MANY_RUNS} runs of a method hardly show how runs vary; {MANY_RUNS} of each show more."
 )
-ORDER = "Samples are taken in the order they were logged; if they were shuffled, dependence between them is not seen."
+ORDER = "Samples are taken in the order they were logged; if they were shuffled, only groups= shows how they depend."
 
 
 def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metric] = ()) -> Iterator[str]:
@@ -435,9 +435,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
         yield ELSEWHERE
     runs = list(chain.from_iterable(pairs.groups.values()))
     for each in (metric, *(other for other in others if other.headline)):
-        whys = {
-            run.method: run.report.undefined[each.key] for run in runs if each.key in run.report.undefined
-        }
+        undefined = {run.method: run.report.undefined for run in runs if each.key in run.report.undefined}
+        whys = {name: reasons[each.key] for name, reasons in undefined.items()}
         for why in dict.fromkeys(whys.values()) if each is metric or len(whys) < len(names) else ():
             of = listed([names[name] for name in whys if whys[name] == why])
             yield f"No finite {each.key} of {of}: {why.removeprefix(INFINITE)}."
@@ -491,30 +490,21 @@ def _along_rows(
     pairs: Pairs, gap: Difference, of: int, metric: Metric, unit: str | None, names: Mapping[str, str]
 ) -> str:
     """Say what a difference that changes along the rows is if these are independent, and where it is large."""
-    mine, theirs = pairs.known(gap.method, metric), pairs.known(gap.reference, metric)
     runs = (*pairs.groups[gap.method], *pairs.groups[gap.reference])
-    if (
-        gap.interval is None
-        or mine.moves is None
-        or theirs.moves is None
-        or len(runs) > 2
-        or distant_of(runs)
-    ):
+    if gap.how != "paired blocks" or len(runs) > 2 or distant_of(runs):
         return ""
-    moves, size = mine.moves - theirs.moves, abs(gap.value)
+    mine, theirs = (np.asarray(pairs.known(name, metric).moves) for name in (gap.method, gap.reference))
+    moves, size, (low, high) = mine - theirs, abs(gap.value), gap.interval or (0.0, 0.0)
     error = math.sqrt(len(moves) * moves.var(ddof=1))
     half = error * float(special.stdtrit(len(moves) - 1, 1 - (1 - pairs.level) / 2 / of))
-    if size <= half or gap.interval[1] - gap.interval[0] < CHANGES * 2 * half:
+    if size <= half or high - low < CHANGES * 2 * half:
         return ""
     total = np.cumsum(moves)
     start, end = ((int(place(total)) + 1) / len(moves) for place in (np.argmin, np.argmax))
-    where = (
-        f"between {start:.0%} and {end:.0%}"
-        if start < end
-        else f"in the first {end:.0%}, last {1 - start:.0%}"
-    )
+    where = "between {:.0%} and {:.0%}" if start < end else "in the first {1:.0%}, last {2:.0%}"
+    where = where.format(start, end, 1 - start).replace("%", " %")
     better = _better(pairs, replace(gap, interval=(size - half, size + half)), metric, unit, names)
-    return f", but if rows are independent, {better}, mostly {where.replace('%', ' %')} of them: {SHUFFLE}"
+    return f", but if rows are independent, {better}, mostly {where} of them: {SHUFFLE}"
 
 
 def _amount(gap: Difference, metric: Metric, unit: str | None) -> str:
