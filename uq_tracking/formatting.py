@@ -248,12 +248,14 @@ def checksum(name: str) -> int:
     return zlib.crc32(name.encode("utf-8", "replace"))
 
 
-def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does.
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Join names as a sentence does, at most so many.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c"], 2)
+    ('a', 'a, b and c', 'a and 2 more')
     """
+    if most is not None and len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

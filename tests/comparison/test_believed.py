@@ -91,9 +91,10 @@ def test_a_break_is_no_copy_and_may_decide(seed):
             for name, mean in (("A", one), ("B", other))
         }
     )
-    assert found.answer[0] == (
-        "A and B cannot be told apart by crps, but few samples may decide: see the verdict of B."
+    assert found.answer[0].startswith(
+        "A and B cannot be told apart by crps, but if rows are independent, A is"
     )
+    assert "mostly between 94 % and 100 % of them" in found.answer[0]
     assert "far apart" not in " ".join(found.answer)
 
 
@@ -102,9 +103,8 @@ def test_the_same_rows_in_another_unit_are_no_harder_test_set(change):
     truth, mean = np.random.default_rng(0).normal(size=(2, 300))
     made = {"A": evaluated(truth, {"y_pred": mean}), "B": evaluated(change(truth), {"y_pred": change(mean)})}
     first, *_ = uq.compare(made, maps=False).answer
-    assert (
-        first
-        == "Targets differ: score all methods on the same rows, in one unit, rounding and order of classes."
+    assert first == (
+        "Targets or weights differ: use the same for all methods, in one unit, rounding and class order."
     )
 
 
@@ -162,7 +162,7 @@ def test_classes_are_compared_by_brier_score_also_where_a_log_score_is_infinite(
     assert first.startswith("A is better than B by")
     assert first.endswith("more than chance, but worse by nll.")
     assert " brier (" in first
-    assert second == "nll of A is infinite."
+    assert second == "No finite nll of A: 0.001 of the true classes have probability 0."
 
 
 def seeds(rng, truth, mean, runs, between=0.4):
@@ -319,11 +319,11 @@ def test_a_comparison_of_predictions_alone_says_that_it_is_none_of_uncertainties
         "A": uq.evaluate(truth, mean, np.ones(400)),
         "B": uq.evaluate(uq.Predictions.from_quantiles(truth, quantiles, levels)),
     }
-    first, second, *_ = uq.compare(made).answer
+    first, _, second, *_ = uq.compare(made).answer
     assert first == "A and B are equal by rmse."
     assert second.startswith("Only predictions are compared, not uncertainties, whose forms or levels differ")
     of_levels = {name: uq.evaluate(forecast) for name, forecast in intervals(levels=(0.9, 0.8)).items()}
-    assert uq.compare(of_levels).answer[1] == second
+    assert second in uq.compare(of_levels).answer
     assert second not in uq.compare(made, metrics=["rmse"]).answer
 
 
@@ -360,3 +360,93 @@ def test_what_was_fitted_to_the_samples_is_not_said_to_be_better(make, store):
     assert "than chance" not in " ".join(found)
     assert uq.compare(f"dir:{store.path}").answer == found
     assert "exact" not in " ".join(uq.compare(make(fresh=True)).answer)
+
+
+def test_the_cause_named_is_the_cause():
+    """What cannot be paired for its order, groups or weights, or since nothing else was scored."""
+    rng = np.random.default_rng(0)
+    truth, error = rng.normal(size=(2, 400))
+    a, turned = uq.evaluate(truth, truth + error, np.ones(400)), slice(None, None, -1)
+    b = {
+        "another order": uq.evaluate(truth[turned], (truth + 2 * error)[turned], np.ones(400)),
+        "without": uq.evaluate(truth, truth + 2 * error, np.ones(400), groups=np.arange(400) // 20),
+        "weights": uq.evaluate(truth, truth + 2 * error, np.ones(400), weights=rng.uniform(1, 9, 400)),
+        "with; skipped B: it scores classification": uq.evaluate(
+            (truth > 0).astype(int), probs=special.expit(truth)
+        ),
+    }
+    for cause, report in b.items():
+        said = " ".join(uq.compare({"A": a, "B": report}, maps=False).answer)
+        assert cause in said
+        assert "not means of losses" not in said
+    assert said.startswith("Nothing to compare A")
+
+
+def test_what_few_stds_do_to_the_log_score_is_said():
+    """Equal methods; some stds of one are 0, so that it has no log score, or nearly 0, so that these decide it."""
+    rng = np.random.default_rng(0)
+    mean, spread = 3 * rng.normal(size=1000), rng.gamma(4, 0.25, 1000)
+    truth, stds = mean + spread * rng.normal(size=1000), np.hypot(spread, 0.5)
+    for small, said in (
+        (0.0, "No finite nll of B: 3 samples have a standard"),
+        (1e-6, "see the verdict of B."),
+    ):
+        made = {}
+        for name, first in (("A", stds[:3]), ("B", small)):
+            own = mean + 0.5 * rng.normal(size=1000)
+            made[name] = uq.evaluate(truth, own, np.concatenate([np.broadcast_to(first, 3), stds[3:]]))
+        assert said in " ".join(uq.compare(made, maps=False).answer)
+        assert small or said in uq.compare(made, metrics=["nll"], maps=False).answer[0]
+
+
+def sorted_pairs(rng, kind):
+    """Independent rows, sorted by a target that one method shrinks, or whose last tenth it does not predict."""
+    mean, std = 3 * rng.normal(size=1000), rng.gamma(4, 0.25, 1000)
+    truth = mean + std * rng.normal(size=1000)
+    at = np.argsort(truth) if kind == "sorted" else np.arange(1000)
+    other = 0.75 * mean if kind == "sorted" else np.where(at < 900, mean, 0)
+    return {
+        name: evaluated(truth[at], {"y_pred": p[at], "y_std": std[at]})
+        for name, p in (("A", mean), ("B", other))
+    }
+
+
+@pytest.mark.parametrize(("kind", "where"), [("sorted", "in the first "), ("dead", "between 90 % and ")])
+def test_a_difference_that_changes_along_the_rows_is_said_to(kind, where):
+    for seed in range(3):
+        first, *_ = uq.compare(sorted_pairs(np.random.default_rng(seed), kind), maps=False).answer
+        assert first.startswith(
+            "A and B cannot be told apart by crps, but if rows are independent, A is better than"
+        )
+        assert f"mostly {where}" in first
+        assert first.endswith("of them: then shuffle them alike for all methods, else pass groups=.")
+
+
+def test_many_names_are_cut():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=500)
+    made = {f"m{k}": evaluated(truth, {"y_pred": truth + rng.normal(size=500)}) for k in range(9)}
+    first, *_ = uq.compare(made, maps=False).answer
+    assert " and 6 more cannot be told apart by crps" in first
+
+
+def test_the_dependence_within_vectors_is_said_to_be_left_out():
+    rng = np.random.default_rng(0)
+    cov = 0.8 * np.ones((3, 3)) + 0.2 * np.eye(3)
+    mean = rng.normal(size=(100, 3))
+    truth = mean + rng.multivariate_normal(np.zeros(3), cov, 100)
+    numbers = np.repeat(np.arange(100), 3).reshape(100, 3)
+    made = {
+        name: uq.evaluate(
+            uq.Predictions.from_covariance(truth, mean, np.broadcast_to(each, (100, 3, 3)), groups=numbers)
+        )
+        for name, each in (("full", cov), ("none", np.eye(3)))
+    }
+    assert (
+        uq.compare(made, maps=False)
+        .answer[1]
+        .startswith("Dependence within vectors is not compared: pass groups=")
+    )
+    first, *rest = uq.compare(made, metrics=["variogram_score"], maps=False).answer
+    assert first.startswith("full is better than none by")
+    assert not rest

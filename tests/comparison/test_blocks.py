@@ -14,7 +14,7 @@ from scipy import special, stats
 
 import uq_tracking as uq
 from tests.streams.made import counted, predictions
-from uq_tracking.comparison.differences import Pairs, paired_by
+from uq_tracking.comparison.differences import ELSEWHERE, Pairs, paired_by
 from uq_tracking.comparison.runs import ScoredRun, by_method, data_of
 from uq_tracking.inference.paired import block_moves, limits_by_blocks
 from uq_tracking.metrics.registry import Undefined, every_metric, find
@@ -337,7 +337,7 @@ def test_it_says_which_is_better_and_by_how_much():
         "; multi-inits and bagging cannot be told apart."
     )
     assert order == (
-        "Samples are taken in the order they were logged; if they were shuffled, dependence between them is not seen."
+        "Samples are taken in the order they were logged; if they were shuffled, only groups= shows how they depend."
     )
     text = " ".join(str(found).split())
     assert text.index(first) < text.index("gaussian-process:")
@@ -399,9 +399,7 @@ def test_groups_keep_their_own_way():
     assert uq.compare(made, baseline="a").difference("b", "crps").how == "paired groups"
     mixed = uq.compare({**made, "c": uq.evaluate(truth, mean + 0.6, std)}, baseline="a")
     assert mixed.difference("c", "crps").how == "none"
-    reason = (
-        "No paired differences between c, scored without groups=, and the others, scored with: log them all"
-    )
+    reason = "No paired differences between a and b, scored with groups=, and c, scored without: log them all"
     assert any(sentence.startswith(reason) for sentence in mixed.answer)
     few = {name: uq.evaluate(truth, mean + k, std, groups=groups // 6) for k, name in enumerate("ab")}
     reason = "No paired differences for a and b: 5 groups are too few for an interval, which needs 8."
@@ -481,6 +479,38 @@ def test_folds_are_paired(n):
     assert twice.warnings[0].startswith("Scored on different data")
 
 
+def test_a_fold_that_one_method_lacks_is_named_alone():
+    rng, made = np.random.default_rng(0), {"a": [], "b": []}
+    for fold in rng.normal(size=(5, 200)):
+        made["a"].append(uq.evaluate(fold, fold + rng.normal(size=200), np.ones(200)))
+        made["b"].append(uq.evaluate(fold, fold + 1.5 * rng.normal(size=200), np.ones(200)))
+    del made["b"][2]
+    found = uq.compare(made, maps=False)
+    (warning,) = found.warnings
+    assert warning.startswith("Not all methods were scored on the targets of a (3) (")
+    assert found.answer[0].startswith("a is better than b by")
+    assert "No paired" not in " ".join(found.answer)
+
+
+def test_each_of_two_test_sets_is_judged_and_a_stale_run_is_named_once():
+    rng, made = np.random.default_rng(0), {}
+    for names in ("ab", "cd"):
+        truth = rng.normal(size=400)
+        for name, scale in zip(names, (1.0, 1.5), strict=True):
+            made[name] = uq.evaluate(truth, truth + scale * rng.normal(size=400), np.ones(400))
+    found = uq.compare(made, maps=False)
+    assert [sentence[:20] for sentence in found.answer[:2]] == [
+        "a is better than b b",
+        "c is better than d b",
+    ]
+    assert found.ranks["crps"] == {"a": 1, "b": 2, "c": 1, "d": 2}
+    assert found.warnings[0].startswith("Scored on different targets (ranked apart). mean")
+    stale = replace(made["d"], scores={key: value / 3 for key, value in made["d"].scores.items()})
+    del made["c"]
+    said = uq.compare({**made, "b": several(400, 2)["m1"], "d": stale}, maps=False).answer
+    assert sum("cannot be told apart" in sentence or "is better" in sentence for sentence in said) <= 1
+
+
 def test_splits_and_folds_are_paired_by_themselves():
     rng = np.random.default_rng(3)
     val, test = rng.normal(size=(2, 300))
@@ -531,7 +561,7 @@ def test_infinite_scores_and_other_weights_are_named():
         name: uq.evaluate(np.zeros(400, dtype=int), probs=probs, metrics=["nll"])
         for name, probs in (("a", np.full((400, 2), 0.5)), ("b", sure))
     }
-    assert uq.compare(made).answer == ("nll of b is infinite.",)
+    assert uq.compare(made).answer == ("No finite nll of b: 0.0025 of the true classes have probability 0.",)
     weights = rng.uniform(1, 2, 400)
     a, b, c = (
         uq.evaluate(truth, truth + k * error, np.ones(400), weights=each)
@@ -578,7 +608,7 @@ def test_the_spread_of_seeds_says_nothing_of_methods_on_other_targets():
     )
     assert found.difference("b", "crps").verdict == "unknown"
     assert found.difference("c", "crps").verdict == "worse"
-    assert "No differences over runs between b and a: they were scored on other targets." in found.answer
+    assert ELSEWHERE in found.answer
     folds = [seeds_of(part, 1, rng, 1)[0] for part in rng.normal(size=(6, 300))]
     apart = uq.compare({"a": folds[:3], "b": folds[3:]}, baseline="a")  # their spread is that of samples too
     assert apart.difference("b", "crps").how == "over runs"
@@ -702,6 +732,14 @@ OF_TWENTY = ["autoregressive"] if IS_SHORT else list(LAWS)
 @pytest.mark.parametrize(("law", "pinned"), [("independent", 3), ("autoregressive", 1), ("images", 2)])
 def test_equal_methods_are_rarely_told_apart(law, pinned):
     assert round(40 * share(LAWS[law], 1000, 2, 40, 1)) == pinned
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_differences_of_equal_methods_are_not_said_to_change_along_the_rows(law):
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        made = {run.label: run.report for run in runs_of(rng, LAWS[law], 1000, 2)}
+        assert "if rows are independent" not in " ".join(uq.compare(made, maps=False).answer)
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def test_a_score_on_an_easier_test_set_is_no_better_method(names):
         made[name] = uq.evaluate(labels, probs=stated, groups=np.repeat(own, 30))
     first, second, *_ = uq.compare(made).answer
     assert first.startswith("other scores better on its targets than one on others, by")
-    assert second.startswith("Targets differ: score all methods on the same rows, in one unit, rounding")
+    assert second.startswith("Targets or weights differ: use the same for all methods")
 
 
 def test_a_run_without_groups_has_no_interval(made):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from uq_tracking import plugins
-from uq_tracking.comparison.runs import ScoredRun, by_value, data_of
+from uq_tracking.comparison.runs import ScoredRun, by_method, by_part, by_value, data_of
 from uq_tracking.formatting import format_levels, some_of
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.report import targets_of
@@ -118,11 +118,15 @@ def _weights_or_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
     known = [run for run in runs if targets_of(run.report) is not None]
     data = data_of(known)
     groups = list(by_value(known, lambda run: data[run.label]).values())
-    if len(groups) > 1:
+    some = [run for group in groups if len(by_method(group)) < len(by_method(known)) for run in group]
+    if 0 < len(some) < len(known):
+        yield f"Not all methods were scored on the targets of {_named(some)} ({OTHER_DATA})."
+    elif len(groups) > 1:
         moments = [targets_of(group[0].report) or {} for group in groups]
         shown = [", ".join(f"{name} {value:.6g}" for name, value in each.items()) for each in moments]
         parts = "; ".join(f"{text}: {_named(group)}" for text, group in zip(shown, groups, strict=True))
-        yield f"Scored on different targets ({OTHER_DATA}). {parts}."
+        are_apart = len(by_part(by_method(known), data)) > 1
+        yield f"Scored on different targets ({'ranked apart' if are_apart else OTHER_DATA}). {parts}."
     elif 0 < len(known) < len(runs):
         others = [run for run in runs if targets_of(run.report) is None]
         yield f"Cannot tell whether all targets are the same: not described in the report of {_named(others)}."

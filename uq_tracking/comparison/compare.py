@@ -6,18 +6,19 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from uq_tracking.checks import check_callable, check_text, named_options, read_json, whole_number, written
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import (
+    ONLY_COMPONENTS,
     ONLY_PREDICTIONS,
     ORDER,
     SKILLS,
     Pairs,
     answer,
-    other_targets,
     paired_by,
     skill_sentences,
 )
@@ -383,23 +384,28 @@ def compare(
         sources=tuple(_named(source) for source in sources),
     )
     shown = [metric for metric in found.shown() if metric.direction is not None]
-    rules = [metric for metric in shown if metric.family == "scoring"]
-    first = [metric for metric in rules if metric.unit == "target" or metric.key in SKILLS]
+    of_target = [metric for metric in shown if metric.unit == "target" or metric.key in SKILLS]
+    first = [metric for metric in of_target if metric.family == "scoring"]
     ranked = [each for each in comparability.judged(metrics_of(runs, task, None), runs) if each.direction]
     proper = [each for each in ranked if each.family == "scoring" and each.means]
     not_ranked = any(metric.family == "scoring" and metric.direction is None for metric in chosen)
     said: list[str] = []
     for judge in dict.fromkeys(metric for metric in (*first, found.sorted_by, *shown) if metric is not None):
         others = [each for each in proper if judge in proper and each is not judge]
-        said += [each for part in parts for each in answer(part, judge, found.unit, others)]
-        if any(tie.metric == judge.key and tie.verdict != "unknown" for tie in found.ties):
+        said[:0] = [each for part in parts for each in answer(part, judge, found.unit, others)]
+        if any(part.tells(judge) for part in parts):
             said += [ONLY_PREDICTIONS] * (judge.family == "accuracy" and not_ranked)
+            vectors = judge.key in SKILLS and any("variogram_score" in run.report.scores for run in runs)
+            said += [ONLY_COMPONENTS] * vectors
             break
     said.sort(key=lambda sentence: sentence.startswith(ORDER))
-    lacking = [metric.key for metric in shown if not metric.means]
-    apart = [sentence for part in parts for sentence in other_targets(part)]
-    if not said and not apart and blocks and lacking:
-        said = [f"No differences by {listed(lacking)}: not means of losses, so they need groups=."]
+    apart = [why for part in parts if (why := part.untold([*chain.from_iterable(part.groups.values())]))]
+    only, *rest = groups
+    if not rest:
+        said = ["; ".join([f"Nothing to compare {only} with", *found.table.remarks]) + "."]
+    elif not said and not apart and blocks and not any(metric.means for metric in shown):
+        keys = listed([metric.key for metric in shown])
+        said = [f"No differences by {keys}: not means of losses, so they need groups=."]
     skills = skill_sentences(baseline, found.differences)
     return replace(found, answer=tuple(map(one_line, dict.fromkeys([*said, *apart, *skills, *refused]))))
 

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, product
+from itertools import chain, combinations, product
 from statistics import fmean, stdev, variance
 from typing import Literal, NamedTuple
 
@@ -52,7 +52,7 @@ from uq_tracking.inference.paired import (
     relative_change,
 )
 from uq_tracking.inference.words import OF_FITTED
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import INFINITE, Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.statistics.blocks import Blocks
 from uq_tracking.statistics.orders import FloatArray
@@ -74,6 +74,9 @@ SKILLS = {"crps": "crps_skill", "brier": "brier_skill"}
 """Share by which a method lowers the baseline's loss, by the key of the loss."""
 OFTEN = 3
 """Times that hashes of two test sets are as often equal as those of one, from which on the sets overlap."""
+CHANGES = 2.0
+"""A difference changes along the rows if its interval is this many times as wide as for independent rows: not by
+chance, and not where neighbors are correlated by up to .9."""
 MOSTLY = 0.8
 """A difference is found mostly if it is in this share of cases."""
 
@@ -203,6 +206,11 @@ class Pairs:
         found = (self.difference(name, best, metric, pairs) for name in known if name != best)
         return [item for item in found if item is not None]
 
+    def tells(self, metric: Metric) -> bool:
+        """Return whether any two methods are compared."""
+        found = (self.difference(*pair, metric) for pair in combinations(self.groups, 2))
+        return any(each is not None and each.verdict != "unknown" for each in found)
+
     def known(self, name: str, metric: Metric) -> Known:
         """Return what tells how far a loss of a method is from others, computed once."""
         if (name, metric.key) not in self._known:
@@ -281,9 +289,10 @@ class Pairs:
         """Return whether a run of a method fits its samples so exactly that it was fitted to them."""
         return any(OF_FITTED in run.report.verdict.caveats for run in self.groups[name])
 
-    def is_of_few(self, name: str) -> bool:
-        """Return whether few samples of a run of a method hold most of its errors, as after a break."""
-        return any("in few samples" in run.report.verdict.calibration for run in self.groups[name])
+    def is_doubtful(self, name: str) -> bool:
+        """Return whether the input of a run of a method seems wrong, or few samples hold most of its errors."""
+        verdicts = [run.report.verdict for run in self.groups[name]]
+        return any(each.suspicions or "in few samples" in each.calibration for each in verdicts)
 
     def untold(self, runs: Sequence[ScoredRun]) -> str:
         """Say why neither groups nor folds tell how far differences vary; "" if they may."""
@@ -343,8 +352,8 @@ def _verdict(interval: Range | None, moved: float = 0.0) -> Verdict:
     return "better" if interval[1] < moved else "worse" if interval[0] > moved else "indistinguishable"
 
 
-SAID, LONGEST_NAME = 3, 60
-"""Groups of methods that a sentence names, and letters of a name."""
+SAID, NAMED, LONGEST_NAME = 3, 4, 60
+"""Groups of methods that a sentence names, methods of a group, and letters of a name."""
 CROSSED = (
     "No differences: groups, or rows far apart, are alike, as on the same date; pass groups=, the name of what they "
     "share, or order=, their times."
@@ -357,8 +366,12 @@ ONLY_PREDICTIONS = (
     "Only predictions are compared, not uncertainties, whose forms or levels differ: log all methods in one form, at "
     "the same levels."
 )
+ONLY_COMPONENTS = (
+    "Dependence within vectors is not compared: pass groups=, their numbers, and metrics=['variogram_score']."
+)
 FITTED = "The fit of {} is exact, as after a recalibration on these samples, which flatters it: score others."
-ELSEWHERE = "Targets differ: score all methods on the same rows, in one unit, rounding and order of classes."
+SHUFFLE = "then shuffle them alike for all methods, else pass groups="
+ELSEWHERE = "Targets or weights differ: use the same for all methods, in one unit, rounding and class order."
 ASSUMED = (
     "This holds if no row is in several test sets, as in repeated or random splits; else score all rows in one call, "
     "with groups=, the number of each row."
@@ -370,7 +383,7 @@ DISTANT = (
 FEW_RUNS = (
     f"Fewer than {MANY_RUNS} runs of a method hardly show how runs vary; {MANY_RUNS} of each show more."
 )
-ORDER = "Samples are taken in the order they were logged; if they were shuffled, dependence between them is not seen."
+ORDER = "Samples are taken in the order they were logged; if they were shuffled, only groups= shows how they depend."
 
 
 def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metric] = ()) -> Iterator[str]:
@@ -380,7 +393,8 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
     """
     losses = mean_losses(pairs.groups, metric)
     order = sorted(losses, key=losses.__getitem__)
-    names = dict(zip(order, shortened([one_line(name) for name in order], LONGEST_NAME), strict=True))
+    texts = shortened([one_line(name) for name in pairs.groups], LONGEST_NAME)
+    names = dict(zip(pairs.groups, texts, strict=True))
     apart: list[str] = []
     alike: list[str] = []
     used: set[How] = set()
@@ -400,14 +414,15 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
                 gap += f", but worse by {listed(against)}"
             apart.append(gap)
         if tied:
-            but = _of_tied(pairs, (first, *tied), others, unit, names)
-            verb = "cannot be told apart" + f" by {metric.key}" * (not apart)
-            of_few = [names[name] for name in (first, *tied) if pairs.is_of_few(name)]
+            along = (_along_rows(pairs, found[name], of_pairs, metric, unit, names) for name in tied)
+            but = next(filter(None, along), "") or _of_tied(pairs, (first, *tied), others, unit, names)
+            verb = "cannot be told apart" + f" by {metric.key}" * (not apart or bool(but))
+            doubtful = [names[name] for name in (first, *tied) if pairs.is_doubtful(name)]
             if all(found[name].interval == (0.0, 0.0) for name in tied):
                 verb = f"are equal by {metric.key}"
-            elif of_few and not but:
-                but = f", but few samples may decide: see the verdict of {listed(of_few)}"
-            alike.append(f"{listed([names[name] for name in (first, *tied)])} {verb}{but}")
+            elif doubtful and not but:
+                but = f", but few samples or wrong input may decide: see the verdict of {listed(doubtful)}"
+            alike.append(f"{listed([names[name] for name in (first, *tied)], NAMED)} {verb}{but}")
         # one that cannot be paired does not hide the others
         remaining = worse or ([] if tied else remaining[1:])
         rest = (pairs.difference(name, remaining[0], metric, of_pairs) for name in remaining[1:])
@@ -418,17 +433,19 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
             yield FITTED.format(listed(fitted))
     if elsewhere:
         yield ELSEWHERE
-    for each in (metric, *others):
-        infinite = [names[name] for name in order if pairs.known(name, each).mean == math.inf]
-        if infinite and len(order) > 1:
-            yield f"{each.key} of {listed(infinite)} is infinite."
+    runs = list(chain.from_iterable(pairs.groups.values()))
+    for each in (metric, *(other for other in others if other.headline)):
+        undefined = {run.method: run.report.undefined for run in runs if each.key in run.report.undefined}
+        whys = {name: reasons[each.key] for name, reasons in undefined.items()}
+        for why in dict.fromkeys(whys.values()) if each is metric or len(whys) < len(names) else ():
+            of = listed([names[name] for name in whys if whys[name] == why])
+            yield f"No finite {each.key} of {of}: {why.removeprefix(INFINITE)}."
     sizes = [len(runs) for runs in pairs.groups.values()]
     if alike and min(sizes) < MANY_RUNS and max(sizes) > 1:
         yield FEW_RUNS
     if apart and used & {"paired folds", "over runs"}:
         yield from [ASSUMED] * any(pairs.overlap(runs) is None for runs in pairs.groups.values())
     if "paired blocks" in used:
-        runs = list(chain.from_iterable(pairs.groups.values()))
         fewest, distant = min(run.report.counts["n"] for run in runs), distant_of(runs)
         few = f" {fewest} samples are too few to allow for dependence." if fewest < MANY_SAMPLES else ""
         yield ORDER + few
@@ -469,6 +486,27 @@ def _of_tied(
     return ""
 
 
+def _along_rows(
+    pairs: Pairs, gap: Difference, of: int, metric: Metric, unit: str | None, names: Mapping[str, str]
+) -> str:
+    """Say what a difference that changes along the rows is if these are independent, and where it is large."""
+    runs = (*pairs.groups[gap.method], *pairs.groups[gap.reference])
+    if gap.how != "paired blocks" or len(runs) > 2 or distant_of(runs):
+        return ""
+    mine, theirs = (np.asarray(pairs.known(name, metric).moves) for name in (gap.method, gap.reference))
+    moves, size, (low, high) = mine - theirs, abs(gap.value), gap.interval or (0.0, 0.0)
+    error = math.sqrt(len(moves) * moves.var(ddof=1))
+    half = error * float(special.stdtrit(len(moves) - 1, 1 - (1 - pairs.level) / 2 / of))
+    if size <= half or high - low < CHANGES * 2 * half:
+        return ""
+    total = np.cumsum(moves)
+    start, end = ((int(place(total)) + 1) / len(moves) for place in (np.argmin, np.argmax))
+    where = "between {:.0%} and {:.0%}" if start < end else "in the first {1:.0%}, last {2:.0%}"
+    where = where.format(start, end, 1 - start).replace("%", " %")
+    better = _better(pairs, replace(gap, interval=(size - half, size + half)), metric, unit, names)
+    return f", but if rows are independent, {better}, mostly {where} of them: {SHUFFLE}"
+
+
 def _amount(gap: Difference, metric: Metric, unit: str | None) -> str:
     """Return the size of a difference with its interval, unit and score."""
     low, high = sorted(gap.interval or (gap.value, gap.value), key=abs)
@@ -493,24 +531,13 @@ def _percent(item: Difference) -> str:
     return f"{format_percent(item.value)} ({ends} %)"
 
 
-def other_targets(pairs: Pairs) -> Iterator[str]:
-    """Yield why no methods are compared, or which of many runs are not, as they share no targets with the first."""
-    groups = {name: runs for name, runs in pairs.groups.items() if len(runs) >= MANY_RUNS}
-    if why := pairs.untold([run for runs in pairs.groups.values() for run in runs]):
-        yield why
-    first = next(iter(groups), "")
-    others = [name for name in groups if pairs.apart(groups[first], groups[name])]
-    if others:
-        yield f"No differences over runs between {listed(others)} and {first}: they were scored on other targets."
-
-
 def paired_by(
     runs: Sequence[ScoredRun], data: Mapping[str, int]
 ) -> tuple[dict[str, LeftOut], dict[str, Blocks], list[str]]:
     """Return what runs can be paired by, by label, and say why others cannot.
 
     That is scores without each set of groups, or, of runs without groups, sums over blocks of samples; ``data`` is
-    the number of each run's targets. Nothing is said where all methods have runs on each of several, as on folds.
+    the number of each run's targets. Nothing is said where all methods have runs on several, as on folds.
     """
     grouped = {run.label: run for run in runs if "intervals" in run.report.provenance}
     free = {run.label: run for run in runs if run.label not in grouped}
@@ -530,17 +557,16 @@ def paired_by(
                 refused.setdefault(why, []).append(run.label)
     reasons = [f"No paired differences for {listed(labels)}: {why}." for why, labels in refused.items()]
     if grouped and free:
-        fewer, others = sorted((grouped, free), key=len)
-        how = ("with groups=", "without") if fewer is grouped else ("without groups=", "with")
         reasons.append(
-            f"No paired differences between {listed(list(fewer))}, scored {how[0]}, and the "
-            f"{'other' if len(others) == 1 else 'others'}, scored {how[1]}: log them all the same way."
+            f"No paired differences between {listed([*grouped], NAMED)}, scored with groups=, and "
+            f"{listed([*free], NAMED)}, scored without: log them all the same way."
         )
     for label in chain.from_iterable(refused.values()):
         left.pop(label, None)
         blocks.pop(label, None)
-    are_folds = len({frozenset(run.method for run in scored) for scored in of_data}) == 1
-    return left, blocks, reasons if len(runs) > 1 and not (are_folds and len(of_data) >= MANY_RUNS) else []
+    everyone = {run.method for run in runs}
+    of_all = [scored for scored in of_data if {run.method for run in scored} == everyone]
+    return left, blocks, reasons if len(runs) > 1 and len(of_all) < MANY_RUNS else []
 
 
 def _unpaired(

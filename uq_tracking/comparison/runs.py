@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count
 from statistics import fmean
 from typing import Any, TypeAlias, TypeVar
 
@@ -169,9 +169,17 @@ def is_alike(one: Sequence[ScoredRun], other: Sequence[ScoredRun], data: Mapping
 def by_part(
     groups: Mapping[str, Sequence[ScoredRun]], data: Mapping[str, int]
 ) -> list[dict[str, Sequence[ScoredRun]]]:
-    """Return the methods of each split or output, the test split first: only these are ranked against each other."""
-    parts: list[dict[str, Sequence[ScoredRun]]] = []
-    for name, runs in sorted(groups.items(), key=lambda item: split_order(item[1][0].split)):
+    """Return the methods of each split or output, the test split first: only these are ranked against each other.
+
+    So are those of each set of targets, where each method has one set and shares it with others.
+    """
+    groups = dict(sorted(groups.items(), key=lambda item: split_order(item[1][0].split)))
+    sets = by_value(chain.from_iterable(groups.values()), lambda run: data.get(run.label, run.split))
+    parts = [{run.method: groups[run.method] for run in each} for each in sets.values()]
+    if min(map(len, parts), default=0) > 1 and sum(map(len, parts)) == len(groups):
+        return parts
+    parts = []
+    for name, runs in groups.items():
         known = (part for part in parts if is_alike(runs, next(iter(part.values())), data))
         part = next(known, None)
         if part is None:
