@@ -82,8 +82,8 @@ def test_a_name_that_is_a_script_is_text(page):
 class TestSorting:
     @pytest.mark.slow
     def test_rows_start_in_the_order_of_the_first_scoring_rule(self, page):
-        found = losses(page, "nll")
-        assert found == sorted(found)
+        found = losses(page, "nll")  # those of the folder have targets of their own, and come first
+        assert found == [*sorted(found[:2]), *sorted(found[2:])]
         assert page.locator("th[aria-sort]").get_attribute("data-key") == "nll"
 
     def test_a_click_sorts_best_first_and_another_one_worst_first(self, page):

@@ -68,6 +68,8 @@ LONE = 4.0
 than others are good, and with twice the reach equal methods are told apart in 5 % also where these are squares."""
 ROUNDING = 1e-12
 """Differences up to this share of the losses are rounding: they count as 0."""
+OF_FEW = {"tiny std", "corrupt target", "filled prediction", "unit of some"}
+"""Suspicions about few samples."""
 DRAWS = 50_000
 """Number of simulated differences."""
 SKILLS = {"crps": "crps_skill", "brier": "brier_skill"}
@@ -290,9 +292,10 @@ class Pairs:
         return any(OF_FITTED in run.report.verdict.caveats for run in self.groups[name])
 
     def is_doubtful(self, name: str) -> bool:
-        """Return whether the input of a run of a method seems wrong, or few samples hold most of its errors."""
+        """Return whether few samples of a run of a method seem wrong, or hold most of its errors."""
         verdicts = [run.report.verdict for run in self.groups[name]]
-        return any(each.suspicions or "in few samples" in each.calibration for each in verdicts)
+        names = {suspicion.name for verdict in verdicts for suspicion in verdict.suspicions}
+        return bool(names & OF_FEW) or any("in few samples" in each.calibration for each in verdicts)
 
     def untold(self, runs: Sequence[ScoredRun]) -> str:
         """Say why neither groups nor folds tell how far differences vary; "" if they may."""
@@ -421,7 +424,7 @@ def answer(pairs: Pairs, metric: Metric, unit: str | None, others: Sequence[Metr
             if all(found[name].interval == (0.0, 0.0) for name in tied):
                 verb = f"are equal by {metric.key}"
             elif doubtful and not but:
-                but = f", but few samples or wrong input may decide: see the verdict of {listed(doubtful)}"
+                but = f", but few samples may decide: see the verdict of {listed(doubtful)}"
             alike.append(f"{listed([names[name] for name in (first, *tied)], NAMED)} {verb}{but}")
         # one that cannot be paired does not hide the others
         remaining = worse or ([] if tied else remaining[1:])
