@@ -81,7 +81,7 @@ class Report:
     task: str
     scores: Later[Mapping[str, float]] = Later()
     undefined: Later[Mapping[str, str]] = Later()
-    curves: Mapping[str, Curve]
+    curves: Later[Mapping[str, Curve]] = Later()
     counts: Mapping[str, int]
     settings: Mapping[str, Any]
     provenance: Later[Mapping[str, Any]] = Later()
@@ -334,8 +334,8 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
-        later = {"scores": self.scores, "undefined": self.undefined, "provenance": self.provenance}
-        state = {**vars(self), **later}
+        later = ("scores", "undefined", "curves", "provenance")
+        state = {**vars(self), **{name: getattr(self, name) for name in later}}
         if self.samples is None:
             return state
         return {**state, "judgement": self._judged, "counted_blocks": self.blocks, "samples": None}

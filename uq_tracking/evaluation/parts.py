@@ -83,11 +83,9 @@ def with_strata(
     keys = {metric.key for metric in (*scored, *metrics) if not metric.needs}
     chosen = [metric for metric in select(report.task) if metric.key in keys]
 
-    def judged(part: Statistics) -> Report:
-        made = score(part, settings, chosen, later=True, among=len(parts))
-        return made if tables is None else replace(made, judgement=Judgement({}, no_verdict(UNKNOWN_GROUPS)))
-
-    reports = OnDemand({name: partial(judged, part) for name, part in parts.items()})
+    unjudged = None if tables is None else Judgement({}, no_verdict(UNKNOWN_GROUPS))
+    of = partial(score, settings=settings, metrics=chosen, judgement=unjudged, later=True, among=len(parts))
+    reports = OnDemand({name: partial(of, part) for name, part in parts.items()})
     curves = _curves("by_group", {"group": place}, "Group", list(parts.values()), settings, metrics, names)
     return replace(_with(report, curves), parts=reports)
 

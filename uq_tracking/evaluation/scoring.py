@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.curves.spec import Curve, build_curves
-from uq_tracking.inference import ClassSamples, Samples
+from uq_tracking.inference import ClassSamples, Judgement, Samples
 from uq_tracking.inference.noise import with_chance
 from uq_tracking.metrics.registry import LaterScores, Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report
@@ -22,34 +22,11 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import task_of
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LaterCurves(Mapping[str, Curve]):
-    """The default curves of statistics, built on first access: the scores of a step need none."""
-
-    statistics: Statistics
-    settings: Settings
-    task: str
-    inputs: MetricInputs | None = None
-    """Needs of curves besides statistics; set only if some have any, because it holds the predictions."""
-
-    def __getitem__(self, name: str) -> Curve:
-        return self._built[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._built)
-
-    def __len__(self) -> int:
-        return len(self._built)
+class Curves(dict[str, Curve]):
+    """Curves by name, which are many numbers to print."""
 
     def __repr__(self) -> str:
         return f"<curves {', '.join(self)}>"
-
-    @cached_property
-    def _built(self) -> dict[str, Curve]:
-        self.statistics.complete()
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            curves = build_curves(self.statistics, self.settings, self.task, inputs=self.inputs)
-        return with_chance(curves, self.statistics, self.task, self.settings)
 
 
 def narrowed(data: Any, chosen: Iterable[Metric]) -> Any:
@@ -70,6 +47,7 @@ def score(
     asked: Sequence[str] | None = None,
     samples: Samples | ClassSamples | None = None,
     blocks: Blocks | None = None,
+    judgement: Judgement | None = None,
     later: bool = False,
     among: int = 1,
 ) -> Report:
@@ -78,14 +56,22 @@ def score(
     The ``digest`` of the predictions may be what computes it when first asked for; ``extra`` is for metrics that need
     more than statistics, ``about`` for the report's settings. Keys ``asked`` for by name are shown by trackers. The
     verdict looks at ``samples`` in their order and groups; their ``blocks`` are counted unless given; ``among`` is
-    the number of reports judged together. With ``later``, scores wait for the first access.
+    the number of reports judged together; a ``judgement`` that is given replaces it. Curves, and with ``later`` also
+    scores, wait for the first access.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)
     inputs = None if extra is None else replace(extra, statistics=statistics)
     scores = LaterScores(statistics, settings, chosen, inputs)
     needy = any(spec.needs and spec.default for spec in plugins.curves(task.name).values())
-    curves = LaterCurves(statistics, settings, task.name, inputs if needy else None)
+    held = inputs if needy else None  # they hold the predictions
+
+    @cache
+    def curves() -> Curves:  # the scores of a step need none
+        statistics.complete()
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            built = build_curves(statistics, settings, task.name, inputs=held)
+        return Curves(with_chance(built, statistics, task.name, settings))
 
     def provenance() -> dict[str, Any]:
         return {
@@ -111,6 +97,7 @@ def score(
         },
         provenance=provenance,
         statistics=statistics,
+        judgement=judgement,
         samples=samples,
         among=among,
         counted_blocks=blocks,

@@ -166,7 +166,7 @@ def _scores(content: Content) -> Write:
     report, split = content.report, content.split
     built: Callable[[], dict[str, Curve]] = dict
     if content.options.step is None:  # while the verdict is judged
-        built = begin(partial(dict, report.curves))
+        built = begin(lambda: dict(report.curves))
     scores = logged_scores(report, split, content.options.scores, content.shown)
     scalars = finite({**scores, **recalibrated_scores(content)})
     if content.seal:  # the run may show scores that are undefined now: a tracker that can hide numbers does
