@@ -21,7 +21,7 @@ cli                    682     450       6     5
 comparison            1990    1430      10    10
 curves                 551     460       4     4
 demo                   468     430       4     6
-evaluation             771     880       5     6
+evaluation             758     880       5     6
 figures               1881    1480      13    12
 files                  633     380       4     3
 frameworks             863     360       7     4
@@ -35,8 +35,8 @@ streams               1286     760       6     7
 tables                 703     430       4     4
 tasks                  232     360       2     2
 testing                592     420       4     5
-tracking              3001    1950      17    17
-total                33871   20540     173   164
+tracking              2994    1950      17    17
+total                33851   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

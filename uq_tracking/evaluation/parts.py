@@ -376,52 +376,33 @@ def subsets_of(members: int, size: int, most: int, rng: np.random.Generator) -> 
             yield list(chosen)
 
 
-@dataclass(frozen=True)
-class Precision:
-    """Precision of the score of all samples."""
+def verdict(curve: Curve, metric: Metric, scores: Mapping[str, float], what: str) -> str:
+    """Say in one sentence whether the test set is large enough for this metric, by the end of its stability curve.
 
-    error: float
-    """Standard error: the subsets' spread, extrapolated with the inverse root of their size."""
-    drift: float
-    """Change of the mean score from the largest subsets to all samples."""
-    tolerance: float
-    """Acceptable size of either."""
-
-
-def precision(curve: Curve, metric: Metric, scores: Mapping[str, float]) -> Precision | None:
-    """Return the precision of the last point of a stability curve; None if fewer than two sizes have a value."""
+    The standard error of the score of all samples is the subsets' spread, extrapolated with the inverse root of their
+    size. The drift is the change of the mean score from the largest subsets to all samples.
+    """
     size, spread, mean = (curve.columns[name] for name in (curve.x, "spread", "mean"))
     total, repeats = size[-1], curve.columns["subsets"]
     parts = np.flatnonzero(size[:-1] <= total / 2)
     if len(size) < 2 or not len(parts) or scores.get(metric.key) is None:
-        return None
-    used = parts[-3:]
+        return "unknown: too few subset sizes have a value"
+    used, last = parts[-3:], parts[-1]
     # The variance of a subset of n of N samples is 1 - n/N times that of n new samples.
     unlimited = spread[used] * np.sqrt(repeats[used] / np.maximum(repeats[used] - 1, 1))
     errors = unlimited * np.sqrt(size[used] / total) / np.sqrt(1 - size[used] / total)
-    last = parts[-1]
-    noise = spread[last] / math.sqrt(repeats[last])
-    drift = max(abs(mean[last] - scores[metric.key]) - 2 * noise, 0.0)
+    reach, noise = 2 * float(np.median(errors)), spread[last] / math.sqrt(repeats[last])
+    drift = max(float(abs(mean[last] - scores[metric.key]) - 2 * noise), 0.0)
     scale = scores["rmse"] if metric.key == "bias" and "rmse" in scores else abs(scores[metric.key])
     tolerance = max(TOLERANCE * scale, LEAST.get(metric.unit, 0.0))
-    return Precision(float(np.median(errors)), float(drift), tolerance)
-
-
-def verdict(curve: Curve, metric: Metric, scores: Mapping[str, float], what: str) -> str:
-    """Say in one sentence whether the test set is large enough for this metric."""
-    found = precision(curve, metric, scores)
-    if found is None:
-        return "unknown: too few subset sizes have a value"
-    total = int(curve.columns[curve.x][-1])
-    known = f"{total:,} {what} give it to within ±{format_number(2 * found.error, 2)} (2 standard errors)"
-    if 2 * found.error > found.tolerance:
-        factor = (2 * found.error / found.tolerance) ** 2
-        more = (
-            f"; about {_rounded(total * factor):,} would bring that to ±{format_number(found.tolerance, 2)}"
+    known = f"{int(total):,} {what} give it to within ±{format_number(reach, 2)} (2 standard errors)"
+    if reach > tolerance:
+        enough = _rounded(int(total) * (reach / tolerance) ** 2)
+        return f"too small: {known}; about {enough:,} would bring that to ±{format_number(tolerance, 2)}"
+    if drift > tolerance:
+        return (
+            f"too small: {known}, but its mean still moves by {format_number(drift, 2)} when subsets double"
         )
-        return f"too small: {known}{more}"
-    if found.drift > found.tolerance:
-        return f"too small: {known}, but its mean still moves by {format_number(found.drift, 2)} when subsets double"
     return f"large enough: {known}"
 
 

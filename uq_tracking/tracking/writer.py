@@ -278,13 +278,13 @@ class RunWriter:
             health.denied.add(label)
         origin = self._origin(safety)
         try:
-            self.kept = keep(origin, [*self._earlier(), *self._groups])
+            earlier = self._earlier() if origin.is_run and safety.step is None else ()
+            self.kept = keep(origin, [*earlier, *self._groups])
         except Exception as failure:  # a full disk; plugins' figures may raise anything
             self.keeping_failed = failure
             return
-        if (
-            not origin.is_run
-        ):  # `sync` goes on with the run that this process makes, and perhaps leaves unfinished
+        # `sync` goes on with the run that this process makes, and perhaps leaves unfinished
+        if not origin.is_run:
             self.target.tags = {ORIGIN_TAG: call_name(self.kept), **self.target.tags}
         key = f"{origin.key} {safety.kind}" if origin.is_run else ""
         waiting = Waiting(self.kept, self.target.open, label, key)
@@ -292,12 +292,6 @@ class RunWriter:
 
     def _earlier(self) -> Iterator[Group]:
         """Yield the steps of earlier calls that the tracker has accepted, but perhaps not kept."""
-        if (
-            self.safety is None
-            or self.safety.step is not None
-            or (self.run is None and self.target.given is None)
-        ):
-            return
         try:
             steps = (self.run or self.target.open()).unconfirmed()
         except Exception:  # the run cannot be opened, which is what failed
