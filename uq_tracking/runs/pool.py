@@ -303,32 +303,28 @@ def _has_labels(tables: GroupTables) -> bool:
     return len(tables) == tables.n_groups and tables.members == digest_of(tables.labels)
 
 
-def _shared(held: _Held) -> list[str]:
-    """Return what was assumed of groups that have equal labels in runs of different targets."""
+def _shared(held: _Held) -> Iterator[str]:
+    """Yield what was assumed of groups that have equal labels in runs of different targets."""
     labels: dict[tuple[type, object], None] = {}
     for (one, own), (other, theirs) in combinations(held, 2):
         if _has_labels(own) and _has_labels(theirs) and not same_targets(one.report, other.report):
             known = {(type(label), label) for label in theirs.labels}
             labels |= dict.fromkeys(item for label in own.labels if (item := (type(label), label)) in known)
-    if not labels:
-        return []
-    shown = some_of((repr(label) for _, label in labels), MOST_SHOWN)
-    return [
-        f"runs of different targets share labels of groups ({shown}), each of which is taken for one group; if "
-        "they are different images, log the runs again with labels that no two runs share"
-    ]
+    if labels:
+        shown = some_of((repr(label) for _, label in labels), MOST_SHOWN)
+        yield (
+            f"runs of different targets share labels of groups ({shown}), each of which is taken for one group; if "
+            "they are different images, log the runs again with labels that no two runs share"
+        )
 
 
-def _apart(held: _Held) -> list[str]:
-    """Return what was assumed of groups that were pooled to be stored, which lost their labels."""
-    if len({tables.members for _, tables in held}) < 2:
-        return []
+def _apart(held: _Held) -> Iterator[str]:
+    """Yield what was assumed of groups that were pooled to be stored, which lost their labels."""
     pooled = dict.fromkeys(
         str(part) for part, tables in held if len(tables) < tables.n_groups < part.report.counts["n"]
     )
-    if not pooled:
-        return []
-    return [
-        f"the groups of {some_of(pooled, MOST_SHOWN)} were too many to be stored with their labels, and are taken "
-        "for others than those of the other runs"
-    ]
+    if pooled and len({tables.members for _, tables in held}) > 1:
+        yield (
+            f"the groups of {some_of(pooled, MOST_SHOWN)} were too many to be stored with their labels, and are "
+            "taken for others than those of the other runs"
+        )
