@@ -384,8 +384,8 @@ def compare(
         sources=tuple(_named(source) for source in sources),
     )
     shown = [metric for metric in found.shown() if metric.direction is not None]
-    of_target = [metric for metric in shown if metric.unit == "target" or metric.key in SKILLS]
-    first = [metric for metric in of_target if metric.family == "scoring"]
+    rules = [metric for metric in shown if metric.family == "scoring"]
+    first = [metric for metric in rules if metric.unit == "target" or metric.key in SKILLS]
     ranked = [each for each in comparability.judged(metrics_of(runs, task, None), runs) if each.direction]
     proper = [each for each in ranked if each.family == "scoring" and each.means]
     not_ranked = any(metric.family == "scoring" and metric.direction is None for metric in chosen)
@@ -400,9 +400,8 @@ def compare(
             break
     said.sort(key=lambda sentence: sentence.startswith(ORDER))
     apart = [why for part in parts if (why := part.untold([*chain.from_iterable(part.groups.values())]))]
-    only, *rest = groups
-    if not rest:
-        said = ["; ".join([f"Nothing to compare {only} with", *found.table.remarks]) + "."]
+    if len(groups) == 1:
+        said = ["; ".join([f"Nothing to compare {runs[0].method} with", *found.table.remarks]) + "."]
     elif not said and not apart and blocks and not any(metric.means for metric in shown):
         keys = listed([metric.key for metric in shown])
         said = [f"No differences by {keys}: not means of losses, so they need groups=."]
