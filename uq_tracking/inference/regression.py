@@ -241,17 +241,12 @@ class RegressionTests(Tests):
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
         of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
+        rest = (of_bias, step, of_ranking, "" if few else self._of_spells(found), *self.notes)
         return self.conclude(
             calibration,
             sentence,
             ranked,
-            (
-                of_bias,
-                step,
-                of_ranking,
-                "" if few else self._of_spells(found),
-                *self.notes,
-            ),
+            rest,
             suspicions=suspicions,
             cure=of_size if step else cure,
             grade=grade,
