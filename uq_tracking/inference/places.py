@@ -703,8 +703,8 @@ def apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
     is_cut = own.sum() == number  # then several parts may differ, as in a wave, which is no noise
     for each in values:
         mean, rest, noise = _beside_rest(inside, each)
-        noise = _noise_within(inside, each) if is_cut else noise
-        t = np.abs(mean - rest) / (noise * np.sqrt(1 / own + 1 / (number - own)))
+        within = _noise_within(inside, each) if is_cut else noise
+        t = np.abs(mean - rest) / (within * np.sqrt(1 / own + 1 / (number - own)))
         found.append(2 * special.stdtr(number - (len(inside) if is_cut else 2), -t))
     return np.asarray(np.max(found, axis=0) * len(inside) / (1 - TREND))
 
