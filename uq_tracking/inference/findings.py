@@ -307,8 +307,6 @@ class Findings:
         """Return the worst of the grades of what is tested."""
         found = {self.scale_grade, self.shape_grade, self.bias_grade}
         found |= {"unclear"} if self.places is None else {each.grade for each in self.places.found()}
-        if self.is_fine():
-            return "fine"
         return worst_of(found)
 
     def grade_of_places(self, misses: str | None) -> Grade | None:
