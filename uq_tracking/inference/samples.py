@@ -55,7 +55,7 @@ MOST_GROUPS = 64
 FEWEST_CASES = 12
 """With fewer cases, maps are cut into tiles."""
 FEWEST_ROWS = 30
-"""With fewer rows, a table cannot be told from a map."""
+"""With fewer columns, a table that is no map is one of cases."""
 FEWEST_TILES = 9
 MOST_TILES = 40
 SIDE = 3.0
