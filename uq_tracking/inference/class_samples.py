@@ -363,11 +363,13 @@ class ClassSamples(InOrder):
         rates: tuple[FloatArray, FloatArray],
     ) -> list[OffPart]:
         """Return those of one set of labels at which an event is off; ``level`` is that of all tests of each."""
-        (stated, occurs), weight, size = rates, self.data.weights, np.bincount(label)
+        order, size = np.argsort(label, kind="stable"), np.bincount(label)
+        columns = (*rates, self.data.weights, group, label)
+        part_by_part: Any = (None if column is None else column[order] for column in columns)
+        stated, occurs, weight, group, label = part_by_part
         slopes, least_size = of in (EVENT, ERRORS), int(size.min())
         level = level / 2 if slopes else level
-        order = np.argsort(label, kind="stable")
-        starts = np.searchsorted(label[order], np.arange(len(names)))
+        starts = np.searchsorted(label, np.arange(len(names)))
         gap, lean = occurs - stated, stated - means_of(stated, label, weight)[label]
         each, many, judged = level * (1 - TOGETHER), size >= PER_PART, np.zeros(len(names), dtype=bool)
         off, of_all = dict[int, Event](), list[OffPart]()
@@ -385,13 +387,7 @@ class ClassSamples(InOrder):
 
         for slope in (False, True)[: 1 + slopes]:
             score = lean * gap if slope else gap
-            tests = contrast_parts(
-                score[order],
-                starts,
-                ratio=False,
-                weight=None if weight is None else weight[order],
-                group=None if group is None else group[order],
-            )
+            tests = contrast_parts(score, starts, ratio=False, weight=weight, group=group)
             known = many if group is None else many & (tests.freedom >= 2)
             judged |= known
             for place in np.flatnonzero(known & (tests.p < each)).tolist():

@@ -79,6 +79,9 @@ SAME_ORDER = 0.9
 """Correlation from which on another slope is one of units."""
 EQUAL_LABELS = 0.3
 """Share of equal truths and predictions from which whole numbers may be labels."""
+OF_SCALER = (
+    "If that is the mean which scaler.inverse_transform adds, multiply scaled stds by scaler.scale_ instead."
+)
 OF_EXCHANGED = 0.7
 """Share of the truth's variance that stds must explain to be predictions; those of absolute errors reach .6."""
 ALIKE = 0.02
@@ -307,30 +310,20 @@ def _transformed(target: FloatArray, mean: FloatArray, std: FloatArray) -> Suspi
     factor = root_mean_square(error / std)
     if len(error) < FEWEST_STDS or not factor or not abs(math.log(factor)) > math.log(3):
         return None
-    for made, is_plausible, name, code, fix in (
-        *(
-            (
-                std * np.abs(mean) / unit,
-                unit > 1 or np.log(std).std() > 0.1,
-                "relative std",
-                "y_std * abs(y_pred)" + " / 100" * (unit > 1),
-                f"If stds are {'percent' if unit > 1 else 'relative, or those of the logarithm'}, pass that product.",
-            )
-            for unit in (1, 100)
-        ),
-        (
-            std - centre,
-            np.median(std) < 1.5 * centre,
-            "shifted std",
-            f"y_std - {format_number(centre)}",
-            "If that is the mean which scaler.inverse_transform adds, multiply scaled stds by scaler.scale_ instead.",
-        ),
-    ):
+    relative = std * np.abs(mean)
+    tried = {
+        "y_std * abs(y_pred)": (relative, np.log(std).std() > 0.1, "relative, or those of the logarithm"),
+        "y_std * abs(y_pred) / 100": (relative / 100, True, "percent"),
+        f"y_std - {format_number(centre)}": (std - centre, np.median(std) < 1.5 * centre, ""),
+    }
+    for code, (made, is_plausible, unit) in tried.items():
         if is_plausible and np.all(made > 0) and np.log(made / std).std() > 0.1:
             fits = root_mean_square(error / made)
             falls = surely_fall(_losses(error, std * factor), _losses(error, made * fits), 3)
             if abs(math.log(fits)) < math.log(1.5) and falls and _gap(error, made) < 0.15:
                 text = f"With {code} as the std, errors are {fits:.2f} times the stated size; as passed, "
+                fix = f"If stds are {unit}, pass that product." if unit else OF_SCALER
+                name = "relative std" if unit else "shifted std"
                 return Suspicion(name, f"{text}{format_number(factor)} times.", fix)
     return None
 

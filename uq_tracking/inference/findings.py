@@ -183,8 +183,6 @@ class Findings:
     """Whether the other quantiles are off to the same side as the median."""
     median_is_right: bool = False
     """Whether half of the truth may lie below the medians of distributions, so that no shift mends them."""
-    size_is_known: bool = False
-    """Whether large factors are excluded otherwise, however wide the limits of the scale."""
     of_small_stds: bool = False
     """Whether errors are large only for their standard deviations, not among errors."""
     shape_level: float = SHAPE_LEVEL
@@ -296,7 +294,7 @@ class Findings:
             return "not enough data" if self.shape is None else "consistent with calibrated"
         if self.is_fine():
             return "calibrated"
-        if not self.size_is_known and max(self.scale.high, 1 / max(self.scale.low, 1e-9)) > UNKNOWN:
+        if max(self.scale.high, 1 / max(self.scale.low, 1e-9)) > UNKNOWN:
             return "not enough data"
         return "consistent with calibrated"
 
@@ -309,8 +307,6 @@ class Findings:
         """Return the worst of the grades of what is tested."""
         found = {self.scale_grade, self.shape_grade, self.bias_grade}
         found |= {"unclear"} if self.places is None else {each.grade for each in self.places.found()}
-        if self.is_fine():
-            return "fine"
         return worst_of(found)
 
     def grade_of_places(self, misses: str | None) -> Grade | None:

@@ -688,15 +688,25 @@ def _noise_within(inside: Any, values: FloatArray) -> float:
     return math.sqrt(float(np.square(values - means @ inside).sum()) / (len(values) - len(inside)))
 
 
+def _beside_rest(inside: Any, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means of what blocks find in each part, and in all others, and the noise within both."""
+    own, number = inside.sum(axis=1), len(values)
+    mean = inside @ values / own
+    rest = (values.sum() - own * mean) / (number - own)
+    square = np.square(values).sum() - own * np.square(mean) - (number - own) * np.square(rest)
+    return mean, rest, np.sqrt(np.maximum(square / (number - 2), SMALLEST))
+
+
 def apart(inside: Any, values: Sequence[FloatArray]) -> FloatArray:
     """Return how surely what blocks find differs in each part from the others: the larger p, for all parts."""
-    own, found = inside.sum(axis=1), []
+    own, number, found = inside.sum(axis=1), len(values[0]), []
+    is_cut = own.sum() == number  # then several parts may differ, as in a wave, which is no noise
     for each in values:
-        means, noise = inside @ each / own, _noise_within(inside, each)
-        rest = (each.sum() - inside @ each) / (len(each) - own)
-        t = np.abs(means - rest) / (noise * np.sqrt(1 / own + 1 / (len(each) - own)))
-        found.append(2 * special.stdtr(len(each) - len(own), -t))
-    return np.asarray(np.max(found, axis=0) * PARTS / (1 - TREND))
+        mean, rest, noise = _beside_rest(inside, each)
+        within = _noise_within(inside, each) if is_cut else noise
+        t = np.abs(mean - rest) / (within * np.sqrt(1 / own + 1 / (number - own)))
+        found.append(2 * special.stdtr(number - (len(inside) if is_cut else 2), -t))
+    return np.asarray(np.max(found, axis=0) * len(inside) / (1 - TREND))
 
 
 def _odd_part(values: Sequence[FloatArray], level: float) -> tuple[FloatArray, float, float] | None:
@@ -707,22 +717,13 @@ def _odd_part(values: Sequence[FloatArray], level: float) -> tuple[FloatArray, f
     number = len(values[0])
     first = np.arange(number) < np.arange(2, number - 1)[:, None]
     tried = np.concatenate([np.eye(number), first]).astype(np.float64)
-    own, found, noises = tried.sum(axis=1), [], []
-    for each in values:
-        mean = tried @ each / own
-        rest = (each.sum() - own * mean) / (number - own)
-        square = np.square(each).sum() - own * np.square(mean) - (number - own) * np.square(rest)
-        noises.append(np.sqrt(np.maximum(square / (number - 2), SMALLEST)))
-        t = np.abs(mean - rest) / (noises[-1] * np.sqrt(1 / own + 1 / (number - own)))
-        found.append(2 * special.stdtr(number - 2, -t))
-    p = np.max(found, axis=0) * 2 * len(tried) / (1 - TREND)
+    p = 2 * apart(tried, values)
     place = int(p.argmin())
     if p[place] >= level:
         return None
-    mean, part = tried[place] @ values[0] / own[place], tried[place]
-    rest = (values[0].sum() - own[place] * mean) / (number - own[place])
-    is_first = own[place] > 1 and abs(mean) < abs(rest)
-    return (1 - part if is_first else part), float(p[place]), float(noises[0][place])
+    part, (mean, rest, noise) = tried[place], (float(each[place]) for each in _beside_rest(tried, values[0]))
+    is_first = part.sum() > 1 and abs(mean) < abs(rest)
+    return (1 - part if is_first else part), float(p[place]), noise
 
 
 @dataclass(frozen=True)

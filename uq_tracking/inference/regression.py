@@ -241,17 +241,12 @@ class RegressionTests(Tests):
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
         of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
+        rest = (of_bias, step, of_ranking, "" if few else self._of_spells(found), *self.notes)
         return self.conclude(
             calibration,
             sentence,
             ranked,
-            (
-                of_bias,
-                step,
-                of_ranking,
-                "" if few else self._of_spells(found),
-                *self.notes,
-            ),
+            rest,
             suspicions=suspicions,
             cure=of_size if step else cure,
             grade=grade,
@@ -299,7 +294,6 @@ class RegressionTests(Tests):
             bias_in_std=in_std if one_sided else None,
             below_median=median,
             all_shifted=median is not None and self._are_all_like(median),
-            size_is_known=self._scores_are_known(scale),
             of_small_stds=scale is not None and scale.low > 1 and self._are_stds_small(),
             shape_level=self.at(SHAPE_LEVEL),
             **more,
@@ -541,16 +535,6 @@ class RegressionTests(Tests):
     def _crossed(self) -> float:
         """The share of rows whose quantiles cross."""
         return float(self.statistics.counts.get("n_crossed", 0) / self.statistics.counts["n"])
-
-    def _scores_are_known(self, scale: Estimate | None) -> bool:
-        """Whether the size of the Gaussian scores of F(y), of predictions in another form, excludes large factors.
-
-        The ratio of squared errors to variances may not: a few samples of skewed distributions decide it.
-        """
-        if scale is None or not is_distribution(self.statistics) or not scale.low <= 1 <= scale.high:
-            return False
-        limits = _scale_of_scores(self.statistics, self.at(SCALE_LEVEL))
-        return limits.low <= 1 <= limits.high and max(limits.high, 1 / max(limits.low, 1e-9)) <= UNKNOWN
 
     def _bias_in_std(self) -> Estimate | None:
         """Return the bias in standard deviations: of z, or relative to their mean square where they are estimates."""
@@ -1017,7 +1001,8 @@ def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     """Root of the sum of squared errors over the sum of variances.
 
     Noisy stds, such as those of a few draws, inflate z but not this ratio. Of skewed or heavy-tailed distributions, a
-    few samples decide it: then, or where the Gaussian scores say otherwise, it is the factor that fits these.
+    few samples decide it: then, or where the Gaussian scores say otherwise or it is hardly known, it is the factor
+    that fits these.
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
@@ -1041,7 +1026,8 @@ def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     of_draws = form_of(statistics.facts).noisy_std
     few_decide = not of_draws and (found.dominance > DOMINATED or heavy_tails(statistics))
     if of_scores.low <= 1 <= of_scores.high:
-        return of_scores if few_decide or not found.low <= 1 <= found.high else found
+        is_known = found.low <= 1 <= found.high and max(found.high, 1 / max(found.low, 1e-9)) <= UNKNOWN
+        return found if is_known and not few_decide else of_scores
     factor, left = best_factor(statistics)
     log, of_all = math.log(factor), math.log(of_scores.value)
     fits = OF_ALL[0] < log / of_all < OF_ALL[1] and left <= max(

@@ -55,7 +55,7 @@ MOST_GROUPS = 64
 FEWEST_CASES = 12
 """With fewer cases, maps are cut into tiles."""
 FEWEST_ROWS = 30
-"""With fewer rows, a table cannot be told from a map."""
+"""With fewer columns, a table that is no map is one of cases."""
 FEWEST_TILES = 9
 MOST_TILES = 40
 SIDE = 3.0
@@ -314,9 +314,12 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
     """
     places = list(_along_axes(shape, keep))
     found: list[Dependence | None] = [None, None]
-    for axis, fewest in enumerate((FEWEST_ROWS if spatial else FEWEST_CASES, FEWEST_ROWS)):
-        if shape[axis] >= fewest and worth_of(scores, places[axis])[1] < SWITCH:
-            of_lines = _of_lines(scores, places[axis], shape[axis])
+    for axis, fewest in enumerate((FEWEST_CASES, FEWEST_CASES if spatial else FEWEST_ROWS)):
+        line, lines, at = places[axis], shape[axis], places[axis] * shape[1 - axis] + places[1 - axis]
+        if spatial and lines >= fewest and _cases_follow(scores, line, lines, at, math.prod(shape)):
+            continue
+        if lines >= fewest and worth_of(scores, line)[1] < SWITCH:
+            of_lines = _of_lines(scores, line, lines)
             of_lines = of_lines if axis else replace(of_lines, distant=None)
             found[axis] = None if spatial and of_lines.kind != "cases" else of_lines
     rows, columns = found
@@ -326,17 +329,6 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
             return found[times.index(True)]
         return replace(columns, kind="crossed")
     return rows or columns
-
-
-def _of_apart(scores: Scores, shape: tuple[int, ...], keep: Any) -> Dependence | None:
-    """Put together the rows of a table, or its columns, if none is like the next, as those of series are."""
-    row, column = _along_axes(shape, keep)
-    for lines, line, length, place in ((shape[0], row, shape[1], column), (shape[1], column, shape[0], row)):
-        if lines >= FEWEST_CASES and not _cases_follow(
-            scores, line, lines, line * length + place, math.prod(shape)
-        ):
-            return _of_cases(scores, line, lines)
-    return None
 
 
 def _along_axes(shape: tuple[int, ...], keep: Any) -> Iterator[IntArray]:
@@ -814,8 +806,7 @@ class InOrder(ABC):
         if self.spatial and case is not None:
             return Dependence("few maps", None, float(cases), True)
         if self.spatial:
-            found = _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
-            return (found.group is None and len(shape) == 2 and _of_apart(scores, shape, keep)) or found
+            return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
         return _of_series(scores, also)
 
 

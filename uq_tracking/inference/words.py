@@ -978,20 +978,19 @@ def _at_place(name: str, recur: str) -> str:
 
 def _of_all_labels(off: OffPart) -> str:
     """Name the labels that are furthest off to each side, where all differ, but none stands out."""
-    said = []
-    for name, event in off.ends:
-        where = _at_place(name, off.recur)
-        if event.slope is not None:
-            said.append(f"by {format_number(0.1 * event.slope, 2)} in {where}")
-        elif off.of == "errors":
-            said.append(f"in {where} {_of_errors(event.stated, event.observed)}")
-        else:
-            rates = f"stated at {percent(event.stated)} on average and occurs in {percent(event.observed)} of cases"
-            said.append(f"in {where} {off.of} is {rates}")
-    found = "; ".join(said)
-    if off.ends[0][1].slope is not None:
-        found = f"for each 0.1 more in probability, the rate of {off.of} rises {' and '.join(said)}"
-    return f"{_differ(off.recur)} (p {_p(off.p)}): {found}. {_of_each_label(off)}"
+    said = (f"in {_at_place(name, off.recur)}, {_seen(event, off.of)}" for name, event in off.ends)
+    return f"{_differ(off.recur)} (p {_p(off.p)}): {'; '.join(said)}. {_of_each_label(off)}"
+
+
+def _seen(event: Event, of: str) -> str:
+    """Say how often an event is stated and occurs, or how its rate rises with its probability."""
+    if event.slope is not None:
+        rise = format_number(0.1 * event.slope, 2)
+        return f"where probabilities rise by 0.1, the rate of {of} rises by {rise}"
+    if of == "errors":
+        return _of_errors(event.stated, event.observed)
+    seen = f"it occurs in {percent(event.observed)}"
+    return f"the model expects {of} in {percent(event.stated)} of cases, and {seen}"
 
 
 def _of_each_label(off: OffPart) -> str:
@@ -1011,14 +1010,7 @@ def of_class_drift(found: OffPart) -> str:
     said = []
     for name, event in found.ends:
         where = f"in the {name} 20 %" if name else between(20 * found.fifth, 20 * found.fifth + 20)
-        seen = f"it occurs in {percent(event.observed)}"
-        seen = f"the model expects {found.of} in {percent(event.stated)} of cases, and {seen}"
-        if found.of == "errors":
-            seen = _of_errors(event.stated, event.observed)
-        if event.slope is not None:
-            rise = format_number(0.1 * event.slope, 2)
-            seen = f"where probabilities rise by 0.1, the rate of {found.of} rises by {rise}"
-        said.append(f"{where}, {seen}")
+        said.append(f"{where}, {_seen(event, found.of)}")
     step = NOT_FOR_LONG if len(said) > 1 else SPECIAL
     return f"Drift along the order of the samples: {'; '.join(said)}. {step}"
 
