@@ -314,12 +314,9 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
     """
     places = list(_along_axes(shape, keep))
     found: list[Dependence | None] = [None, None]
-    for axis, fewest in enumerate((FEWEST_CASES, FEWEST_CASES if spatial else FEWEST_ROWS)):
-        line, lines, at = places[axis], shape[axis], places[axis] * shape[1 - axis] + places[1 - axis]
-        if spatial and lines >= fewest and _cases_follow(scores, line, lines, at, math.prod(shape)):
-            continue
-        if lines >= fewest and worth_of(scores, line)[1] < SWITCH:
-            of_lines = _of_lines(scores, line, lines)
+    for axis, fewest in enumerate((FEWEST_ROWS if spatial else FEWEST_CASES, FEWEST_ROWS)):
+        if shape[axis] >= fewest and worth_of(scores, places[axis])[1] < SWITCH:
+            of_lines = _of_lines(scores, places[axis], shape[axis])
             of_lines = of_lines if axis else replace(of_lines, distant=None)
             found[axis] = None if spatial and of_lines.kind != "cases" else of_lines
     rows, columns = found
@@ -329,6 +326,17 @@ def _of_table(scores: Scores, shape: tuple[int, ...], keep: Any, *, spatial: boo
             return found[times.index(True)]
         return replace(columns, kind="crossed")
     return rows or columns
+
+
+def _of_apart(scores: Scores, shape: tuple[int, ...], keep: Any) -> Dependence | None:
+    """Put together the rows of a table, or its columns, if none is like the next, as those of series are."""
+    row, column = _along_axes(shape, keep)
+    for lines, line, length, place in ((shape[0], row, shape[1], column), (shape[1], column, shape[0], row)):
+        if lines >= FEWEST_CASES and not _cases_follow(
+            scores, line, lines, line * length + place, math.prod(shape)
+        ):
+            return _of_cases(scores, line, lines)
+    return None
 
 
 def _along_axes(shape: tuple[int, ...], keep: Any) -> Iterator[IntArray]:
@@ -806,7 +814,8 @@ class InOrder(ABC):
         if self.spatial and case is not None:
             return Dependence("few maps", None, float(cases), True)
         if self.spatial:
-            return _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
+            found = _of_maps(scores, (cases, shape[-2], shape[-1]), keep)
+            return (found.group is None and len(shape) == 2 and _of_apart(scores, shape, keep)) or found
         return _of_series(scores, also)
 
 
