@@ -415,6 +415,7 @@ class RegressionTests(Tests):
         if cure is not None and cure.method:
             return ""
         biased = [each for each in found.in_places.patterns if each.found and each.quantity == "bias"]
+        biased = biased if found.multiple is None else []  # a factor mends those, too
         if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
             return words.MORE_FIRST
         off, of_skew = biased or found.bias_grade == "off", words.OF_SKEWED * self._is_skewed()
