@@ -116,3 +116,14 @@ def test_without_mlflow_an_address_tells_how_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
     with pytest.raises(BackendError, match=r"pip install 'uq-tracking\[mlflow\]'"):
         MLflowBackend().store("x")
+
+
+def test_the_place_of_a_relative_database_is_the_folder_in_which_it_was_first_used(tmp_path, monkeypatch):
+    uri, elsewhere = f"sqlite:///{tmp_path.name}.db", tmp_path / "outputs"
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mlflow, "get_tracking_uri", lambda: uri)
+    first = MLflowBackend().place("")
+    monkeypatch.chdir(elsewhere)  # as Hydra does
+    assert MLflowBackend().place("") == first == f"sqlite:///{tmp_path / tmp_path.name}.db"
+    assert not list(tmp_path.rglob("*.db"))
