@@ -126,8 +126,8 @@ def place_of(client: MlflowClient | None) -> str:
 @lru_cache(maxsize=128)
 def _absolute(uri: str) -> str:
     """Return a tracking URI without credentials; SQLite's is relative to the folder in which it was first used."""
-    scheme, is_sqlite, path = uri.partition("sqlite:///")
-    return redact(f"{is_sqlite}{os.path.abspath(path)}" if is_sqlite and not scheme and path else uri)
+    before, is_sqlite, path = uri.partition("sqlite:///")
+    return redact(f"{is_sqlite}{os.path.abspath(path)}" if is_sqlite and not before and path else uri)
 
 
 def _translated(what: str, error: Exception) -> Exception:

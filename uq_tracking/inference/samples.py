@@ -903,14 +903,14 @@ class Samples(InOrder):
         target, mean, std = (self.rows[name] for name in ("target", "mean", "std"))
         z = self.z() if within is None else without_labels(self.z(), within)
         found = self.alike(z, (target, mean, std, np.abs(target - mean)))
-        copies = find_copies(std, target, mean)
-        # neighbors may be alike as copies only
-        if copies is not None and copies.group is not None and len(self.shape) == 1:
+        is_free, is_flat = found.kind in ("independent", "sorted"), len(self.shape) == 1
+        copies = find_copies(std, target, mean) if is_free or is_flat else None
+        if not is_free:  # unless neighbors are alike as copies only
+            if copies is None or copies.group is None:
+                return found
             first = z[np.sort(np.unique(copies.group, return_index=True)[1])]
-            rest = _of_series((first, clipped(first)))
-            found = rest if rest.kind == "independent" else found
-        if found.kind not in ("independent", "sorted"):
-            return found
+            if _of_series((first, clipped(first))).kind != "independent":
+                return found
         return copies or _of_repeats((z, clipped(z)), mean) or found
 
     def units_of_labels(self, label: IntArray) -> IntArray | None:
