@@ -55,7 +55,10 @@ LOOK_FIRST = (
     "Look at the largest errors first: is their truth right, and from the right row? A correction that follows them "
     "makes most predictions worse."
 )
-OF_SKEWED = "As errors are skewed, recalibrate with cdf_isotonic or state a skewed distribution, then score other samples."
+OF_SKEWED = (
+    "As errors are skewed, recalibrate with cdf_isotonic or state a skewed distribution, then score other "
+    "samples."
+)
 OF_SPELLS = (
     "Errors come in calm and wild spells, which the standard deviations {} recent errors (as GARCH does), or pass a "
     "label of each sample's spell as by=."
