@@ -20,6 +20,7 @@ from uq_tracking.tracking import spool
 from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.health import Health
 from uq_tracking.tracking.names import scalar_name
+from uq_tracking.tracking.resolve import log_once
 from uq_tracking.tracking.spool import Origin, entries, keep
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -204,3 +205,13 @@ def test_what_is_logged_while_python_exits_neither_hangs_nor_is_lost(tmp_path):
     assert FolderStore(tmp_path / "last").files(last.run_id) == FolderStore(tmp_path / "now").files(
         now.run_id
     )
+
+
+@pytest.mark.parametrize("wrong", ["ten", "-1"])
+def test_a_wrong_deadline_of_the_environment_is_logged_and_not_raised(tmp_path, monkeypatch, caplog, wrong):
+    log_once.cache_clear()
+    monkeypatch.setenv("UQ_TRACKING_DEADLINE", wrong)
+    report = uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}", step=0)
+    assert report.scores["crps"] == crps()
+    assert f"UQ_TRACKING_DEADLINE is {wrong!r}; pass how many seconds" in caplog.text
+    assert "waiting at most 10 s" in caplog.text

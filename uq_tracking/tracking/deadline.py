@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import logging
 import math
 import os
 import socket
@@ -17,6 +18,7 @@ from urllib.request import getproxies
 from uq_tracking.checks import value_text
 from uq_tracking.errors import BackendError, SettingsError, TrackerUnreachableError
 from uq_tracking.tracking.guard import LIMIT, Limit, watch
+from uq_tracking.tracking.resolve import log_once
 
 DEADLINE = 10.0
 PATIENCE = 300.0
@@ -39,10 +41,12 @@ Ending = Callable[[], Exception | None]
 def checked_deadline(given: Any = None) -> float:
     """Seconds that a call may wait: as given, else from the environment, else 10.
 
+    A wrong environment must not end a job that logs once, after days: it is logged, and 10 taken.
+
     Raises
     ------
     SettingsError
-        It is not a positive number.
+        What is given is not a positive number.
     """
     name, value = (
         ("deadline", given) if given is not None else (VARIABLE, os.environ.get(VARIABLE) or DEADLINE)
@@ -52,9 +56,13 @@ def checked_deadline(given: Any = None) -> float:
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not seconds > 0:
-        raise SettingsError(
+        message = (
             f"{name} is {value_text(value)}; pass how many seconds a call may wait for trackers, such as 10"
         )
+        if given is not None:
+            raise SettingsError(message)
+        log_once(logging.WARNING, "%s; waiting at most %s s", message, f"{DEADLINE:g}")
+        return DEADLINE
     return min(seconds, LONGEST)
 
 
