@@ -180,7 +180,7 @@ def test_neighbors_are_found_alike_in_the_runs_that_a_long_stream_keeps():
         part = slice(start, start + 10_000)
         streams[start // 100_000].update(happened[part].astype(int), probs=probs[part])
     verdict = streams[0].merge(streams[1]).merge(streams[2]).compute().verdict
-    assert "of 300,000, carry the information of about" in verdict.text
+    assert "of 300,000, count as about" in verdict.text
     assert verdict.worth < 20_000
 
 
@@ -235,7 +235,7 @@ def test_a_verdict_says_how_many_samples_there_really_are():
     rng = np.random.default_rng(6)
     y = field(rng, 20, 32, 3)
     report = uq.evaluate(y, np.zeros_like(y), np.ones_like(y))
-    assert "20,480 samples carry the information of about" in report.verdict.text
+    assert "20,480 samples count as about" in report.verdict.text
     assert report.verdict.worth < 1000
     assert uq.Report.from_json(report.to_json()).verdict.worth == report.verdict.worth
 

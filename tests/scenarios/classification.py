@@ -245,7 +245,7 @@ def event_wave(rng):
 
 @scenario(
     "right on average, too low at both ends and in the middle, 1500 samples: too few for isotonic", SHAPE, bias=None,
-    says=("else pass 2,000 samples, to try isotonic",), never=("change the model",),
+    says=("Instead, pass 2,000 samples, so that isotonic can be tried",), never=("change the model",),
 )  # fmt: skip
 def event_wave_of_few(rng):
     p = rng.uniform(0.1, 0.9, 1500)
@@ -1281,7 +1281,7 @@ def eight_classes_of_top_three_with_floor(rng):
 
 @scenario(
     "the training rows of a forest: all labels are predicted right", UNDER, ANY_RANKING, bias=None,
-    says=("Only 0 % of predictions are wrong", "Score held-out ones"), never=("No recalibration",),
+    says=("0 % of the predictions are wrong", "Score held-out ones"), never=("No recalibration",),
 )  # fmt: skip
 def event_of_training_rows(rng):
     happened = rng.integers(2, size=1500)

@@ -611,7 +611,7 @@ def hourly(rng: np.random.Generator, amplitude: float, correlation: float = 0.0)
 
 @scenario(
     "hourly data, predictions .8 std too low or too high by the hour", (*PLACES, *OVER), USEFUL,
-    says=("rrors recur every 24 rows", "at each place in the period, subtract"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "at each place in the period, add"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_bias(rng):
     mu, s, error = hourly(rng, 0.8)
@@ -620,7 +620,7 @@ def daily_bias(rng):
 
 @scenario(
     "the same, neighbors alike (AR .6)", (*PLACES, *OVER), bias=None,
-    says=("rrors recur every 24 rows", "at each place in the period, subtract"), never=("Recalibrate with",),
+    says=("rrors recur every 24 rows", "at each place in the period, add"), never=("Recalibrate with",),
 )  # fmt: skip
 def daily_bias_of_a_series(rng):
     mu, s, error = hourly(rng, 0.8, 0.6)
@@ -853,7 +853,7 @@ def stores_by_week(rng):
 
 @scenario(
     "the same, one store 1.5 std too low", (*PLACES, *OVER), ANY_RANKING, bias=None,
-    says=("n stratum '0' predictions are",), never=("add ", "Add "),
+    says=("n stratum '0' predictions are",), never=("to each prediction",),
 )  # fmt: skip
 def one_store_too_low(rng):
     return panel(rng, 1.5)
@@ -2148,7 +2148,7 @@ def wide_lognormal(rng):
 
 @scenario(
     "lognormal distributions whose medians are 1.4 times too low", ("biased", *SHAPE, *OVER), bias=True,
-    says=("ultiply each prediction, with its spread, by 1.",), never=("add ", "Add "),
+    says=("ultiply each prediction and its spread by 1.",), never=("add ", "Add "),
 )  # fmt: skip
 def low_lognormal(rng):
     z, m, _ = centred(rng, 2000)
@@ -2169,7 +2169,7 @@ def draws_of_rain(rng):
 
 @scenario(
     "draws of half the rain", (*OVER, *MOST, *TAILS, *SHAPE), bias=None,
-    says=("ultiply each prediction, with its spread, by",), never=(": add ",),
+    says=("ultiply each prediction and its spread by",), never=(": add ",),
 )  # fmt: skip
 def draws_of_half_the_rain(rng):
     return (showers(rng, amount=0.5),)
@@ -2318,7 +2318,7 @@ def labels_that_are_groups(rng):
 
 @scenario(
     "an array of 120 months and 20 stations, biased by the month (.5 std)", PLACES, bias=None,
-    says=("recur every 12 rows", "subtract mean(y_pred - y_true)"),
+    says=("recur every 12 rows", "add mean(y_true - y_pred)"),
 )  # fmt: skip
 def stations_by_the_month(rng):
     month, mu = np.arange(120)[:, None], 4 * rng.normal(size=(120, 20))
@@ -2328,7 +2328,7 @@ def stations_by_the_month(rng):
 
 @scenario(
     "sixty maps, one a month, biased by the month (.5 std)", PLACES, bias=None,
-    says=("recur every 12 cases", "subtract mean(y_pred - y_true)"),
+    says=("recur every 12 cases", "add mean(y_true - y_pred)"),
 )  # fmt: skip
 def maps_by_the_month(rng):
     month, mu = np.arange(60)[:, None, None], 3 * rng.normal(size=(60, 16, 16))
@@ -2347,7 +2347,7 @@ def biased_on_mondays(rng):
 
 @scenario(
     "by=sensor, order=: one of eight drifts by 2 std", (*PLACES, *OVER), bias=None,
-    says=("Drift along the order of the samples of stratum '3'",), never=("Recalibrate with", "subtract", "Add "),
+    says=("Drift along the order of the samples of stratum '3'",), never=("Recalibrate with", "to y_pred", "Add "),
 )  # fmt: skip
 def one_sensor_drifts(rng):
     sensor, mu = np.arange(1600) % 8, 3 * rng.normal(size=1600)
@@ -2437,7 +2437,7 @@ def one_heavy_weight(rng):
 
 @scenario(
     "biased by .15 std where std and prediction are both small or both large, the other way elsewhere", PLACES,
-    bias=None, says=("in each of these 4 parts, subtract mean(",), slow=True,
+    bias=None, says=("in each of these 4 parts, add mean(",), slow=True,
 )  # fmt: skip
 def biased_in_cells(rng):
     s, mu = spread_stds(rng, 20_000, 0.5), 2 * rng.normal(size=20_000)
@@ -2490,7 +2490,7 @@ def wave_of_sizes(rng):
 
 @scenario(
     "order=: hours of which a tenth are missing, a bias of .7 std by the hour", PLACES, bias=None,
-    says=("errors recur every 24 steps", "where step % 24 is", "at each place in the period, subtract"),
+    says=("errors recur every 24 steps", "where step % 24 is", "at each place in the period, add"),
     never=("Recalibrate",),
 )  # fmt: skip
 def hours_with_gaps(rng):

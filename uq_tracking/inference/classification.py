@@ -214,7 +214,7 @@ class ClassTests(Tests):
         doubt, n = self.statistics.orders["one_minus_confidence"], self.statistics.n
         wrong, implied = max(1 - doubt.sum("correct") / n, 0.0), doubt.sum("one_minus_confidence") / n
         if groups.effective(self.statistics)[0] * implied >= FEWEST_ERRORS and wrong <= OF_LABELS * implied:
-            text = f"Only {words.percent(wrong)} of predictions are wrong, not {words.percent(implied)} as expected."
+            text = f"{words.percent(wrong)} of the predictions are wrong, where {words.percent(implied)} should be."
             return Suspicion("seen", text, "Was the model trained on those samples? Score held-out ones.")
         if not form.logits or not are_probabilities(form.values):
             return None
@@ -304,8 +304,7 @@ class ClassTests(Tests):
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 if method is Isotonic and by_loss.method is None:
-                    more = Cure.instead.replace("change the model", "pass 2,000 samples, to try isotonic")
-                    by_loss = Cure(instead=more)
+                    by_loss = Cure(instead=words.TRY_ISOTONIC)
                 continue
             left, *raised = fit.losses(data)
             if any(map(surely_fall, raised, others)):

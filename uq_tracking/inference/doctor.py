@@ -704,9 +704,9 @@ def alike_across(
     return None
 
 
-def halves_of(n: int, group: IntArray | None) -> IntArray | None:
+def halves_of(n: int, group: IntArray | None, fewest: int = FEWEST_CURED) -> IntArray | None:
     """Draw the half of each of n samples, or of groups numbered from 0; None if samples are too few."""
-    if n < FEWEST_CURED:
+    if n < fewest:
         return None
     unit = np.arange(n) if group is None else group
     return np.asarray(np.random.default_rng(0).permutation(int(unit.max()) + 1)[unit] % 2)

@@ -132,6 +132,8 @@ ROUNDING = 1e-6
 """Differences below this share of the largest value are those of digits."""
 ENOUGH_FOR_GRID, FINEST = 2000, 0.02
 """Errors that tell whether all lie on a grid, and its smallest step in stds that bears on their distribution."""
+COARSE = 4.0
+"""Standard deviations of whole numbers below which their steps shape the errors."""
 UNIFORM = 1.628
 """Kolmogorov's 1 % point times the root of n."""
 OF_ALL = 0.9, 2.0
@@ -241,7 +243,8 @@ class RegressionTests(Tests):
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
         of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
-        rest = (of_bias, step, of_ranking, "" if few else self._of_spells(found), *self.notes)
+        overall = words.of_all(calibration, found.scale if inside is None else None)
+        rest = (of_bias, step, overall, of_ranking, "" if few else self._of_spells(found), *self.notes)
         return self.conclude(
             calibration,
             sentence,
@@ -418,22 +421,43 @@ class RegressionTests(Tests):
         biased = biased if found.multiple is None else []  # a factor mends those, too
         if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
             return words.MORE_FIRST
-        off, of_skew = biased or found.bias_grade == "off", words.OF_SKEWED * self._is_skewed()
+        off, law = biased or found.bias_grade == "off", self._law(calibration, found)
+        of_skew = words.OF_SKEWED.format(law or words.SKEWED) * self._is_skewed()
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
         if not off and cure is None and not found.in_places.found() and not self._below:
             is_std, is_normal = not is_distribution(self.statistics), self._is_gaussian
-            return words.of_step(calibration, found, self.settings, is_std=is_std, is_normal=is_normal)
+            return words.of_step(calibration, found, self.settings, law, is_std=is_std, is_normal=is_normal)
         if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
-            return f"First correct the {what}{how}. Then score other samples."
+            or_state = f", or state {law}" * (law != "" and law == self._frequent and how.endswith("by it"))
+            return f"First correct the {what}{how}{or_state}. Then score other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
         size = np.abs(self.samples.z())
         is_far = size.max() > LARGEST_ERROR * np.median(size)
         return of_skew or (words.LOOK_FIRST if is_far else words.NO_CURVE)
+
+    def _law(self, calibration: Calibration, found: Findings) -> str:
+        """Name a distribution that is likely to fit better; "" if none is known."""
+        if self.samples is None or not self._is_gaussian:
+            return ""
+        target, std = self.samples.rows["target"], self.samples.rows["std"]
+        if calibration == "miscalibrated in shape" and words.of_heavy(found):
+            return words.STUDENT_T
+        if np.median(std) < COARSE and np.all(target == np.round(target)):
+            return words.WHOLE_NUMBERS
+        return self._frequent or words.SKEWED * found.is_skewed()
+
+    @cached_property
+    def _frequent(self) -> str:
+        """Name a distribution of targets many of which are the least of all, or the largest; else ""."""
+        target = np.zeros(1) if self.samples is None else self.samples.rows["target"]
+        ends = [(float(np.mean(target == end)), float(end)) for end in (target.min(), target.max())]
+        share, value = max(ends)
+        return words.of_frequent(value, share) if MOST_EQUAL < share < 1 else ""
 
     def _is_skewed(self) -> bool:
         """Return whether most errors reach further to one side, as those of medians passed as means do."""
@@ -463,8 +487,11 @@ class RegressionTests(Tests):
             left = loss(error + shift * std if found.shift_in_std else error + shift)
         elif "mean" in on and not any(each.made == "period" for each in biased):
             powers = np.vander((mean - mean.mean()) / max(float(mean.std()), 1e-300), CURVED + 1)
-            fitted, side = np.empty_like(error), np.random.default_rng(0).random(len(error)) < 0.5
-            for half in (side, ~side):
+            fitted, side = (
+                np.empty_like(error),
+                doctor.halves_of(len(error), samples.units(self.dependence), 0),
+            )
+            for half in (side == 0, side == 1):
                 fitted[half] = powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
             left = loss(target - fitted)
         elif "label" in on and samples.sets:
@@ -489,14 +516,13 @@ class RegressionTests(Tests):
         label = samples.by[1] if samples.by is not None and samples.sets else None
         unit = samples.units(self.dependence)
         cure = doctor.find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
-        if cure is not None and not cure.method and self._is_gaussian and words.of_heavy(found):
-            return Cure(
-                instead="state that Student t, unless parts differ (pass by=, such as the site of each sample)"
-            )
-        elsewhere = any(each.on != "std" for each in places.found())  # what no function of the std mends
-        if cure is None or (cure.removes and cure.method) or not elsewhere:
+        if cure is None or (cure.removes and cure.method):
             return cure
-        return Cure(instead="fit std_scaling to each fifth of the predictions")
+        if any(each.on != "std" for each in places.found()):  # what no function of the std mends
+            return Cure(instead="fit std_scaling to each fifth of the predictions")
+        law = "" if cure.method else self._law(calibration, found)
+        unless = "unless parts differ (pass by=, such as the site of each sample)"
+        return Cure(instead=f"state {law}, {unless}") if law else cure
 
     def _cure_of_size(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what mends standard deviations that are wrong in places, where no curve mends predictions."""
@@ -846,7 +872,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but as passed, one constant width would do as well."
+            but = ", but uncorrected they are no better than one constant width."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

@@ -29,7 +29,13 @@ SLIGHT = 1.05
 RARE = 0.2
 """Rates below this are compared by their ratio."""
 MORE = "Pass more samples."
+TRY_ISOTONIC = (
+    "pass 2,000 samples, so that isotonic can be tried; if parts differ, also pass by=, such as the site of each "
+    "sample"
+)
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
+STUDENT_T, SKEWED = "that Student t", "a skewed distribution"
+WHOLE_NUMBERS = "a distribution of whole numbers, as true values are (draws of counts, for example)"
 IF_CONFIDENCES = (
     "None is below 0.5: if these are confidences in the predicted class, pass the probability of class 1; if each is "
     "the confidence that an answer is right, state the observed rate instead."
@@ -56,8 +62,8 @@ LOOK_FIRST = (
     "makes most predictions worse."
 )
 OF_SKEWED = (
-    "As errors are skewed, recalibrate with cdf_isotonic or state a skewed distribution, then score other "
-    "samples."
+    "As errors are skewed, recalibrate with cdf_isotonic (a new shape of the distribution, and its mean) or state "
+    "{}, then score other samples."
 )
 OF_SPELLS = (
     "Errors come in calm and wild spells, which the standard deviations {} recent errors (as GARCH does), or pass a "
@@ -83,10 +89,13 @@ UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 FEW_OF_LABELS = (
-    "Labels of by= are not judged: each needs 20 samples from 3 groups, or from 3 stretches of rows that are "
-    "independent, and all together 8."
+    "Labels of by= are not judged: each needs 20 samples from 3 groups or independent stretches of rows, and all "
+    "labels together need 8 of these."
 )
-OF_EQUAL = "As many true values equal a quantile, places are tested only for widths that are too small."
+OF_EQUAL = (
+    "Many true values equal a quantile, so intervals that are right contain more than stated, and places are tested "
+    "only for widths that are too small."
+)
 OF_WEIGHTS = (
     "Samples of a class have equal weights: this holds for data in which classes are as frequent as these make "
     "them."
@@ -129,7 +138,7 @@ def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) ->
     """Say which mistakes are likely, and little else: numbers of a wrong input mislead; "" if there are none."""
     mistakes = " Also: ".join(str(each) for each in suspicions if each.is_mistake)
     if calibration != "overconfident in few samples":  # that one leaves the others as they are
-        settle = f'Settle this first; until then, disregard the verdict "{calibration}".'
+        settle = f'Until then, disregard the verdict "{calibration}".'
         said = "" if any(each.name == "classes" for each in suspicions) else settle
     return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
 
@@ -213,9 +222,6 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         for of_std, of_shape in (*narrow, ("too large", "too wide")):
             parts = [part.replace(of_std, of_shape) for part in parts]
     parts += _of_places(found, calibration, unit, leads=in_places)
-    if in_places and found.scale is not None:
-        overall = _times_stated(found.scale.value, found.scale.low, found.scale.high)
-        parts.append(f"Overall, errors are {overall}.")
     if calibration == "miscalibrated in shape" and found.shape is not None:
         family = "stated"
         if settings.family != "gaussian":
@@ -226,6 +232,13 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
             f"{word} in shape: errors do not follow the {family} distribution; {_of_shape(found, found.shape)}.",
         )
     return " ".join(part for part in parts if part)
+
+
+def of_all(calibration: str, scale: Estimate | None) -> str:
+    """Say how large errors are overall, where it is said of places."""
+    if calibration != IN_PLACES or scale is None:
+        return ""
+    return f"Overall, errors are {_times_stated(scale.value, scale.low, scale.high)}."
 
 
 def _of_places(
@@ -254,10 +267,15 @@ def _of_places(
     if any(each.on in ("order", "within") and each.slope for each in places.found()):
         parts.append(NOT_FOR_LONG)
     of_labels = [each for each in places.found() if each.on == "label"]
-    if not recurring and of_labels and all(each.quantity == "scale" for each in of_labels):
+    if of_labels and all(each.quantity == "scale" for each in of_labels):
         named, made = [places.strata[each.named[0]] for each in of_labels], {each.made for each in of_labels}
         rest = of_each(places.enough, joint=len({part.of for part in named}) > 1)
-        if "area" in made:
+        if recurring:
+            period, unit = named[0].of.split()[-2:]
+            is_long = any(":" in part.name for part in places.strata if part.of == named[0].of)
+            place = "part of the period, such as a month," if is_long else f"value of {unit[:-1]} % {period}"
+            rest = f"Recalibrate each {place} separately."
+        elif "area" in made:
             rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
             if any(part.name.startswith("axis") for part in named):
                 rest = "Recalibrate each place along that axis separately."
@@ -348,18 +366,28 @@ def of_shift(found: Findings, settings: Settings) -> str:
     """Say how to correct all predictions: by a constant, or by a share of each standard deviation."""
     bias, in_std = found.bias, found.bias_in_std
     if found.multiple is not None:
-        return f"Multiply each prediction, with its spread, by {format_number(found.multiple)}"
+        return f"Multiply each prediction and its spread by {format_number(found.multiple)}"
     if bias is not None and found.is_biased() and not found.shift_in_std:
         size = format_number(abs(bias.value), compact=True) + (f" {settings.unit}" if settings.unit else "")
         return f"Subtract {size} from each prediction" if bias.value > 0 else f"Add {size} to each prediction"
     if in_std is None:
         return "Correct the predictions by as much"
-    share = f"{format_number(abs(in_std.value), 2)} times its standard deviation"
+    share = f"{format_number(abs(in_std.value), 2)} * y_std"
     return f"Subtract {share} from each prediction" if in_std.value > 0 else f"Add {share} to each prediction"
 
 
-def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bool, is_normal: bool) -> str:
-    """Say what to do where no recalibration was tried on held-out halves."""
+def of_frequent(value: float, share: float) -> str:
+    """Name a distribution of targets of which a share has the same value."""
+    number, seen = format_number(value), percent(share)
+    return (
+        f"a distribution in which {number} has its own probability ({seen} of the true values are {number})"
+    )
+
+
+def of_step(
+    calibration: str, found: Findings, settings: Settings, law: str, *, is_std: bool, is_normal: bool
+) -> str:
+    """Say what to do where no recalibration was tried on held-out halves; ``law`` names a likely distribution."""
     scale, of_size = found.scale, ("overconfident", "underconfident", "overconfident, most in the tails")
     if calibration in of_size and scale is not None and not scale.low <= 1 <= scale.high:
         if found.single_values:
@@ -371,7 +399,7 @@ def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bo
             factor = format_factors(scale.value, scale.low, scale.high)[0]
             return f"Multiply {spread} by {factor}, then score other samples."
     if found.is_skewed() and calibration not in NO_CLAIM:
-        return OF_SKEWED
+        return OF_SKEWED.format(law or SKEWED)
     if calibration == of_size[-1]:
         means = "family='student_t' for means and stds"
         return f"State heavier tails{f' ({means})' * is_std}, then score again."
@@ -379,9 +407,8 @@ def of_step(calibration: str, found: Findings, settings: Settings, *, is_std: bo
         return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
     if calibration == "miscalibrated in shape":
         first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
-        heavy = is_normal and of_heavy(found)
         other = "another distribution (report.plot('pit_histogram') shows where it differs)"
-        return f"{first} {'that Student t' if heavy else other}, then score other samples."
+        return f"{first} {law or other}, then score other samples."
     return ""
 
 
@@ -519,7 +546,7 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
     """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
     what, ends = _of_ends(pattern, strata, level)
     low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    return f"{_differ('')} (p {_p(pattern.p)}): {what} are from {low} to {high}."
+    return f"{_differ('')}: {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -533,12 +560,7 @@ def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level:
             for name, end in ends.items()
         )
         said.append(f"{what} are {low}, and {high}")
-    p = min(each.p for each in recurring)
-    is_size = all(each.quantity == "scale" for each in recurring)
-    are_long = any(":" in part.name for part in strata if part.of == of)
-    place = "part of the period, such as a month," if are_long else f"value of {unit[:-1]} % {period}"
-    step = f" Recalibrate each {place} separately." * is_size
-    return f"{_differ(of)} (p {_p(p)}): {'; '.join(said)}.{step}"
+    return f"{_differ(of)}: {'; '.join(said)}."
 
 
 def _of_ends(
@@ -566,9 +588,9 @@ def with_enough(enough: float) -> str:
 def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_std: bool = False) -> str:
     """Say how to correct predictions that are biased in places: in a period first, then by the prediction."""
     fit = "fit a smooth curve of y_true against y_pred, and replace y_pred by it"
-    move = "subtract mean(y_pred - y_true)"
+    move = "add mean(y_true - y_pred) to y_pred"
     if in_std:
-        move = "subtract y_std * mean((y_pred - y_true) / y_std)"
+        move = "add y_std * mean((y_true - y_pred) / y_std) to y_pred"
     if of_quantiles:
         fit = (
             "fit a smooth curve of y_true against the median (of intervals, the midpoint), and add curve - median to "
@@ -678,16 +700,17 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
     tried = ([format_number(end, digits) for end in (part.low, part.high)] for digits in range(2, 9))
     low, high = next((ends for ends in tried if ends[0] != ends[1]), [format_number(part.low, 2)] * 2)
     smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
+    said, own = _found_in(part, pattern.quantity, level), COVARIATES[pattern.on]
     if low == high:
-        which = f"{'those of ' * (pattern.quantity == 'bias' or pattern.on == 'std')}{low}{unit} ({share}"
-        which += "; is that a limit?)" if place in (0, len(parts) - 1) else ")"
-    elif place == 0:
+        limit = ", perhaps a limit" * (place in (0, len(parts) - 1))
+        what = f"they{said.removeprefix(own)}" if said.startswith(own) else said
+        return f"where {own} are {low}{unit} ({share} of them{limit}), {what}"
+    if place == 0:
         which = f"the {smallest} {share} (up to {high}{unit})"
     elif place == len(parts) - 1:
         which = f"the {largest} {share} (from {low}{unit})"
     else:
         which = f"the {share} from {low} to {high}{unit}"
-    said, own = _found_in(part, pattern.quantity, level), COVARIATES[pattern.on]
     if said.startswith(own):
         return f"{which}{said.removeprefix(own)}"
     return f"where {own} are {which}{',' * (pattern.quantity == 'scale')} {said}"
@@ -980,7 +1003,7 @@ def _at_place(name: str, recur: str) -> str:
 def _of_all_labels(off: OffPart) -> str:
     """Name the labels that are furthest off to each side, where all differ, but none stands out."""
     said = (f"in {_at_place(name, off.recur)}, {_seen(event, off.of)}" for name, event in off.ends)
-    return f"{_differ(off.recur)} (p {_p(off.p)}): {'; '.join(said)}. {_of_each_label(off)}"
+    return f"{_differ(off.recur)}: {'; '.join(said)}. {_of_each_label(off)}"
 
 
 def _seen(event: Event, of: str) -> str:
@@ -1143,16 +1166,15 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
 def of_cure(cure: Cure) -> str:
     """Say which recalibration helps, and whether a cross-fit still finds an error after it."""
     if not cure.score:
-        fit = cure.instead.capitalize()
         return (
-            f"{fit}, then score other samples: held-out halves of these are too small to show that it helps."
+            f"{cure.instead.capitalize()}, then score other samples: these are too few to show that it helps."
         )
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = (
         "after which no miscalibration is found"
         if cure.removes
-        else "though some miscalibration is left; score other samples to see which"
+        else "though some miscalibration is left. Then score other samples"
     )
     if cure.score == "nll":
         gap = min(max(cure.before - cure.after, 1e-6), 1)
@@ -1175,10 +1197,7 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     if found.kind == "copies":
         return of_copies(int(found.worth), n, "similar predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    worth = (
-        f"carry the information of about {_about(found.worth)} independent ones; the verdict allows for that"
-    )
-    return f"Neighboring errors are correlated: {seen} {worth}."
+    return f"Neighboring errors are correlated: {seen} count as about {_about(found.worth)} independent ones."
 
 
 def of_copies(different: int, n: int, predictions: str) -> str:
