@@ -730,7 +730,7 @@ def rare_counts(rng):
 
 @scenario(
     "24 maps, predictions .6 std too low at the right edge", PLACES, USEFUL, bias=None,
-    says=("n columns 39:48 predictions are", "in that area, subtract"), never=("Recalibrate with",), slow=True,
+    says=("n columns 39:48 predictions are", "in that area, add"), never=("Recalibrate with",), slow=True,
 )  # fmt: skip
 def edge_of_maps(rng):
     z, s, mu = field(rng, 24, 48, 2), spread_stds(rng, (24, 48, 48), 0.4), 3 * rng.normal(size=(24, 48, 48))

@@ -84,7 +84,7 @@ CLIP = (
     "neighbors or a calibration bin."
 )
 NO_ERROR, UNTOLD = ("calibrated", "consistent with calibrated"), "not enough data"
-NO_CLAIM, IN_PLACES = (*NO_ERROR, UNTOLD), "miscalibrated in places"
+NO_CLAIM, IN_PLACES, IN_SHAPE = (*NO_ERROR, UNTOLD), "miscalibrated in places", "miscalibrated in shape"
 UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
@@ -215,14 +215,15 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
             f"{'that one' if count == '1' else 'those'} before changing any standard deviation."
         )
     unit = f" {settings.unit}" if settings.unit else ""
-    in_places = calibration == IN_PLACES
-    parts = [] if found.scale is None or in_places else [_of_scale(calibration, found, found.scale, settings)]
+    parts = []
+    if found.scale is not None and calibration not in (IN_PLACES, IN_SHAPE):
+        parts.append(_of_scale(calibration, found, found.scale, settings))
     if not math.isnan(found.left):
         narrow = (("standard deviations are", "distributions are"), ("too small", "too narrow"))
         for of_std, of_shape in (*narrow, ("too large", "too wide")):
             parts = [part.replace(of_std, of_shape) for part in parts]
-    parts += _of_places(found, calibration, unit, leads=in_places)
-    if calibration == "miscalibrated in shape" and found.shape is not None:
+    parts += _of_places(found, calibration, unit, leads=calibration == IN_PLACES)
+    if calibration == IN_SHAPE and found.shape is not None:
         family = "stated"
         if settings.family != "gaussian":
             family += f" {settings.family.replace('student_t', 'Student t')}"
@@ -235,8 +236,8 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
 
 
 def of_all(calibration: str, scale: Estimate | None) -> str:
-    """Say how large errors are overall, where it is said of places."""
-    if calibration != IN_PLACES or scale is None:
+    """Say how large errors are overall, where it is said of places or of the shape."""
+    if calibration not in (IN_PLACES, IN_SHAPE) or scale is None:
         return ""
     return f"Overall, errors are {_times_stated(scale.value, scale.low, scale.high)}."
 
@@ -403,9 +404,9 @@ def of_step(
     if calibration == of_size[-1]:
         means = "family='student_t' for means and stds"
         return f"State heavier tails{f' ({means})' * is_std}, then score again."
-    if calibration == "miscalibrated in shape" and is_std and not is_normal:
+    if calibration == IN_SHAPE and is_std and not is_normal:
         return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
-    if calibration == "miscalibrated in shape":
+    if calibration == IN_SHAPE:
         first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
         other = "another distribution (report.plot('pit_histogram') shows where it differs)"
         return f"{first} {law or other}, then score other samples."
@@ -482,10 +483,8 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
     if calibration == UNTOLD:
         no_error = "" if of_the_bias else "no miscalibration is found, but "
         return f"Not enough data to tell: {no_error}errors could be {low} to {high} times the stated size. {MORE}"
-    if calibration == "biased":
-        word = _graded("Biased", found.bias_grade == "slight")
-        return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
-    return f"Overall, {best}."
+    word = _graded("Biased", found.bias_grade == "slight")
+    return f"{word}: {of_the_bias.replace('Predictions', 'predictions', 1)}"
 
 
 def of_places(said: str, *, slight: bool = False) -> str:
@@ -779,7 +778,7 @@ def of_interval(
         cure *= not COVARIATES.keys().isdisjoint(on) and "label" not in on
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     mend = not found.all_shifted
-    if calibration == "miscalibrated in shape":
+    if calibration == IN_SHAPE:
         which = "the median is wrong"
         if off:
             which = _of_quantile(max(off, key=lambda each: each.severity), off, mend=mend)
@@ -928,7 +927,7 @@ def of_event(calibration: str, event: Event, found: Tested, *, only_high: bool) 
     if calibration in ("overconfident", "underconfident"):
         parts = [of_slope(event, extreme=calibration == "overconfident", only_high=only_high)]
         return " ".join([*parts, of_level(event)] if "level" in found.strength else parts)
-    if calibration == "miscalibrated in shape":
+    if calibration == IN_SHAPE:
         return (
             "Miscalibrated in shape: probabilities are too high at some levels and too low at others "
             f"(p {_p(found.shape_p)}), though right on average."
@@ -1062,7 +1061,7 @@ def of_classes(
             best = "; errors are {} times as many as implied ({} to {})".format(*factors)
         return f"Consistent with calibrated: no miscalibration found in the confidence{any_class}{best}."
     off = found.level or found.slope
-    if calibration == "miscalibrated in shape":
+    if calibration == IN_SHAPE:
         lead = (
             "Miscalibrated in shape: confidences are too high at some levels and too low at others "
             f"(p {_p(found.top.shape_p)})."
