@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.blocks import BlockCounter, Blocks
 from uq_tracking.statistics.store import statistics_from_arrays
-from uq_tracking.typed import DAMAGE, plain, read, record
+from uq_tracking.typed import DAMAGE, cached_property, plain, read, record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

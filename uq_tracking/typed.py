@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import functools
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import repeat
@@ -14,11 +16,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+
     from typing_extensions import Self as Self
     from typing_extensions import Unpack as Unpack
     from typing_extensions import override as override
 else:
     Self = Unpack = Any
+
+    class cached_property(functools.cached_property):  # noqa: N801
+        """Compute a property once, without the lock that Python 3.10 and 3.11 hold: a child forked then hangs."""
+
+        def __init__(self, function: Any) -> None:
+            super().__init__(function)
+            self.lock = nullcontext()
 
     def override(method: T) -> T:
         """Mark a method documented in its base class; ``typing.override`` from Python 3.12 on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -11,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -25,6 +26,7 @@ from uq_tracking.errors import (
 )
 from uq_tracking.tracking.deadline import check_listens
 from uq_tracking.tracking.guard import watch
+from uq_tracking.typed import cached_property
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -44,6 +46,8 @@ _UNREACHABLE = ("Max retries exceeded", "OperationalError")
 """Texts of HTTP and database errors (locked, refused, disk full) that the next call would meet again."""
 _REFUSED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "INVALID_STATE")
 """Codes of errors that the same request would meet again, but others would not."""
+_REFUSED_REQUEST = re.compile(r"\b(400|405|411|413|414|415|422|431) (Client Error|!= 200)")
+"""Texts of such HTTP errors: a request that is too large, for example."""
 
 
 class Connection:
@@ -118,16 +122,19 @@ def place_of(client: MlflowClient | None) -> str:
     if client is not None:
         return _absolute(str(client.tracking_uri))
     mlflow = sys.modules.get("mlflow")
-    return _absolute(
-        str(os.environ.get("MLFLOW_TRACKING_URI", "") if mlflow is None else mlflow.get_tracking_uri())
-    )
+    own = getattr(mlflow, "get_tracking_uri", None)  # None while another thread imports MLflow
+    return _absolute(str(os.environ.get("MLFLOW_TRACKING_URI", "") if own is None else own()))
+
+
+_RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///|file:(?!/)|(?=\.))(.+)")
+"""Tracking URIs of files, and what precedes the path."""
 
 
 @lru_cache(maxsize=128)
 def _absolute(uri: str) -> str:
-    """Return a tracking URI without credentials; SQLite's is relative to the folder in which it was first used."""
-    before, is_sqlite, path = uri.partition("sqlite:///")
-    return redact(f"{is_sqlite}{os.path.abspath(path)}" if is_sqlite and not before and path else uri)
+    """Return a tracking URI without credentials; a relative one belongs to the folder in which it was first used."""
+    relative = _RELATIVE.fullmatch(uri)
+    return redact(f"{relative[1]}{os.path.abspath(relative[2])}" if relative else uri)
 
 
 def _translated(what: str, error: Exception) -> Exception:
@@ -146,7 +153,7 @@ def _translated(what: str, error: Exception) -> Exception:
         return RunNotFoundError(f"{text}; restore it with `mlflow runs restore --run-id RUN_ID`")
     if isinstance(error, ConnectionError) or any(sign in text for sign in _UNREACHABLE):
         return TrackerUnreachableError(text)
-    return BackendError(text) if code in _REFUSED else error
+    return BackendError(text) if code in _REFUSED or _REFUSED_REQUEST.search(text) else error
 
 
 OLDEST = (2, 16)

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import Parameter, signature
 from io import TextIOWrapper
 from pathlib import Path
@@ -21,6 +21,7 @@ from uq_tracking._version import __version__
 from uq_tracking.cli.options import PARSERS, SHARED
 from uq_tracking.errors import PluginError, SettingsError, TrackingWarning, UQTrackingError, warn
 from uq_tracking.formatting import PLAIN, with_options
+from uq_tracking.typed import cached_property
 
 HELP = {"help_option_names": ["-h", "--help"]}
 EXIT_CODES = "Exit codes: 0 success; 1 invalid input or failed runs; 2 invalid command line; 3 --fail-if."

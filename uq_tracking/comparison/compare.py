@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -55,7 +54,7 @@ from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE, check_split
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.resolve import targets_of
 from uq_tracking.tracking.writer import RunWriter
-from uq_tracking.typed import DAMAGE, plain, record
+from uq_tracking.typed import DAMAGE, cached_property, plain, record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

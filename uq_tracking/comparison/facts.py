@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from statistics import median
 from typing import Any, Literal
@@ -28,6 +27,7 @@ from uq_tracking.comparison.runs import (
 from uq_tracking.errors import FileFormatError
 from uq_tracking.inference import words
 from uq_tracking.metrics.registry import FAMILIES, Metric, check_known, headline
+from uq_tracking.typed import cached_property
 
 TIE = 1e-9
 """Numbers within this relative difference share a rank: summing in another order can change them this much."""

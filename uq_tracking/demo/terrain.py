@@ -7,11 +7,12 @@ cells of 3 arc seconds, whole metres.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from uq_tracking.typed import cached_property
 
 Heights = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.float64]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -42,7 +41,7 @@ from uq_tracking.statistics.collecting import build_groups, build_statistics
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import override
+from uq_tracking.typed import cached_property, override
 
 MOST_CURED = 1 << 18
 """Probabilities that a recalibration is looked for with."""

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +46,7 @@ from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.groups import ENOUGH_GROUPS, GroupTables
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import resampled
-from uq_tracking.typed import plain, record
+from uq_tracking.typed import cached_property, plain, record
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report

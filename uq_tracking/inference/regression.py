@@ -6,7 +6,6 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -69,7 +68,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.groups import bucket_spans
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.regression import HIGH, LOW, POINT, expected_below, is_distribution
-from uq_tracking.typed import override
+from uq_tracking.typed import cached_property, override
 
 SCALE_LEVEL, BIAS_LEVEL, BIAS_LEVEL_OF_TILES, SHARE_LEVEL = 0.98, 0.95, 0.98, 0.975
 SHARES = (0.5, ONE, 0.9, 0.95, 0.99)

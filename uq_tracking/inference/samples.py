@@ -30,7 +30,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -47,7 +46,7 @@ from uq_tracking.statistics.groups import GroupTally, count_groups, plain_labels
 from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import dense
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.typed import Self, override
+from uq_tracking.typed import Self, cached_property, override
 
 OFTEN = 20
 """Changes of the label for each label, from which labels are not stretches of the samples."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from uq_tracking.statistics.orders import Block, Buckets, FloatArray
 from uq_tracking.statistics.regression import DISTRIBUTION, HIGH, LOW, joint_counts
 from uq_tracking.statistics.weights import WEIGHT, equal_edges, in_units
 from uq_tracking.statistics.weights import whole as whole_number
+from uq_tracking.typed import cached_property
 
 ZERO_GAP = 1e-300
 

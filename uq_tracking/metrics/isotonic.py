@@ -19,7 +19,6 @@ squared difference, the Brier score of the top label.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from uq_tracking.metrics.events import event_order, two_classes
 from uq_tracking.metrics.registry import Undefined, intermediate
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import cached_property
 
 
 @dataclass(frozen=True, eq=False)

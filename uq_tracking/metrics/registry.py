@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property, partial, update_wrapper, wraps
+from functools import partial, update_wrapper, wraps
 from inspect import getdoc, signature
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
@@ -18,6 +18,7 @@ from uq_tracking import plugins
 from uq_tracking.checks import as_names
 from uq_tracking.errors import PluginError, SettingsError, UnknownMetricError, UQTrackingError, closest, warn
 from uq_tracking.settings import Settings
+from uq_tracking.typed import cached_property
 
 if TYPE_CHECKING:
     from uq_tracking.metrics.gaps import Gap, Reduction

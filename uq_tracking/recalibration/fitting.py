@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from uq_tracking import plugins
@@ -16,6 +15,7 @@ from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import cached_property
 
 STD_SCALING = "std_scaling"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from uq_tracking.statistics.groups import plain_labels
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
-from uq_tracking.typed import Self, override
+from uq_tracking.typed import Self, cached_property, override
 
 Labels = npt.NDArray[Any]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +39,7 @@ from uq_tracking.tracking.names import (
 )
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.resolve import open_store
+from uq_tracking.typed import cached_property
 
 T = TypeVar("T")
 

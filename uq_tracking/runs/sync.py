@@ -32,7 +32,7 @@ from uq_tracking.tracking.journal import PAGES, Line, replay
 from uq_tracking.tracking.names import ORIGIN_TAG, REPORT_FILE, curve_name, map_name
 from uq_tracking.tracking.overview import dataset, description
 from uq_tracking.tracking.places import scratch_folder, spool_lock, work_lock
-from uq_tracking.tracking.resolve import find_backend, open_store, reopened
+from uq_tracking.tracking.resolve import check_place, find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, Entry, call_name, entries, read_entry
 
 SOURCE_TAG = "uq.synced"
@@ -343,12 +343,7 @@ def _send_run(
     first = own[0].origin
     message = f"would be sent to {first.uri}"
     try:
-        current = find_backend(first.tracker).place("")
-        if "://" in first.place and current and current != first.place:
-            raise BackendError(
-                f"it belongs to {first.place}, but {first.tracker} is set to {current}; set the former, as by "
-                "MLFLOW_TRACKING_URI or WANDB_BASE_URL, and sync again"
-            )
+        check_place(first.tracker, first.place)
         failed: dict[Path, Exception] = {}
         if not dry_run:
             with limited(SECONDS, LONG_ANSWER):

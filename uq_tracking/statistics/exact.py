@@ -14,7 +14,6 @@ import math
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from uq_tracking.parallel import block_size, inner, map_spans, spans, sum_of_squares
 from uq_tracking.statistics.orders import Block, FloatArray, IntArray, Order, Side, Ties, run_starts
-from uq_tracking.typed import override
+from uq_tracking.typed import cached_property, override
 
 Column = npt.NDArray[Any]
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from uq_tracking.statistics.layout import BUILD_BLOCK, Layout, Parts, Rows
 from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray, run_starts
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_bucket, coarse_keys, compact, dense
 from uq_tracking.statistics.weights import WEIGHT, Moments, whole
+from uq_tracking.typed import cached_property
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

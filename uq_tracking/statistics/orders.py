@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import map_spans, spans
 from uq_tracking.statistics.weights import in_units
-from uq_tracking.typed import override
+from uq_tracking.typed import cached_property, override
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

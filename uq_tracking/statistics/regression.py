@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +40,7 @@ from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.sketch import CellCounts, Joint
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT, Moments, in_units
-from uq_tracking.typed import override
+from uq_tracking.typed import cached_property, override
 
 OF_MEAN = ("error", "abs_error", "sq_error", "z", "z2")
 """Losses that a mean and a std determine, whatever the distribution."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from uq_tracking.formatting import format_interval, format_number, format_percent, format_score
 from uq_tracking.metrics.registry import Metric, check_known
+from uq_tracking.typed import cached_property
 
 NO_VALUE = "-"
 RowKind = Literal["method", "run", "recalibrated", "bound", "score"]

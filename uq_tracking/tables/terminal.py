@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import zip_longest
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from rich.cells import cell_len
 
 from uq_tracking.formatting import encodable, one_line, shortened
 from uq_tracking.tables import NO_VALUE, RANK_NOTE, Cell, Column, Table, rank_color
+from uq_tracking.typed import cached_property
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

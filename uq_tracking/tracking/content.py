@@ -31,7 +31,7 @@ PREDICTIONS_LIMIT = 16 * 10**6
 """Most bytes of predictions that ``predictions="auto"`` stores, and of the pictures of their maps."""
 LONGEST_METHOD = 250
 """Characters that every tracker accepts in a name."""
-LARGEST_STEP = 2**63 - 1
+LARGEST_STEP = 2**62
 
 
 class RunOptions(TypedDict, total=False):

@@ -178,7 +178,8 @@ def started(work: Callable[[], object], name: str) -> threading.Thread | None:
 def check_listens(place: str) -> None:
     """Raise TrackerUnreachableError if nothing accepts connections at a server's address: a call would hang."""
     parts = urlsplit(place)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.scheme in getproxies():
+    is_direct = getproxies().keys().isdisjoint((parts.scheme, "all"))
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_direct:
         return
     try:
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -295,7 +296,8 @@ ASKED = "UQ_TRACKING_HINT"
 def hint(report: Report, pages: Iterable[str | None]) -> None:
     """Write the line to an interactive terminal or notebook; stay silent in an unattended job."""
     where, asked = next((page for page in pages if page), None), os.environ.get(ASKED)
-    is_watched = "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", lambda: False)())
-    if where is not None and (asked == "1" if asked in ("0", "1") else is_watched):
-        label = "look" if where.startswith("http") else "look with"
-        sys.stderr.write(f"uq_tracking: {report.verdict.short}; {label}: {where}\n")
+    with suppress(OSError, ValueError, AttributeError):  # of a stream that is closed, cut off or None
+        is_watched = "ipykernel" in sys.modules or sys.stderr.isatty()
+        if where is not None and (asked == "1" if asked in ("0", "1") else is_watched):
+            label = "look" if where.startswith("http") else "look with"
+            sys.stderr.write(f"uq_tracking: {report.verdict.short}; {label}: {where}\n")

@@ -47,17 +47,26 @@ class Target:
     """True if the run was made when it was opened."""
 
     def open(self) -> Run:
-        """Open the run: that of an address is made once, and then reopened."""
-        if self.given is not None:
-            run = self.given()
-        elif self.uri is not None:
-            run = reopened(self.uri)
-        else:
-            store, run_id = open_store(self.label)
-            self.is_new = run_id is None
-            run = store.create(self.name, self.tags) if run_id is None else store.reopen(run_id)
+        """Open the run: that of an address is made once, and then reopened.
+
+        Raises
+        ------
+        BackendError
+            The tracker has been set to another place since.
+        """
+        given = None if self.given is None else self.given()
+        check_place(self.backend, self.place, None if given is None else given.place)
+        run = self._found() if given is None else given
         self.uri = run.uri
         return run
+
+    def _found(self) -> Run:
+        """Return the run of an address, made if it is new."""
+        if self.uri is not None:
+            return reopened(self.uri)
+        store, run_id = open_store(self.label)
+        self.is_new = run_id is None
+        return store.create(self.name, self.tags) if run_id is None else store.reopen(run_id)
 
 
 def find_backend(name: str) -> Backend:
@@ -76,6 +85,16 @@ def find_backend(name: str) -> Backend:
     raise UnknownBackendError(
         f"no installed backend is called {name!r}; choose from {', '.join(schemes)} (see `uq-tracking backends`)"
     )
+
+
+def check_place(tracker: str, place: str, current: str | None = None) -> None:
+    """Raise BackendError if a call for one server would go to another, as the tracker is set now."""
+    current = find_backend(tracker).place("") if current is None else current
+    if "://" in place and current and current != place:
+        raise BackendError(
+            f"it belongs to {place}, but {tracker} is set to {current}; set the former, as by MLFLOW_TRACKING_URI or "
+            "WANDB_BASE_URL, and sync again"
+        )
 
 
 def open_store(uri: str) -> tuple[RunStore, str | None]:
