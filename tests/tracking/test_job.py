@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import threading
@@ -15,13 +16,16 @@ import pytest
 import uq_tracking as uq
 from tests.tracking.helpers import FolderTracker, plugin
 from uq_tracking.drawings import FigureSpec
-from uq_tracking.errors import TrackingWarning
+from uq_tracking.errors import TrackerUnreachableError, TrackingWarning
 from uq_tracking.tracking import spool
+from uq_tracking.tracking.deadline import check_listens
 from uq_tracking.tracking.folder import FolderRun, FolderStore
-from uq_tracking.tracking.health import Health
+from uq_tracking.tracking.health import Health, forget_health
 from uq_tracking.tracking.names import scalar_name
+from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.resolve import log_once
 from uq_tracking.tracking.spool import Origin, entries, keep
+from uq_tracking.typed import cached_property
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 CRPS = scalar_name("crps")
@@ -215,3 +219,65 @@ def test_a_wrong_deadline_of_the_environment_is_logged_and_not_raised(tmp_path, 
     assert report.scores["crps"] == crps()
     assert f"UQ_TRACKING_DEADLINE is {wrong!r}; pass how many seconds" in caplog.text
     assert "waiting at most 10 s" in caplog.text
+
+
+def test_a_path_whose_disk_is_away_from_the_first_call_on_is_still_one_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Health, "_start", lambda self: None)
+    disk, path = tmp_path / "disk", tmp_path / "disk" / "mc-dropout"
+    disk.write_text("in the way")
+    with pytest.warns(TrackingWarning, match="Everything is kept"):
+        uq.log(TRUTH, MEAN, STD, run=path, step=0)
+    disk.unlink()
+    assert len(uq.sync().done) == 1
+    forget_health()
+    uq.log(TRUTH, MEAN, STD, run=path, step=1)
+    assert [each.name for each in disk.iterdir()] == ["mc-dropout"]
+    assert series(path) == {0: crps(), 1: crps()}
+
+
+class Cut(io.StringIO):
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.mark.parametrize(
+    "stream", [None, io.TextIOWrapper(io.BytesIO()), Cut()], ids=["none", "closed", "cut"]
+)
+def test_a_stderr_that_is_gone_ends_no_job(tmp_path, monkeypatch, stream):
+    if stream is not None:
+        stream.close()
+    monkeypatch.setenv("UQ_TRACKING_HINT", "1")
+    monkeypatch.setattr(sys, "stderr", stream)
+    hint(uq.evaluate(TRUTH, MEAN, STD), ["http://here"])
+
+
+def test_a_child_forked_while_a_thread_scores_can_score():
+    class Slow:
+        def __init__(self, wait):
+            self.wait = wait
+
+        @cached_property
+        def value(self):
+            return self.wait()
+
+    started, held = threading.Event(), threading.Event()
+    slow = threading.Thread(target=lambda: Slow(lambda: started.set() or held.wait(10)).value)
+    slow.start()
+    started.wait(10)
+    quick = threading.Thread(target=lambda: Slow(held.set).value)
+    quick.start()  # as a child would, for which nobody ever lets go of a lock
+    quick.join(5)
+    assert held.is_set()
+    slow.join(10)
+
+
+def test_a_proxy_for_all_schemes_reaches_what_this_machine_cannot(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    check_listens("http://tracker.invalid:5000")
+    monkeypatch.delenv("ALL_PROXY")
+    with pytest.raises(TrackerUnreachableError):
+        check_listens("http://tracker.invalid:5000")

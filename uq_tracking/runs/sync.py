@@ -402,6 +402,9 @@ def _opened(entry: Entry, destination: str | None) -> Run:
     except BackendError as error:
         if not isinstance(error, RunNotFoundError) and (destination is None or is_sick(error)):
             raise
+    if destination is None and origin.tracker == "dir":  # a path is one run
+        path = Path(origin.uri.partition(":")[2])
+        return FolderStore(path.parent).open(path.name, path.name, {ORIGIN_TAG: _mark(entry)})
     return _instead(entry, destination)
 
 

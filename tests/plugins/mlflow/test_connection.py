@@ -13,6 +13,7 @@ import pytest
 from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_NOT_EXIST
 
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
+from uq_tracking.tracking.resolve import address_target
 from uq_tracking_mlflow.backend import MLflowBackend
 from uq_tracking_mlflow.connection import (
     VARIABLE,
@@ -53,6 +54,8 @@ def test_errors_of_the_call_pass_through(sqlite_uri):
         (ConnectionResetError("reset"), TrackerUnreachableError),
         (mlflow.MlflowException("no such run", error_code=RESOURCE_DOES_NOT_EXIST), RunNotFoundError),
         (mlflow.MlflowException("name too long", error_code=INVALID_PARAMETER_VALUE), BackendError),
+        (OSError("413 Client Error: Request Entity Too Large for url: http://x/artifacts"), BackendError),
+        (mlflow.MlflowException("API request failed with error code 413 != 200."), BackendError),
     ],
 )
 def test_errors_have_the_class_that_says_what_they_mean(sqlite_uri, error, kind):
@@ -118,12 +121,33 @@ def test_without_mlflow_an_address_tells_how_to_install(monkeypatch):
         MLflowBackend().store("x")
 
 
-def test_the_place_of_a_relative_database_is_the_folder_in_which_it_was_first_used(tmp_path, monkeypatch):
-    uri, elsewhere = f"sqlite:///{tmp_path.name}.db", tmp_path / "outputs"
+@pytest.mark.parametrize("kind", ["sqlite:///", "sqlite+pysqlite:///", "file:", "./"])
+def test_the_place_of_a_relative_database_is_the_folder_in_which_it_was_first_used(
+    tmp_path, monkeypatch, kind
+):
+    uri, elsewhere = f"{kind}{tmp_path.name}.db", tmp_path / "outputs"
     elsewhere.mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(mlflow, "get_tracking_uri", lambda: uri)
     first = MLflowBackend().place("")
     monkeypatch.chdir(elsewhere)  # as Hydra does
-    assert MLflowBackend().place("") == first == f"sqlite:///{tmp_path / tmp_path.name}.db"
+    assert MLflowBackend().place("") == first == f"{kind.removeprefix('./')}{tmp_path / tmp_path.name}.db"
     assert not list(tmp_path.rglob("*.db"))
+
+
+def test_while_another_thread_imports_mlflow_the_environment_says_where_it_is(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", type(sys)("mlflow"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracker.invalid")
+    assert place_of(None) == "http://tracker.invalid"
+
+
+@pytest.mark.parametrize("run", ["mlflow:depth", "0" * 32])
+def test_a_kept_call_does_not_go_to_the_server_that_the_job_falls_back_to(tmp_path, monkeypatch, run):
+    monkeypatch.setattr(mlflow, "get_tracking_uri", lambda: "http://tracker.invalid")
+    target = address_target(run, "depth")
+    monkeypatch.setattr(mlflow, "get_tracking_uri", lambda: f"sqlite:///{tmp_path}/own.db")
+    with pytest.raises(
+        BackendError, match=r"belongs to http://tracker.invalid, but mlflow is set to sqlite:"
+    ):
+        target.open()
+    assert not list(tmp_path.iterdir())
