@@ -196,6 +196,7 @@ class TestWhat:
         assert {"uq_reliability.png", "uq_calibration.png", "uq_sparsification.png"} <= files
         assert {"uq_map_0.png", "uq_map_1.png"} <= files
         assert len(stored.tags.pop("uq.scores")) == 16
+        assert len(stored.tags.pop("uq.origin")) == 12
         assert stored.tags.pop("uq.verdict") == report.verdict.short
         assert stored.tags.pop("uq.settings") == "alpha 0.95, 10 bins, gaussian, no groups, no recalibration"
         assert stored.tags == {"uq.method": "m", "uq.schema": "1", "uq.version": uq.__version__}

@@ -32,7 +32,7 @@ from uq_tracking.tracking.journal import PAGES, Line, replay
 from uq_tracking.tracking.names import ORIGIN_TAG, REPORT_FILE, curve_name, map_name
 from uq_tracking.tracking.overview import dataset, description
 from uq_tracking.tracking.places import scratch_folder, spool_lock, work_lock
-from uq_tracking.tracking.resolve import check_place, find_backend, open_store, reopened
+from uq_tracking.tracking.resolve import check_place, create_once, find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, Entry, call_name, entries, read_entry
 
 SOURCE_TAG = "uq.synced"
@@ -420,11 +420,7 @@ def _instead(entry: Entry, destination: str | None) -> Run:
         raise RunNotFoundError(
             f"{error}; pass a destination to create a run in instead, such as mlflow:EXPERIMENT"
         ) from error
-    made = next((run for run in _held(store) if run.tags.get(ORIGIN_TAG) == mark), None)
-    name = origin.name or origin.uri.rpartition("/")[2]
-    return (
-        store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made.run_id)
-    )
+    return create_once(store, origin.name or origin.uri.rpartition("/")[2], {**origin.tags, ORIGIN_TAG: mark})
 
 
 def _put_away(path: Path, *, keep: bool) -> None:

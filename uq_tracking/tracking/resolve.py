@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -23,6 +24,7 @@ from uq_tracking.errors import (
     warn,
 )
 from uq_tracking.tracking.backend import Backend, Run, RunStore
+from uq_tracking.tracking.names import ORIGIN_TAG
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Target:
     uri: str | None = None
     """Address of the run itself, once it is known."""
     is_new: bool = False
-    """True if the run was made when it was opened."""
+    """True if a run is made, or was to be made, when it is opened."""
 
     def open(self) -> Run:
         """Open the run: that of an address is made once, and then reopened.
@@ -65,8 +67,10 @@ class Target:
         if self.uri is not None:
             return reopened(self.uri)
         store, run_id = open_store(self.label)
-        self.is_new = run_id is None
-        return store.create(self.name, self.tags) if run_id is None else store.reopen(run_id)
+        if run_id is not None:
+            return store.reopen(run_id)
+        is_first, self.is_new = not self.is_new, True
+        return store.create(self.name, self.tags) if is_first else create_once(store, self.name, self.tags)
 
 
 def find_backend(name: str) -> Backend:
@@ -123,6 +127,15 @@ def open_store(uri: str) -> tuple[RunStore, str | None]:
     backend = find_backend(scheme)
     check_usable(backend)
     return backend.store(address, scheme=scheme)
+
+
+def create_once(store: RunStore, name: str, tags: Mapping[str, str]) -> Run:
+    """Create a run, or reopen the one of the same ``uq.origin``: an answer that was lost may have made it."""
+    try:
+        made = next((run for run in store.runs() if run.tags.get(ORIGIN_TAG) == tags[ORIGIN_TAG]), None)
+    except RunNotFoundError:  # the experiment is created with its first run
+        made = None
+    return store.create(name, tags) if made is None else store.reopen(made.run_id)
 
 
 def check_usable(backend: Backend) -> None:
@@ -268,7 +281,7 @@ def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
     backend = find_backend(scheme)
     if not address.strip():
         raise SettingsError(f"run={uri!r} names no place; write for example {scheme}:depth")
-    text = {key: str(value) for key, value in (tags or {}).items()}
+    text = {ORIGIN_TAG: uuid.uuid4().hex[:12]} | {key: str(value) for key, value in (tags or {}).items()}
     return Target(backend.name, uri, None, backend.place(address, scheme=scheme), name, text)
 
 

@@ -21,9 +21,8 @@ from uq_tracking.errors import (
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, Ending, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
-from uq_tracking.tracking.names import ORIGIN_TAG
 from uq_tracking.tracking.resolve import Target, check_usable, find_backend, log_once
-from uq_tracking.tracking.spool import Group, Origin, call_name, keep
+from uq_tracking.tracking.spool import Group, Origin, keep
 
 _log = logging.getLogger("uq_tracking")
 T = TypeVar("T")
@@ -283,9 +282,6 @@ class RunWriter:
         except Exception as failure:  # a full disk; plugins' figures may raise anything
             self.keeping_failed = failure
             return
-        # `sync` goes on with the run that this process makes, and perhaps leaves unfinished
-        if not origin.is_run:
-            self.target.tags = {ORIGIN_TAG: call_name(self.kept), **self.target.tags}
         key = f"{origin.key} {safety.kind}" if origin.is_run else ""
         waiting = Waiting(self.kept, self.target.open, label, key)
         health.wait_with(waiting, refused=label in health.denied or not is_down)

@@ -12,6 +12,7 @@ import mlflow
 import pytest
 from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE, RESOURCE_DOES_NOT_EXIST
 
+from tests.runs.conftest import use_tracking_uri
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.resolve import address_target
 from uq_tracking_mlflow.backend import MLflowBackend
@@ -151,3 +152,22 @@ def test_a_kept_call_does_not_go_to_the_server_that_the_job_falls_back_to(tmp_pa
     ):
         target.open()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_whose_creation_was_not_answered_is_found_again(sqlite_uri, monkeypatch):
+    use_tracking_uri(monkeypatch, sqlite_uri)
+    target = address_target("mlflow:lost answers", "depth")
+    create = mlflow.MlflowClient.create_run
+
+    def lost(*arguments, **options):
+        create(*arguments, **options)
+        raise ConnectionResetError("reset")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow.MlflowClient, "create_run", lost)
+        with pytest.raises(TrackerUnreachableError):
+            target.open()
+    run = target.open()
+    client = mlflow.MlflowClient(sqlite_uri)
+    found = client.search_runs([client.get_experiment_by_name("lost answers").experiment_id])
+    assert [each.info.run_id for each in found] == [run.run_id]
