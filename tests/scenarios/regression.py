@@ -1686,6 +1686,14 @@ def spread_of_means(rng):
     return (uq.Predictions.from_ensemble(mu + s * rng.normal(size=1000) + rng.normal(size=1000), members),)
 
 
+@scenario(
+    "members' means whose spread is the std over 3.3", (*OVER, *PLACES), says=("times the std fits better",)
+)
+def spread_of_means_in_proportion(rng):
+    y, mu, s = calibrated(rng, 1000)
+    return (uq.Predictions.from_ensemble(y, mu + 0.3 * s * rng.normal(size=(30, 1000))),)
+
+
 @scenario("a right mixture of two modes", FINE, slow=True)
 def mixture(rng):
     side = np.where(rng.random(1000) < 0.5, 1.0, -1.0)

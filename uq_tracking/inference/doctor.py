@@ -624,11 +624,12 @@ def _with_noise(error: FloatArray, std: FloatArray) -> tuple[FloatArray, str]:
         low, high = (middle, high) if np.mean(square / (variance + middle)) > 1 else (low, middle)
     added, factor = math.sqrt((low + high) / 2), root_mean_square(error / std)
     made = np.hypot(std, added)
-    nll = [format_number(_nll(error, each)) for each in (made, std * factor)]
-    return made, (
-        f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {nll[0]}) than {format_number(factor)} times the "
-        f"std (nll {nll[1]})."
-    )
+    named = {
+        f"sqrt(std^2 + {format_number(added)}^2)": made,
+        f"{format_number(factor)} times the std": std * factor,
+    }
+    (nll, better), (other, worse) = sorted((_nll(error, each), name) for name, each in named.items())
+    return made, f"{better} fits better (nll {format_number(nll)}) than {worse} (nll {format_number(other)})."
 
 
 def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
@@ -639,8 +640,8 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
         "spread of means",
         f"The std is the spread of {members} members' means only, without the noise of the data. "
         + _with_noise(error, std)[1],
-        "Pass the members' stds too: from_ensemble(y_true, means, stds). Without them, add the variance of the noise "
-        "to std^2. If the members are draws that include the noise, use from_samples.",
+        "Pass the members' stds too: from_ensemble(y_true, means, stds). Without them, pass what fits better as "
+        "y_std. If the members are draws that include the noise, use from_samples.",
     )
 
 
