@@ -1694,6 +1694,13 @@ def spread_of_means_in_proportion(rng):
     return (uq.Predictions.from_ensemble(y, mu + 0.3 * s * rng.normal(size=(30, 1000))),)
 
 
+@scenario("three targets of unlike sizes, 4 % of the rows joined to others", TAILS, bias=None)
+def joined_to_other_rows(rng):
+    y, mu, s = calibrated(rng, (800, 3))
+    y, mu = y + (other := [3, 10, 60] * rng.normal(size=(800, 3))), mu + other
+    return np.where(rng.random((800, 1)) < 0.04, rng.permutation(y), y), mu, s
+
+
 @scenario("a right mixture of two modes", FINE, slow=True)
 def mixture(rng):
     side = np.where(rng.random(1000) < 0.5, 1.0, -1.0)

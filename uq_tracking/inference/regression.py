@@ -16,6 +16,7 @@ from uq_tracking.formatting import format_number
 from uq_tracking.inference import doctor, words
 from uq_tracking.inference.doctor import Cure, Suspicion
 from uq_tracking.inference.findings import (
+    GROSS,
     ONE,
     SHAPE_LEVEL,
     SLIGHT_SHAPE,
@@ -300,8 +301,10 @@ class RegressionTests(Tests):
             shape_level=self.at(SHAPE_LEVEL),
             **more,
         )
-        if found.is_gross() and not any(each.on == "label" for each in found.in_places.found()):
-            # they bias whatever they are part of
+        few = self._few_of_label(found)
+        is_local = any(each.on == "label" and each.made != "cell" for each in found.in_places.found())
+        is_spread = few is not None and math.log(few.rest) > ABOUT
+        if found.is_gross() and (is_spread or not is_local):  # they bias whatever they are part of
             return replace(found, places=None, bias=None, bias_in_std=None)
         return found
 
@@ -356,22 +359,24 @@ class RegressionTests(Tests):
 
     def _few_of_label(self, found: Findings) -> Few | None:
         """Return the few errors of a label that are far too large, if all others are about right."""
-        first = found.in_places.found()[0]
-        if first.on != "label" or first.quantity != "scale" or first.made != "given" or self.samples is None:
+        known = [each for each in found.in_places.found() if each.made in ("given", "area")]
+        first = next((each for each in known if (each.on, each.quantity) == ("label", "scale")), None)
+        if first is None or self.samples is None:
             return None
-        name = found.in_places.strata[first.named[0]].name
+        part = max((found.in_places.strata[place] for place in first.named), key=lambda part: part.factor)
         z = self.samples.z()
-        here = next(label == own.index(name) for own, label in self.samples.sets if name in own)
+        here = next(label == own.index(part.name) for own, label in self.samples.sets if part.name in own)
         large = here & (np.abs(z) > FAR)
         share = float(large.sum() / here.sum())
-        if not RARE_OF_LABEL < share < 1 / 2:
+        if share > 1 / 2 or (share < RARE_OF_LABEL and part.factor < GROSS):
             return None
         size, own, rest = (
             math.sqrt(float(np.square(z[part]).mean())) for part in (large, here & ~large, ~large)
         )
         if own <= 0 or abs(math.log(own)) > ABOUT:
             return None
-        return Few(float(large.sum()), len(z), size, rest, f"in {words.percent(share)} of stratum '{name}'")
+        where = f"in {words.percent(share)} of {words.label_name(part, first.made)}"
+        return Few(float(large.sum()), len(z), size, rest, where)
 
     def _is_median_right(self) -> bool:
         """Return whether half of the truth may lie below the medians of distributions: then no shift mends them."""

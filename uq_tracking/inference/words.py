@@ -503,6 +503,11 @@ def lowered(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
+def label_name(part: Stratum, made: str) -> str:
+    """Name a label: ``stratum 'coast'``, ``rows 0:10``."""
+    return part.name.replace(": ", " ") if made in ("area", "cell") else f"stratum '{part.name}'"
+
+
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None, *, leads: bool) -> str:
     """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
     if pattern.spread:
@@ -510,8 +515,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
     is_area = pattern.made in ("area", "cell")
-    where = part.name.replace(": ", " ") if is_area else f"stratum '{part.name}'"
-    where += "," * (pattern.made == "cell")
+    where = label_name(part, pattern.made) + "," * (pattern.made == "cell")
     text = f"In {where} {_found_in(part, pattern.quantity, level)}"
     if is_right and pattern.quantity == "scale":
         text = (
@@ -533,7 +537,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
 
 def _also(part: Stratum, pattern: Pattern, level: float | None) -> str:
     """Name another label, and how it is wrong: ``'1' (too high)``."""
-    name = part.name.replace(": ", " ") if pattern.made in ("area", "cell") else f"'{part.name}'"
+    name = label_name(part, pattern.made).removeprefix("stratum ")
     if pattern.quantity == "bias":
         return f"{name} (too {'low' if part.bias > 0 else 'high'})"
     inside = None if level is None else part.inside
