@@ -1694,6 +1694,24 @@ def spread_of_means_in_proportion(rng):
     return (uq.Predictions.from_ensemble(y, mu + 0.3 * s * rng.normal(size=(30, 1000))),)
 
 
+def vectors(rng, correlation):
+    """Normal vectors of five components, and a covariance that says that these are correlated by 0.7."""
+    s, mu = spread_stds(rng, (200, 1), 0.3), rng.normal(size=(200, 5))
+    shared = np.sqrt(correlation) * rng.normal(size=(200, 1))
+    y = mu + s * (shared + np.sqrt(1 - correlation) * rng.normal(size=(200, 5)))
+    return (uq.Predictions.from_covariance(y, mu, np.square(s)[:, :, None] * (0.7 + 0.3 * np.eye(5))),)
+
+
+@scenario("a right covariance", (*FINE, *UNKNOWN), never=("whole vectors",))
+def right_covariance(rng):
+    return vectors(rng, 0.7)
+
+
+@scenario("components as stated, but without the stated correlation", SHAPE, says=("whole vectors",))
+def wrong_correlation(rng):
+    return vectors(rng, 0.0)
+
+
 @scenario("three targets of unlike sizes, 4 % of the rows joined to others", TAILS, bias=None)
 def joined_to_other_rows(rng):
     y, mu, s = calibrated(rng, (800, 3))

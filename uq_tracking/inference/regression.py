@@ -136,6 +136,8 @@ COARSE = 4.0
 """Standard deviations of whole numbers below which their steps shape the errors."""
 UNIFORM = 1.628
 """Kolmogorov's 1 % point times the root of n."""
+OF_VECTORS = 0.1, 0.25, 0.5, 0.75, 0.9
+"""Probabilities of the ellipsoids whose shares of whole vectors are tested, at the level of shape together."""
 OF_ALL = 0.9, 2.0
 """Log of the factor that fits most of F(y), over that of its scores, within which it may hold for all."""
 DEEPEST = 8.2
@@ -194,7 +196,6 @@ class RegressionTests(Tests):
             return self._unjudged(suspicions, no_verdict(reason).text)
         self.caveats.extend(self.of_data())
         found, inside = self.findings(), inside_widest(self.statistics, self.at(SCALE_LEVEL))
-        shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
         grade, few = found.grade(), None
         if inside is not None:
@@ -219,6 +220,7 @@ class RegressionTests(Tests):
             sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
+        vectors = self._of_vectors() if calibration in words.NO_CLAIM else None
         if found.scale is not None and abs(found.scale.value - 1) < EXACT:
             self.caveats.append(words.OF_FITTED)
         if calibration == "underconfident":
@@ -242,8 +244,12 @@ class RegressionTests(Tests):
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
-        of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
+        if step:
+            cure = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
         overall = words.of_all(calibration, found.scale if inside is None else None)
+        if vectors is not None:
+            calibration, grade = "miscalibrated in shape", "off"
+            sentence = f"{words.of_vectors(vectors)} {words.lowered(sentence)}"
         rest = (of_bias, step, overall, of_ranking, "" if few else self._of_spells(found), *self.notes)
         return self.conclude(
             calibration,
@@ -251,10 +257,10 @@ class RegressionTests(Tests):
             ranked,
             rest,
             suspicions=suspicions,
-            cure=of_size if step else cure,
+            cure=cure,
             grade=grade,
             scale=found.scale,
-            shape_p=shape_p,
+            shape_p=None if found.shape is None else found.shape.p,
             bias=found.bias,
             places=found.places,
             sorts_only=sorts_only,
@@ -268,7 +274,6 @@ class RegressionTests(Tests):
     def findings(self) -> Findings:
         """Test scale, places, shape and bias."""
         scale, dominated, untested = self._scale(self.at(SCALE_LEVEL))
-        in_std = self._bias_in_std()
         tiles = groups.count(self.statistics) or 0
         is_cut = self.dependence is not None and self.dependence.kind == "tiles"
         zero = has_zeros(self.statistics)
@@ -294,7 +299,7 @@ class RegressionTests(Tests):
             shape=shape,
             bias=bias,
             shift_in_std=bias is not None and self._is_shift_in_std(bias.value),
-            bias_in_std=in_std if one_sided else None,
+            bias_in_std=self._bias_in_std() if one_sided else None,
             below_median=median,
             all_shifted=median is not None and self._are_all_like(median),
             of_small_stds=scale is not None and scale.low > 1 and self._are_stds_small(),
@@ -590,6 +595,23 @@ class RegressionTests(Tests):
         if weight is not None and np.any(weight != weight[0]):
             return None
         return np.asarray(samples.rows["target"].astype(np.float64) - samples.rows["mean"])
+
+    def _of_vectors(self) -> Share | None:
+        """Return the share of whole vectors inside an ellipsoid that is wrong by most, beyond doubt; else None."""
+        samples, size = self.samples, self.statistics.facts.get("vector_length")
+        rows = {} if samples is None or samples.total or "weight" in samples.rows else samples.rows
+        if samples is None or "joint_pit" not in rows or not rows["whole"].any():
+            self.caveats.extend([words.OF_VECTORS] * bool(size))
+            return None
+        first = np.flatnonzero(rows["whole"])[::size]
+        pit, group = rows["joint_pit"][first], samples.units(self.dependence)
+        label = np.arange(len(first)) if group is None else np.unique(group[first], return_inverse=True)[1]
+        shares, level, held = [], 1 - (1 - self.at(SHAPE_LEVEL)) / len(OF_VECTORS), np.bincount(label)
+        for stated in OF_VECTORS:
+            inside = np.bincount(label, pit <= stated)
+            value, influence = float(inside.sum() / held.sum()), Influence.of_ratio(inside, held)
+            shares.append(Share(stated, value, *effective_share_limits(value, influence, len(held), level)))
+        return max((each for each in shares if each.is_off), key=lambda each: each.severity, default=None)
 
     def _places(self) -> Places | None:
         samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all

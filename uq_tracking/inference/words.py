@@ -104,6 +104,7 @@ OF_TRUTH = (
     "Labels of by= are not judged: they are made of the truth, as classes and intervals of the truth are, in which "
     "even a right model looks biased. Pass labels that are known when predicting."
 )
+OF_VECTORS = "Whether components vary together as stated is not tested; variogram_score compares models."
 ENOUGH = 200
 """Samples of a stratum that a recalibration of its own needs."""
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
@@ -361,6 +362,15 @@ def of_bias(found: Findings, settings: Settings) -> str:
     if in_std is None or not found.certain_bias():
         return ""
     return f"Predictions are {_one_sided(in_std.value, in_std.low, in_std.high, ' on average')}."
+
+
+def of_vectors(share: Share) -> str:
+    """Say that vectors are wrong as a whole, and begin what is said of single components."""
+    value, low, high, stated = map(percent, (share.value, share.low, share.high, share.level))
+    return (
+        f"Miscalibrated in shape: whole vectors do not follow the stated distribution. Its {stated} ellipsoids "
+        f"contain {value} of them ({low} to {high}): check how components vary together. Component by component:"
+    )
 
 
 def of_shift(found: Findings, settings: Settings) -> str:
