@@ -13,8 +13,8 @@ bias                 95 % interval of the mean error, or of the share of targets
 ===================  ==================================================================================
 
 So at most 5 % of calibrated models (6 % with a covariance) are called anything else, as are 5 % of rankings and of
-biases. Every statement
-has a grade: *fine* (proven to matter less than the limits below), *unclear*, *slight* or *off*.
+biases. Every statement has a grade: *fine* (proven to matter less than the limits below), *unclear*, *slight* or
+*off*.
 """
 
 from __future__ import annotations

@@ -136,6 +136,8 @@ COARSE = 4.0
 """Standard deviations of whole numbers below which their steps shape the errors."""
 UNIFORM = 1.628
 """Kolmogorov's 1 % point times the root of n."""
+ALL_SMALL = 0.9
+"""Share of small errors in a column, or another area, from which on these are not those of training samples."""
 OF_VECTORS = 0.1, 0.25, 0.5, 0.75, 0.9
 """Probabilities of the ellipsoids whose shares of whole vectors are tested, at the level of shape together."""
 OF_ALL = 0.9, 2.0
@@ -213,14 +215,12 @@ class RegressionTests(Tests):
             by_few = by_few and not found.of_small_stds
             few = few_samples(self.statistics) if by_few else None
             if self._is_gaussian and few is None:
-                is_local = calibration == "miscalibrated in places"
-                few = self._few_of_label(found) if is_local else self._few_groups()
+                few = self._few_of_label(found) if calibration == words.IN_PLACES else self._few_groups()
             if few is not None:
                 calibration, grade = "overconfident in few samples", "off"
             sentence = words.of_calibration(calibration, found, self.settings, few)
             if found.untested and calibration != "not enough data":
                 self.caveats.append(f"The scale is not tested: {found.untested}.")
-        vectors = self._of_vectors() if calibration in words.NO_CLAIM else None
         if found.scale is not None and abs(found.scale.value - 1) < EXACT:
             self.caveats.append(words.OF_FITTED)
         if calibration == "underconfident":
@@ -244,10 +244,9 @@ class RegressionTests(Tests):
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
-        if step:
-            cure = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
+        of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
         overall = words.of_all(calibration, found.scale if inside is None else None)
-        if vectors is not None:
+        if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
             calibration, grade = "miscalibrated in shape", "off"
             sentence = f"{words.of_vectors(vectors)} {words.lowered(sentence)}"
         rest = (of_bias, step, overall, of_ranking, "" if few else self._of_spells(found), *self.notes)
@@ -257,7 +256,7 @@ class RegressionTests(Tests):
             ranked,
             rest,
             suspicions=suspicions,
-            cure=cure,
+            cure=of_size if step else cure,
             grade=grade,
             scale=found.scale,
             shape_p=None if found.shape is None else found.shape.p,
@@ -308,8 +307,8 @@ class RegressionTests(Tests):
         )
         few = self._few_of_label(found)
         is_local = any(each.on == "label" and each.made != "cell" for each in found.in_places.found())
-        is_spread = few is not None and math.log(few.rest) > ABOUT
-        if found.is_gross() and (is_spread or not is_local):  # they bias whatever they are part of
+        if found.is_gross() and not (is_local and (few is None or math.log(few.rest) <= ABOUT)):
+            # they bias whatever they are part of
             return replace(found, places=None, bias=None, bias_in_std=None)
         return found
 
@@ -560,9 +559,13 @@ class RegressionTests(Tests):
             return () if lacking is None else (lacking,)
         gaussian = self.settings.family == "gaussian"
         in_order = len(samples.shape) == 1 and samples.shape == target.shape
+        group, of_means = samples.units(self.dependence), samples.members
         found = doctor.examine(
-            target, mean, std, gaussian=gaussian, spread_of_means=samples.members, in_order=in_order
+            target, mean, std, gaussian=gaussian, spread_of_means=of_means, in_order=in_order, group=group
         )
+        small, areas = np.abs(samples.z()) < doctor.SMALL, samples.sets if samples.by is None else []
+        if any(means_of(small, label).max() > ALL_SMALL for _, label in areas):  # a target that hardly varies
+            found = tuple(each for each in found if each.name != "seen")
         own = samples.sets if samples.by is not None and not (samples.recur or found) else []
         of_labels = (doctor.unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]
@@ -608,8 +611,8 @@ class RegressionTests(Tests):
         label = np.arange(len(first)) if group is None else np.unique(group[first], return_inverse=True)[1]
         shares, level, held = [], 1 - (1 - self.at(SHAPE_LEVEL)) / len(OF_VECTORS), np.bincount(label)
         for stated in OF_VECTORS:
-            inside = np.bincount(label, pit <= stated)
-            value, influence = float(inside.sum() / held.sum()), Influence.of_ratio(inside, held)
+            inside, of = np.asarray([np.bincount(label, pit <= stated), held], dtype=np.float64)
+            value, influence = float(inside.sum() / of.sum()), Influence.of_ratio(inside, of)
             shares.append(Share(stated, value, *effective_share_limits(value, influence, len(held), level)))
         return max((each for each in shares if each.is_off), key=lambda each: each.severity, default=None)
 
@@ -869,9 +872,8 @@ class RegressionTests(Tests):
         """Say that samples are too few, or too much alike, unless that does not explain the size of the errors."""
         size, enough = self._size(), dependence is not None or self.statistics.counts["n"] >= FEWEST_BEYOND
         beyond = enough and size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
-        reason = (
-            words.of_beyond(size, "chance" if dependence is None else "any dependence") if beyond else reason
-        )
+        if beyond:
+            reason = words.of_beyond(size, "chance" if dependence is None else "any dependence")
         word: Calibration = "overconfident" if beyond else "not enough data"
         return replace(
             no_verdict(""),

@@ -306,7 +306,7 @@ def _of_shape(found: Findings, shape: Shape) -> str:
             f"{percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected). "
             f"A Student t with the same standard deviations fits better: family='student_t', dof={_dof(half.value)}"
         )
-    return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
+    return f"{percent(shape.below)} of the true values lie at or below the stated {percent(shape.level)} quantile"
 
 
 def of_heavy(found: Findings) -> Share | None:
