@@ -1724,6 +1724,7 @@ def maps_in_another_order(rng):
 @scenario(
     "maps of predictions that follow the truth hardly, with right stds",
     (*FINE, *OVER),
+    bias=None,
     never=("of shuffled pairs",),
 )
 def weak_predictions_of_maps(rng):
