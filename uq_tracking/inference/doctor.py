@@ -96,11 +96,11 @@ class Suspicion:
     ----------
     name : str
         ``variance``, ``precision``, ``log-variance``, ``log-std``, ``unit of std``, ``unit of some``, ``tiny std``,
-        ``relative std``, ``shifted std``, ``no noise``, ``unit``, ``sign``, ``standardized``, ``offset``,
-        ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``, ``near-constant std``,
-        ``spread of means``, ``crossing quantiles``, ``classes``, ``exchanged``, ``order of classes``, ``logits``,
-        ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``, ``crossed groups`` or
-        ``groups in sequence``.
+        ``relative std``, ``shifted std``, ``no noise``, ``constant truth``, ``unit``, ``sign``, ``standardized``,
+        ``offset``, ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``,
+        ``near-constant std``, ``spread of means``, ``crossing quantiles``, ``classes``, ``exchanged``,
+        ``order of classes``, ``logits``, ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``,
+        ``crossed groups`` or ``groups in sequence``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -128,6 +128,7 @@ def examine(
     gaussian: bool = True,
     spread_of_means: int | None = None,
     in_order: bool = False,
+    group: IntArray | None = None,
 ) -> tuple[Suspicion, ...]:
     """Look for mistakes in truth, prediction and standard deviation.
 
@@ -140,6 +141,8 @@ def examine(
         Number of members if the standard deviation is the spread of an ensemble's means alone.
     in_order : bool
         Whether the samples are consecutive rows.
+    group : array of int, shape (n,), optional
+        Number of the group of each sample.
     """
     error = target - mean
     shifted = _shifted_rows(target, mean, error) if in_order else None
@@ -148,9 +151,10 @@ def examine(
     corrupt = _corrupt_target(error)
     some = some_of(len(error), MOST)
     target, mean, std, error = (values[some].astype(np.float64) for values in (target, mean, std, error))
+    group = None if group is None else group[some]
     if (other := _classes(target, mean, std) or _exchanged(target, mean, std)) is not None:
         return (other,)
-    found = [corrupt or _of_truth(target, mean, std, error), _filled_truth(target, error), shifted]
+    found = [corrupt or _of_truth(target, mean, std, group), _filled_truth(target, error), shifted]
     if np.all(std > 0):
         of_some = _unit_of_some(error, std) or _tiny_stds(error, std)
         if gaussian and spread_of_means is not None:
@@ -238,15 +242,11 @@ def _of_std(error: FloatArray, std: FloatArray, of_target: float) -> Suspicion |
     factor, slope, spread = root_mean_square(error / std), slope_of(size, log), float(log.std())
     nll, of_best = _nll(error, std), _nll(error, std * factor)
     wrong = (factor > 1.25 or factor < 0.8) and _gap(error, std) >= 0.1
+    use = "use Predictions.from_{}(y_true, y_pred, y_std)"
     for name, made, log_std, cure in (
-        ("variance", "their square roots", log / 2, "use Predictions.from_variance(y_true, y_pred, y_std)"),
+        ("variance", "their square roots", log / 2, use.format("variance")),
         ("precision", "1 / sqrt(y_std)", -log / 2, "pass 1 / np.sqrt(y_std)"),
-        (
-            "log-variance",
-            "exp(y_std / 2)",
-            std / 2,
-            "use Predictions.from_log_variance(y_true, y_pred, y_std)",
-        ),
+        ("log-variance", "exp(y_std / 2)", std / 2, use.format("log_variance")),
         ("log-std", "exp(y_std)", std, "pass np.exp(y_std)"),
     ):
         own = slope_of(size, log_std)
@@ -387,8 +387,8 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         return None
     return Suspicion(
         "tiny std",
-        f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, with "
-        f"errors {format_number(here, 2, compact=True)} times the stated size; elsewhere {rest:.2f} times.",
+        f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, "
+        + _larger(here, rest),
         "Are these placeholders rather than predictions? Then mask them; else set std_floor= to the smallest "
         "plausible std.",
     )
@@ -454,12 +454,15 @@ def _filled_truth(target: FloatArray, error: FloatArray) -> Suspicion | None:
     )
 
 
-def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: FloatArray) -> Suspicion | None:
-    n = len(target)
+def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, group: Any) -> Suspicion | None:
+    error, n = target - mean, len(target)
     with np.errstate(over="ignore", under="ignore"):
         square, bias, chance = float(np.mean(np.square(error))), float(error.mean()), 1 / math.sqrt(n)
     if n < FEWEST or not 0 < square < math.inf:  # none, or beyond float64
         return None
+    if np.ptp(target) == 0 < np.ptp(mean) and square > 4 * float(np.mean(np.square(std))):
+        text = f"All true values are exactly {format_number(float(target[0]))}."
+        return Suspicion("constant truth", text, "Is mask= inverted? It is True where samples are left out.")
     of_target, of_mean = float(target.var()), float(mean.var())
     both = of_target > 0 and of_mean > 1e-12 * square
     spreads = math.sqrt(of_target) * math.sqrt(of_mean)  # the product of the variances may vanish
@@ -495,14 +498,18 @@ def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, error: Floa
         text = f"True values fall where predictions rise (correlation {correlation:.2f})."
         return Suspicion("sign", text, "Is the sign of one of them reversed?")
     claimed = min(1.0, math.sqrt(of_mean / of_target)) if of_target > 0 else 0.0
-    alike = abs(correlation) <= 3 * chance and abs(correlation) + 2.6 * chance <= 0.3 * claimed
+    if group is not None and both:  # their products, not their errors, tell how many samples count
+        product = (target - target.mean()) * (mean - mean.mean())
+        chance = float(np.linalg.norm(np.bincount(group, product))) / n / spreads
+    most = (0.3 if group is None else 0.45) * claimed - 2.6 * chance
+    alike = abs(correlation) <= min(3 * chance, 0.15, most)
     if of_mean >= 0.2 * of_target and alike and bias**2 <= 0.1 * of_target:
         random = math.sqrt(of_target + of_mean + bias**2)
         return Suspicion(
             "shuffled",
             f"Predictions do not correlate with the truth ({correlation:.2f}): rmse "
-            f"{format_number(math.sqrt(square))} is no better than that of shuffled pairs, {format_number(random)}.",
-            "Are both in the same order?",
+            f"{format_number(math.sqrt(square))} is about that of shuffled pairs, {format_number(random)}.",
+            "Are both in the same order along every axis?",
         )
     return None
 
@@ -523,6 +530,12 @@ def _corrupt_target(error: FloatArray) -> Suspicion | None:
         f"One error ({format_number(first)}) is {format_number(first / second)} times as large as the next.",
         f"Is that target corrupt? Without it rmse is {format_number(rest)}.",
     )
+
+
+def _larger(here: float, rest: float) -> str:
+    """Say how much larger errors of some samples are."""
+    size = format_number(here, 2, compact=True)
+    return f"with errors {size} times the stated size; elsewhere {rest:.2f} times."
 
 
 def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
@@ -551,11 +564,7 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
         return Suspicion(
             "missing code",
             f"{share} % of the true values are exactly {named}, "
-            + (
-                f"with errors {format_number(here, 2)} times the stated size; elsewhere {rest:.2f} times."
-                if code
-                else "the mean of all others."
-            ),
+            + (_larger(here, rest) if code else "the mean of all others."),
             f"If {named} stands for missing, mask it: mask=(y_true == {named}).",
         )
     return None
@@ -575,8 +584,7 @@ def _filled_prediction(mean: FloatArray, z: FloatArray) -> Suspicion | None:
     share, named = format_number(100 * most / len(mean), 2), format_number(float(value[place]))
     return Suspicion(
         "filled prediction",
-        f"{share} % of the predictions are exactly {named}, with errors {format_number(here, 2)} times the stated "
-        f"size; elsewhere {rest:.2f} times.",
+        f"{share} % of the predictions are exactly {named}, {_larger(here, rest)}",
         f"Are these placeholders rather than predictions? Then mask them: mask=(y_pred == {named}).",
     )
 
@@ -624,11 +632,10 @@ def _with_noise(error: FloatArray, std: FloatArray) -> tuple[FloatArray, str]:
         low, high = (middle, high) if np.mean(square / (variance + middle)) > 1 else (low, middle)
     added, factor = math.sqrt((low + high) / 2), root_mean_square(error / std)
     made = np.hypot(std, added)
-    nll = [format_number(_nll(error, each)) for each in (made, std * factor)]
-    return made, (
-        f"sqrt(std^2 + {format_number(added)}^2) fits better (nll {nll[0]}) than {format_number(factor)} times the "
-        f"std (nll {nll[1]})."
-    )
+    names = f"sqrt(std^2 + {format_number(added)}^2)", f"{format_number(factor)} times the std"
+    scored = zip((_nll(error, each) for each in (made, std * factor)), names, strict=True)
+    (nll, better), (other, worse) = sorted(scored)
+    return made, f"{better} fits better (nll {format_number(nll)}) than {worse} (nll {format_number(other)})."
 
 
 def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspicion | None:
@@ -639,8 +646,8 @@ def _spread_of_means(error: FloatArray, std: FloatArray, members: int) -> Suspic
         "spread of means",
         f"The std is the spread of {members} members' means only, without the noise of the data. "
         + _with_noise(error, std)[1],
-        "Pass the members' stds too: from_ensemble(y_true, means, stds). Without them, add the variance of the noise "
-        "to std^2. If the members are draws that include the noise, use from_samples.",
+        "Pass the members' stds too: from_ensemble(y_true, means, stds). Without them, pass what fits better as "
+        "y_std. If the members are draws that include the noise, use from_samples.",
     )
 
 

@@ -16,6 +16,7 @@ from uq_tracking.formatting import format_number
 from uq_tracking.inference import doctor, words
 from uq_tracking.inference.doctor import Cure, Suspicion
 from uq_tracking.inference.findings import (
+    GROSS,
     ONE,
     SHAPE_LEVEL,
     SLIGHT_SHAPE,
@@ -135,6 +136,10 @@ COARSE = 4.0
 """Standard deviations of whole numbers below which their steps shape the errors."""
 UNIFORM = 1.628
 """Kolmogorov's 1 % point times the root of n."""
+ALL_SMALL = 0.9
+"""Share of small errors in a column, or another area, from which on these are not those of training samples."""
+OF_VECTORS = 0.1, 0.25, 0.5, 0.75, 0.9
+"""Probabilities of the ellipsoids whose shares of whole vectors are tested, at the level of shape together."""
 OF_ALL = 0.9, 2.0
 """Log of the factor that fits most of F(y), over that of its scores, within which it may hold for all."""
 DEEPEST = 8.2
@@ -193,7 +198,6 @@ class RegressionTests(Tests):
             return self._unjudged(suspicions, no_verdict(reason).text)
         self.caveats.extend(self.of_data())
         found, inside = self.findings(), inside_widest(self.statistics, self.at(SCALE_LEVEL))
-        shape_p = None if found.shape is None else found.shape.p
         calibration: Calibration
         grade, few = found.grade(), None
         if inside is not None:
@@ -211,8 +215,7 @@ class RegressionTests(Tests):
             by_few = by_few and not found.of_small_stds
             few = few_samples(self.statistics) if by_few else None
             if self._is_gaussian and few is None:
-                is_local = calibration == "miscalibrated in places"
-                few = self._few_of_label(found) if is_local else self._few_groups()
+                few = self._few_of_label(found) if calibration == words.IN_PLACES else self._few_groups()
             if few is not None:
                 calibration, grade = "overconfident in few samples", "off"
             sentence = words.of_calibration(calibration, found, self.settings, few)
@@ -243,6 +246,9 @@ class RegressionTests(Tests):
         step = "" if settle_first else self._of_step(calibration, found, cure)
         of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
         overall = words.of_all(calibration, found.scale if inside is None else None)
+        if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
+            calibration, grade = "miscalibrated in shape", "off"
+            sentence = f"{words.of_vectors(vectors)} {words.lowered(sentence)}"
         rest = (of_bias, step, overall, of_ranking, "" if few else self._of_spells(found), *self.notes)
         return self.conclude(
             calibration,
@@ -253,7 +259,7 @@ class RegressionTests(Tests):
             cure=of_size if step else cure,
             grade=grade,
             scale=found.scale,
-            shape_p=shape_p,
+            shape_p=None if found.shape is None else found.shape.p,
             bias=found.bias,
             places=found.places,
             sorts_only=sorts_only,
@@ -267,7 +273,6 @@ class RegressionTests(Tests):
     def findings(self) -> Findings:
         """Test scale, places, shape and bias."""
         scale, dominated, untested = self._scale(self.at(SCALE_LEVEL))
-        in_std = self._bias_in_std()
         tiles = groups.count(self.statistics) or 0
         is_cut = self.dependence is not None and self.dependence.kind == "tiles"
         zero = has_zeros(self.statistics)
@@ -293,14 +298,16 @@ class RegressionTests(Tests):
             shape=shape,
             bias=bias,
             shift_in_std=bias is not None and self._is_shift_in_std(bias.value),
-            bias_in_std=in_std if one_sided else None,
+            bias_in_std=self._bias_in_std() if one_sided else None,
             below_median=median,
             all_shifted=median is not None and self._are_all_like(median),
             of_small_stds=scale is not None and scale.low > 1 and self._are_stds_small(),
             shape_level=self.at(SHAPE_LEVEL),
             **more,
         )
-        if found.is_gross() and not any(each.on == "label" for each in found.in_places.found()):
+        few = self._few_of_label(found)
+        is_local = any(each.on == "label" and each.made != "cell" for each in found.in_places.found())
+        if found.is_gross() and not (is_local and (few is None or math.log(few.rest) <= ABOUT)):
             # they bias whatever they are part of
             return replace(found, places=None, bias=None, bias_in_std=None)
         return found
@@ -356,22 +363,24 @@ class RegressionTests(Tests):
 
     def _few_of_label(self, found: Findings) -> Few | None:
         """Return the few errors of a label that are far too large, if all others are about right."""
-        first = found.in_places.found()[0]
-        if first.on != "label" or first.quantity != "scale" or first.made != "given" or self.samples is None:
+        known = [each for each in found.in_places.found() if each.made in ("given", "area")]
+        first = next((each for each in known if (each.on, each.quantity) == ("label", "scale")), None)
+        if first is None or self.samples is None:
             return None
-        name = found.in_places.strata[first.named[0]].name
+        part = max((found.in_places.strata[place] for place in first.named), key=lambda part: part.factor)
         z = self.samples.z()
-        here = next(label == own.index(name) for own, label in self.samples.sets if name in own)
+        here = next(label == own.index(part.name) for own, label in self.samples.sets if part.name in own)
         large = here & (np.abs(z) > FAR)
         share = float(large.sum() / here.sum())
-        if not RARE_OF_LABEL < share < 1 / 2:
+        if share > 1 / 2 or (share < RARE_OF_LABEL and part.factor < GROSS):
             return None
         size, own, rest = (
             math.sqrt(float(np.square(z[part]).mean())) for part in (large, here & ~large, ~large)
         )
         if own <= 0 or abs(math.log(own)) > ABOUT:
             return None
-        return Few(float(large.sum()), len(z), size, rest, f"in {words.percent(share)} of stratum '{name}'")
+        where = f"in {words.percent(share)} of {words.label_name(part, first.made)}"
+        return Few(float(large.sum()), len(z), size, rest, where)
 
     def _is_median_right(self) -> bool:
         """Return whether half of the truth may lie below the medians of distributions: then no shift mends them."""
@@ -550,9 +559,13 @@ class RegressionTests(Tests):
             return () if lacking is None else (lacking,)
         gaussian = self.settings.family == "gaussian"
         in_order = len(samples.shape) == 1 and samples.shape == target.shape
+        group, of_means = samples.units(self.dependence), samples.members
         found = doctor.examine(
-            target, mean, std, gaussian=gaussian, spread_of_means=samples.members, in_order=in_order
+            target, mean, std, gaussian=gaussian, spread_of_means=of_means, in_order=in_order, group=group
         )
+        small, areas = np.abs(samples.z()) < doctor.SMALL, samples.sets if samples.by is None else []
+        if any(means_of(small, label).max() > ALL_SMALL for _, label in areas):  # a target that hardly varies
+            found = tuple(each for each in found if each.name != "seen")
         own = samples.sets if samples.by is not None and not (samples.recur or found) else []
         of_labels = (doctor.unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]
@@ -585,6 +598,23 @@ class RegressionTests(Tests):
         if weight is not None and np.any(weight != weight[0]):
             return None
         return np.asarray(samples.rows["target"].astype(np.float64) - samples.rows["mean"])
+
+    def _of_vectors(self) -> Share | None:
+        """Return the share of whole vectors inside an ellipsoid that is wrong by most, beyond doubt; else None."""
+        samples, size = self.samples, self.statistics.facts.get("vector_length")
+        rows = {} if samples is None or samples.total or "weight" in samples.rows else samples.rows
+        if samples is None or "joint_pit" not in rows or not rows["whole"].any():
+            self.caveats.extend([words.OF_VECTORS] * bool(size))
+            return None
+        first = np.flatnonzero(rows["whole"])[::size]
+        pit, group = rows["joint_pit"][first], samples.units(self.dependence)
+        label = np.arange(len(first)) if group is None else np.unique(group[first], return_inverse=True)[1]
+        shares, level, held = [], 1 - (1 - self.at(SHAPE_LEVEL)) / len(OF_VECTORS), np.bincount(label)
+        for stated in OF_VECTORS:
+            inside, of = np.asarray([np.bincount(label, pit <= stated), held], dtype=np.float64)
+            value, influence = float(inside.sum() / of.sum()), Influence.of_ratio(inside, of)
+            shares.append(Share(stated, value, *effective_share_limits(value, influence, len(held), level)))
+        return max((each for each in shares if each.is_off), key=lambda each: each.severity, default=None)
 
     def _places(self) -> Places | None:
         samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all
@@ -842,9 +872,8 @@ class RegressionTests(Tests):
         """Say that samples are too few, or too much alike, unless that does not explain the size of the errors."""
         size, enough = self._size(), dependence is not None or self.statistics.counts["n"] >= FEWEST_BEYOND
         beyond = enough and size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
-        reason = (
-            words.of_beyond(size, "chance" if dependence is None else "any dependence") if beyond else reason
-        )
+        if beyond:
+            reason = words.of_beyond(size, "chance" if dependence is None else "any dependence")
         word: Calibration = "overconfident" if beyond else "not enough data"
         return replace(
             no_verdict(""),

@@ -104,6 +104,7 @@ OF_TRUTH = (
     "Labels of by= are not judged: they are made of the truth, as classes and intervals of the truth are, in which "
     "even a right model looks biased. Pass labels that are known when predicting."
 )
+OF_VECTORS = "Whether components vary together as stated is not tested; variogram_score compares models."
 ENOUGH = 200
 """Samples of a stratum that a recalibration of its own needs."""
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
@@ -305,7 +306,7 @@ def _of_shape(found: Findings, shape: Shape) -> str:
             f"{percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected). "
             f"A Student t with the same standard deviations fits better: family='student_t', dof={_dof(half.value)}"
         )
-    return f"{percent(shape.below)} of the true values lie below the stated {percent(shape.level)} quantile"
+    return f"{percent(shape.below)} of the true values lie at or below the stated {percent(shape.level)} quantile"
 
 
 def of_heavy(found: Findings) -> Share | None:
@@ -361,6 +362,15 @@ def of_bias(found: Findings, settings: Settings) -> str:
     if in_std is None or not found.certain_bias():
         return ""
     return f"Predictions are {_one_sided(in_std.value, in_std.low, in_std.high, ' on average')}."
+
+
+def of_vectors(share: Share) -> str:
+    """Say that vectors are wrong as a whole, and begin what is said of single components."""
+    value, low, high, stated = map(percent, (share.value, share.low, share.high, share.level))
+    return (
+        f"Miscalibrated in shape: whole vectors do not follow the stated distribution. Its {stated} ellipsoids "
+        f"contain {value} of them ({low} to {high}): check how components vary together. Component by component:"
+    )
 
 
 def of_shift(found: Findings, settings: Settings) -> str:
@@ -503,6 +513,11 @@ def lowered(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
+def label_name(part: Stratum, made: str) -> str:
+    """Name a label: ``stratum 'coast'``, ``rows 0:10``."""
+    return part.name.replace(": ", " ") if made in ("area", "cell") else f"stratum '{part.name}'"
+
+
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None, *, leads: bool) -> str:
     """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
     if pattern.spread:
@@ -510,8 +525,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
     is_area = pattern.made in ("area", "cell")
-    where = part.name.replace(": ", " ") if is_area else f"stratum '{part.name}'"
-    where += "," * (pattern.made == "cell")
+    where = label_name(part, pattern.made) + "," * (pattern.made == "cell")
     text = f"In {where} {_found_in(part, pattern.quantity, level)}"
     if is_right and pattern.quantity == "scale":
         text = (
@@ -533,7 +547,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
 
 def _also(part: Stratum, pattern: Pattern, level: float | None) -> str:
     """Name another label, and how it is wrong: ``'1' (too high)``."""
-    name = part.name.replace(": ", " ") if pattern.made in ("area", "cell") else f"'{part.name}'"
+    name = label_name(part, pattern.made).removeprefix("stratum ")
     if pattern.quantity == "bias":
         return f"{name} (too {'low' if part.bias > 0 else 'high'})"
     inside = None if level is None else part.inside
