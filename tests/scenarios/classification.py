@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import spatial, special
 
+import uq_tracking as uq
 from uq_tracking.recalibration.classification import Isotonic
 
 from .regression import (
@@ -911,9 +912,9 @@ def smooth_probabilities(rng):
 IN_BATCHES = {"evaluate": partial(streamed, batch=8, metric="brier")}
 
 
-def class_maps(rng: np.random.Generator, maps: int, factor: float = 1.0) -> Made:
+def class_maps(rng: np.random.Generator, maps: int, factor: float = 1.0, spread: float = 1.5) -> Made:
     """Return maps of four classes whose neighbors are alike."""
-    logits = 1.5 * np.stack([field(rng, maps, 48, 4) for _ in range(4)], axis=-1)
+    logits = spread * np.stack([field(rng, maps, 48, 4) for _ in range(4)], axis=-1)
     probs, latent = special.softmax(logits, axis=-1), special.ndtr(field(rng, maps, 48, 3))
     labels = (latent[..., None] > probs.cumsum(axis=-1)).sum(axis=-1).clip(max=3)
     return (labels,), {"probs": special.softmax(factor * logits, axis=-1), **IN_BATCHES}
@@ -925,6 +926,15 @@ def class_maps(rng: np.random.Generator, maps: int, factor: float = 1.0) -> Made
 )  # fmt: skip
 def stream_of_class_maps(rng):
     return class_maps(rng, 32)
+
+
+@scenario(
+    "16 calibrated maps of 4 classes, of which only the accuracy is asked for", (*FINE, *UNKNOWN), bias=None,
+    says=("correlated",), never=("rows are sorted",),
+)  # fmt: skip
+def class_maps_of_accuracy(rng):
+    labels, options = class_maps(rng, 16, spread=5)
+    return labels, {**options, "evaluate": partial(uq.evaluate, metrics=["accuracy"])}
 
 
 @scenario(

@@ -62,6 +62,7 @@ class Plan:
         check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)
         chosen = select(task.name, options.metrics, given=inputs.given)
+        whole = data
         if narrow and options.curves is None and options.calibration is None and options.by_target is None:
             data = narrowed(data, chosen)
         rows, kept, layout = None, None, task.layout_for(data.facts)
@@ -80,7 +81,7 @@ class Plan:
             layout, data, options.statistics, rows=rows, lazy=kept is not None, classes=by_class
         )
         digest = found if kept is not None else found()
-        samples = samples_of(data, statistics, kept)
+        samples = samples_of(whole, statistics, kept)
         is_part = samples is None or samples.total is not None
         report = score(
             statistics,

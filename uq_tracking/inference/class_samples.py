@@ -37,8 +37,9 @@ from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.recalibration.base import ClassificationRecalibration
 from uq_tracking.recalibration.classification import CERTAIN, BiasTemperature, lacks_samples, points
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import BINARY, CLASSIFICATION
 from uq_tracking.statistics.collecting import build_groups, build_statistics
-from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import cached_property, override
@@ -490,7 +491,7 @@ class ClassSamples(InOrder):
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
-        return counted(statistics.layout, changed(self.data, groups=group))
+        return counted(changed(self.data, groups=group))
 
 
 def _refitted(stated: FloatArray, occurs: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -542,8 +543,9 @@ def changed(data: Any, **own: Any) -> Any:
     return object.__new__(type(data))._fill({**vars(data), **own})
 
 
-def counted(layout: Layout, data: Any) -> Statistics:
-    """Return statistics of predictions and of their groups, if they have any."""
+def counted(data: Any) -> Statistics:
+    """Return all statistics of predictions, whatever a report scores, and of their groups, if they have any."""
+    layout = BINARY if data.form.n_classes == 2 else CLASSIFICATION
     return replace(build_statistics(layout, data, "exact"), groups=build_groups(layout, data))
 
 
@@ -613,13 +615,13 @@ class CrossFit:
 
         return of_units(-rows["log_chosen"]), of_units(rows["brier"]), of_units(1 - rows["correct"])
 
-    def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
+    def score(self, data: Any, metric: Metric, settings: Settings) -> float:
         """Return a score of all samples, or the mean of those of both halves.
 
         Groups differ, and rates of classes that are each fitted to the other half are right in both together.
         """
         is_whole = data.groups is None and metric.key != "worst_class_gap"
         parts = [data] if is_whole else [data.part(self.side == half) for half in (0, 1)]
-        plain = [build_statistics(layout, changed(part, groups=None), "exact") for part in parts]
+        plain = [counted(changed(part, groups=None)) for part in parts]
         found = [compute(each, settings, [metric])[0].get(metric.key, math.nan) for each in plain]
         return float(np.mean(found))

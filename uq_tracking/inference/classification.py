@@ -113,8 +113,9 @@ class ClassTests(Tests):
             return no_verdict(reason)
         else:
             made = self._of_event() if two_classes(self.statistics) else self._of_classes()
-        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
-        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
+        samples = self.samples
+        is_column = made.worth is not None and samples.case is None and len(samples.shape) == 1
+        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_column and samples.in_runs else made
 
     @property
     def _share(self) -> float:
@@ -194,9 +195,8 @@ class ClassTests(Tests):
             if not is_far or not is_right or spread > SPREAD or doubt[rest].sum() < FEW_ERRORS:
                 continue
             data = changed(self.samples.data, groups=group).part(~np.isin(group, few))
-            statistics = counted(self.statistics.layout, data)
             among = OF_OTHERS * self.among
-            others = ClassTests(statistics, self.settings, among=among, names=self.names)
+            others = ClassTests(counted(data), self.settings, among=among, names=self.names)
             found = others.verdict()
             if found.calibration in words.NO_CLAIM:
                 expected, made = (float(each[few].sum() / count[few].sum()) for each in (doubt, wrong))
@@ -291,7 +291,7 @@ class ClassTests(Tests):
             return untold
         is_few = min(occurs.sum(), (1 - occurs).sum()) < FEWEST_RARER
         (metric,) = select("classification", [score])
-        before = fit.score(fit.data, metric, statistics.layout, self.settings)
+        before = fit.score(fit.data, metric, self.settings)
         least, *others = fit.losses(fit.data)
         others = others[: 1 if two_classes(statistics) else 2]
         loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
@@ -299,8 +299,8 @@ class ClassTests(Tests):
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
-                after = fit.score(data, metric, statistics.layout, self.settings)
-                tests = ClassTests(counted(statistics.layout, data), self.settings, among=self.among)
+                after = fit.score(data, metric, self.settings)
+                tests = ClassTests(counted(data), self.settings, among=self.among)
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 if method is Isotonic and by_loss.method is None:

@@ -87,6 +87,7 @@ class State:
     def add(self, data: Any, images: Any) -> None:
         """Count predictions; if this raises, nothing of them is counted."""
         self._check_labels(data)
+        whole = data
         if self.settings["metrics"] is not None:
             data = narrowed(data, select(self.kind.name, self.settings["metrics"]))
         unit = self._unit_with(getattr(data, "unit", None))
@@ -95,7 +96,7 @@ class State:
         chosen = self.maps.choose(data.shape)
         collector = self._open(data.facts)
         codes = codes_of(data)
-        self.even.add(data, codes)
+        self.even.add(whole, codes)
         for rows in data.row_blocks():
             collector.add(rows)
             if self.blocks is not None:
