@@ -32,6 +32,7 @@ from .regression import (
 )
 
 HIGH, LOW, CLASSES = ("too high",), ("too low",), ("miscalibrated in classes",)
+FEW = ("overconfident in few samples",)
 SCENARIOS: dict[str, Scenario] = {}
 scenario = into(SCENARIOS, ("brier",))
 Made = tuple[tuple[Any, ...], dict[str, Any]]
@@ -938,6 +939,28 @@ def class_maps_of_accuracy(rng):
 
 
 @scenario(
+    "24 maps of an event, its odds stated 4 times too low in the left third", ("miscalibrated in places",),
+    bias=None, says=("in columns 0:10 the event",), never=("stratum",),
+)  # fmt: skip
+def event_maps_of_a_region(rng):
+    truth = special.expit(1.5 * field(rng, 24, 48, 6) - 1.5)
+    happened = (special.ndtr(field(rng, 24, 48, 1.5)) < truth).astype(int)
+    return (happened,), {"probs": odds(truth, np.where(np.arange(48) < 16, 0.25, 1.0))}
+
+
+@scenario(
+    "24 maps of an event, hardly stated in the first 6",
+    FEW,
+    bias=None,
+    says=("at indices ", " of the first axis"),
+)
+def event_maps_of_missed_events(rng):
+    truth = special.expit(2.5 * field(rng, 24, 48, 6) - 4)
+    happened = (special.ndtr(field(rng, 24, 48, 1.5)) < truth).astype(int)
+    return (happened,), {"probs": truth * np.where(np.arange(24) < 6, 0.02, 1)[:, None, None]}
+
+
+@scenario(
     "batches of 32 maps of 4 classes, logits 1.6 times too large", (*OVER, *CLASSES), bias=None, slow=True
 )
 def stream_of_extreme_class_maps(rng):
@@ -1009,7 +1032,7 @@ def ten_classes_smoothed(rng):
 
 @scenario(
     "a quarter of class 0 is labelled as class 1", CLASSES, bias=None,
-    says=("lass 0 is stated", "Recalibrate with bias_temperature", "though some miscalibration is left"),
+    says=("lass 0 is stated", "Are some labels of class 1 in fact class 0?", "though some miscalibration is left"),
 )  # fmt: skip
 def class_labelled_as_another(rng):
     probs = special.softmax(2.5 * rng.normal(size=(5000, 4)), axis=1)
@@ -1213,9 +1236,6 @@ def event_rounded(rng):
 def event_by_timid_votes(rng):
     p = stated(rng, 3000, 4.0)
     return events(rng, rng.binomial(100, odds(p, 1, 0.7)) / 100, p)
-
-
-FEW = ("overconfident in few samples",)
 
 
 @scenario(

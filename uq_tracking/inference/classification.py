@@ -63,6 +63,9 @@ FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD, OF_OTHERS = 4, 1e-4, 1.5, 3.0, 2.5, 5
 """At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
 many times those stated, if errors of the others are right within so many standard errors, and their variance is at
 most so many times that of independent samples; these are then tested at the level over so much."""
+GROSS, ALIKE = 10, 0.01
+"""Errors that are so many times those stated are named beside others of a larger variance, in samples of a group, as
+where neighboring pixels are alike."""
 AT_ZERO, OF_LABELS = 1e-6, 0.01
 """Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
 turn out otherwise, as they do where most of these do."""
@@ -126,7 +129,7 @@ class ClassTests(Tests):
     def _beside(self) -> int:
         """Number of statements beside those on all samples: on labels, and on the order of the samples."""
         samples = self.samples
-        return 0 if samples is None else (samples.by is not None) + samples.in_order(self.dependence)
+        return 0 if samples is None else bool(samples.sets) + samples.in_order(self.dependence)
 
     def _concluded(
         self,
@@ -191,8 +194,10 @@ class ClassTests(Tests):
             spread = max(float(np.square(excess[rest]).sum()) / of_rest, 1.0)
             is_right = abs(float(excess[rest].sum())) < OF_REST * math.sqrt(spread * of_rest)
             p = special.betainc(wrong[few] / spread, (count - wrong)[few] / spread + 1, (doubt / count)[few])
-            is_far = np.all(p * len(order) < FAR) and np.all(wrong[few] > LARGER * doubt[few])
-            if not is_far or not is_right or spread > SPREAD or doubt[rest].sum() < FEW_ERRORS:
+            larger = LARGER if spread <= SPREAD else GROSS
+            is_far = np.all(p * len(order) < FAR) and np.all(wrong[few] > larger * doubt[few])
+            is_even = spread <= max(SPREAD, ALIKE * float(count[rest].mean()))
+            if not is_far or not is_right or not is_even or doubt[rest].sum() < FEW_ERRORS:
                 continue
             data = changed(self.samples.data, groups=group).part(~np.isin(group, few))
             among = OF_OTHERS * self.among
@@ -242,6 +247,8 @@ class ClassTests(Tests):
         is_left = cure is not None and not (cure.method and cure.removes)
         cut = 0.0 if cure is None or math.isfinite(cure.before) else self._cut_off()
         said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases." * (cut > 0)
+        if is_left and off is not None and off.mixed:
+            said += " Are some labels of class {} in fact class {}?".format(*off.mixed)
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
