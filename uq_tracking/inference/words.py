@@ -1177,9 +1177,9 @@ def of_cure(cure: Cure) -> str:
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = (
-        "after which no miscalibration is found"
+        "after which no miscalibration is found."
         if cure.removes
-        else "though some miscalibration is left. Then score other samples"
+        else f"though some miscalibration is left. {cure.then}"
     )
     if cure.score == "nll":
         gap = min(max(cure.before - cure.after, 1e-6), 1)
@@ -1194,7 +1194,7 @@ def of_cure(cure: Cure) -> str:
             for each in (cure.before, cure.after)
         )
     found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
-    return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}."
+    return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
 
 
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
