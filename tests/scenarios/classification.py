@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import spatial, special
 
+import uq_tracking as uq
 from uq_tracking.recalibration.classification import Isotonic
 
 from .regression import (
@@ -31,6 +32,7 @@ from .regression import (
 )
 
 HIGH, LOW, CLASSES = ("too high",), ("too low",), ("miscalibrated in classes",)
+FEW = ("overconfident in few samples",)
 SCENARIOS: dict[str, Scenario] = {}
 scenario = into(SCENARIOS, ("brier",))
 Made = tuple[tuple[Any, ...], dict[str, Any]]
@@ -911,9 +913,9 @@ def smooth_probabilities(rng):
 IN_BATCHES = {"evaluate": partial(streamed, batch=8, metric="brier")}
 
 
-def class_maps(rng: np.random.Generator, maps: int, factor: float = 1.0) -> Made:
+def class_maps(rng: np.random.Generator, maps: int, factor: float = 1.0, spread: float = 1.5) -> Made:
     """Return maps of four classes whose neighbors are alike."""
-    logits = 1.5 * np.stack([field(rng, maps, 48, 4) for _ in range(4)], axis=-1)
+    logits = spread * np.stack([field(rng, maps, 48, 4) for _ in range(4)], axis=-1)
     probs, latent = special.softmax(logits, axis=-1), special.ndtr(field(rng, maps, 48, 3))
     labels = (latent[..., None] > probs.cumsum(axis=-1)).sum(axis=-1).clip(max=3)
     return (labels,), {"probs": special.softmax(factor * logits, axis=-1), **IN_BATCHES}
@@ -925,6 +927,37 @@ def class_maps(rng: np.random.Generator, maps: int, factor: float = 1.0) -> Made
 )  # fmt: skip
 def stream_of_class_maps(rng):
     return class_maps(rng, 32)
+
+
+@scenario(
+    "16 calibrated maps of 4 classes, of which only the accuracy is asked for", (*FINE, *UNKNOWN), bias=None,
+    says=("correlated",), never=("rows are sorted",),
+)  # fmt: skip
+def class_maps_of_accuracy(rng):
+    labels, options = class_maps(rng, 16, spread=5)
+    return labels, {**options, "evaluate": partial(uq.evaluate, metrics=["accuracy"])}
+
+
+@scenario(
+    "24 maps of an event, its odds stated 4 times too low in the left third", ("miscalibrated in places",),
+    bias=None, says=("in columns 0:10 the event",), never=("stratum",),
+)  # fmt: skip
+def event_maps_of_a_region(rng):
+    truth = special.expit(1.5 * field(rng, 24, 48, 6) - 1.5)
+    happened = (special.ndtr(field(rng, 24, 48, 1.5)) < truth).astype(int)
+    return (happened,), {"probs": odds(truth, np.where(np.arange(48) < 16, 0.25, 1.0))}
+
+
+@scenario(
+    "24 maps of an event, hardly stated in 6 of them",
+    FEW,
+    bias=None,
+    says=("at indices ", " of the first axis"),
+)
+def event_maps_of_missed_events(rng):
+    truth = special.expit(2.5 * field(rng, 24, 48, 6) - 4)
+    happened = (special.ndtr(field(rng, 24, 48, 1.5)) < truth).astype(int)
+    return (happened,), {"probs": truth * np.where(np.arange(24) % 4, 1, 0.02)[:, None, None]}
 
 
 @scenario(
@@ -999,7 +1032,7 @@ def ten_classes_smoothed(rng):
 
 @scenario(
     "a quarter of class 0 is labelled as class 1", CLASSES, bias=None,
-    says=("lass 0 is stated", "Recalibrate with bias_temperature", "though some miscalibration is left"),
+    says=("lass 0 is stated", "Are some labels of class 1 in fact class 0?", "though some miscalibration is left"),
 )  # fmt: skip
 def class_labelled_as_another(rng):
     probs = special.softmax(2.5 * rng.normal(size=(5000, 4)), axis=1)
@@ -1203,9 +1236,6 @@ def event_rounded(rng):
 def event_by_timid_votes(rng):
     p = stated(rng, 3000, 4.0)
     return events(rng, rng.binomial(100, odds(p, 1, 0.7)) / 100, p)
-
-
-FEW = ("overconfident in few samples",)
 
 
 @scenario(

@@ -161,7 +161,8 @@ def test_metrics_of_the_top_label_read_nothing_else(dtype, monkeypatch):
 
 
 def test_what_was_not_read_is_undefined_with_the_reason():
-    report = uq.evaluate(*classes()[:1], probs=classes()[1], metrics=["ece"])
+    labels, probs = classes(300_000)
+    report = uq.evaluate(labels, probs=probs, metrics=["ece"])
     assert "metrics= asked for no more than the top label" in " ".join(report.verdict.caveats)
     assert "sparsification_brier" not in report.curves
     again = uq.evaluation.scoring.score(report.statistics)
@@ -169,6 +170,13 @@ def test_what_was_not_read_is_undefined_with_the_reason():
     for key in ("brier", "entropy_mean", "ause_brier"):
         assert "only the top label" in again.undefined[key]
     assert "metrics of the top label alone" in again.undefined["cwece"]
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat([f"site {k}" for k in range(30)], 100)])
+def test_a_verdict_is_the_same_whatever_is_scored(groups):
+    labels, probs = classes()
+    asked = (uq.evaluate(labels, probs=probs, metrics=metrics, groups=groups) for metrics in (["ece"], None))
+    assert len({str(report.verdict) for report in asked}) == 1
 
 
 @pytest.mark.parametrize(

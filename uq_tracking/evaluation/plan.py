@@ -62,8 +62,8 @@ class Plan:
         check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)
         chosen = select(task.name, options.metrics, given=inputs.given)
-        if narrow and options.curves is None and options.calibration is None and options.by_target is None:
-            data = narrowed(data, chosen)
+        more = options.curves is not None or options.calibration is not None or options.by_target is not None
+        whole, data = data, narrowed(data, chosen) if narrow and not more else data
         rows, kept, layout = None, None, task.layout_for(data.facts)
         by_class = not later or options.metrics is not None  # a step logs no table of classes
         if options.metrics is not None and wants_exact(data.n, options.statistics):
@@ -80,7 +80,7 @@ class Plan:
             layout, data, options.statistics, rows=rows, lazy=kept is not None, classes=by_class
         )
         digest = found if kept is not None else found()
-        samples = samples_of(data, statistics, kept)
+        samples = samples_of(whole, statistics, kept)
         is_part = samples is None or samples.total is not None
         report = score(
             statistics,

@@ -81,9 +81,12 @@ def judge(
     statistics.complete()
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         samples = None if samples is None else samples.in_season()
-        if isinstance(samples, ClassSamples) and statistics.groups is None:
-            samples = samples.different()
-            statistics = counted(statistics.layout, samples.data) if samples.repeated else statistics
+        if isinstance(samples, ClassSamples):
+            samples, known = samples.different(), statistics.groups
+            if samples.repeated or (statistics.classes is None and not samples.total):
+                made = counted(samples.data)
+                own = made.groups and known and replace(made.groups, labels=known.labels)
+                statistics = replace(made, groups=own)
         dependence = None if samples is None or statistics.groups is not None else samples.dependence()
         if samples is not None and dependence is not None and dependence.group is not None:
             statistics = samples.grouped(statistics, dependence.group)

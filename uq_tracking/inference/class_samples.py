@@ -37,8 +37,9 @@ from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.recalibration.base import ClassificationRecalibration
 from uq_tracking.recalibration.classification import CERTAIN, BiasTemperature, lacks_samples, points
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import BINARY, CLASSIFICATION
 from uq_tracking.statistics.collecting import build_groups, build_statistics
-from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import FloatArray, IntArray, run_starts
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import cached_property, override
@@ -99,6 +100,8 @@ class OffPart:
         Number of samples of the smallest label.
     recur : str
         After how many samples errors recur, if labels are places in that period; else "".
+    is_area : bool
+        Whether labels are areas of maps.
     fifth : int
         Of the order, where a single one is off.
     """
@@ -111,6 +114,7 @@ class OffPart:
     alike: int = 0
     least: int = 0
     recur: str = ""
+    is_area: bool = False
     fifth: int = 0
 
     @property
@@ -129,8 +133,6 @@ class ClassSamples(InOrder):
     ----------
     data : Predictions
         The samples in one dimension.
-    step : int
-        The shape is that of every so many-th row and column of the maps given.
     repeated : int
         Number of rows, if those that repeat others were left out; else 0.
     mirrored : bool
@@ -138,7 +140,6 @@ class ClassSamples(InOrder):
     """
 
     data: Any
-    step: int = 1
     repeated: int = 0
     mirrored: bool = False
 
@@ -176,7 +177,7 @@ class ClassSamples(InOrder):
         }
         return cls(
             changed(data, **own),
-            step,
+            step=step,
             shape=truth.shape,
             valid=valid,
             case=case,
@@ -329,8 +330,8 @@ class ClassSamples(InOrder):
         are_drawn = {name.rpartition(": ")[2] for name in names} <= DRAWN
         return are_drawn or any(is_drawn(label, outcome) for outcome in outcomes)
 
-    def off_stratum(self, dependence: Dependence | None, level: float) -> OffPart | None:
-        """Find the label of ``by=`` whose rate or slope is wrong by most; None if none is, or if nothing tells.
+    def off_stratum(self, dependence: Dependence | None, level: float, sets: Any = None) -> OffPart | None:
+        """Find the label, of all sets or these, that is wrong by most; None if none is, or if nothing tells.
 
         A label is off if its gap between what is stated and what occurs, or the slope of that gap, differs from that
         of all samples, at this level for all labels together, if limits of its own exclude no gap, and if it matters.
@@ -341,13 +342,14 @@ class ClassSamples(InOrder):
             return None
         if self.recur and self.in_order(dependence):  # blocks hold all places of a period
             group = self.units(replace(self, group=None).dependence())
-        tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in self.sets)
+        sets = self.sets if sets is None else sets
+        tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
         if tested < 2:
             return None
         found = [
             each
             for of, share, rates in self.events(level / tested)
-            for own, label in self.sets
+            for own, label in sets
             for each in self._off_of(of, own, label, group, share, rates)
         ]
         return max(found, key=lambda each: each.distance, default=None)
@@ -366,7 +368,8 @@ class ClassSamples(InOrder):
         columns = (*rates, self.data.weights, group, label)
         part_by_part: Any = (None if column is None else column[order] for column in columns)
         stated, occurs, weight, group, label = part_by_part
-        slopes, least_size = of in (EVENT, ERRORS), int(size.min())
+        slopes = of in (EVENT, ERRORS)
+        about: Any = {"least": int(size.min()), "recur": self.recur, "is_area": self.by is None}
         level = level / 2 if slopes else level
         starts = np.searchsorted(label, np.arange(len(names)))
         gap, lean = occurs - stated, stated - means_of(stated, label, weight)[label]
@@ -397,14 +400,14 @@ class ClassSamples(InOrder):
             least = SLIGHT_GAP * float(np.average(np.square(lean), weights=weight)) if slope else SLIGHT_GAP
             if joint and joint.p < level * TOGETHER * known.sum() and joint.spread > least:
                 ends = tuple((names[place], event_at(place, slope=slope)) for place in joint.ends)
-                of_all.append(OffPart(of, ends, joint.p, least=least_size, recur=self.recur))
+                of_all.append(OffPart(of, ends, joint.p, **about))
         alike, found = int(judged.sum()) - len(off), []
         for place, event in off.items():
             others = {names[other]: each for other, each in off.items() if other != place}
             of_rate, is_high = _side(event)
             opposite = [_side(each) for each in others.values()] == [(of_rate, not is_high)]
             own = ((names[place], event),)
-            found.append(OffPart(of, own, 1.0, list(others), opposite, alike, least_size, self.recur))
+            found.append(OffPart(of, own, 1.0, list(others), opposite, alike, **about))
         return found or of_all
 
     def drift(self, dependence: Dependence | None, level: float) -> OffPart | None:
@@ -490,7 +493,7 @@ class ClassSamples(InOrder):
 
     def grouped(self, statistics: Statistics, group: IntArray) -> Statistics:
         """Return the statistics of these samples with groups."""
-        return counted(statistics.layout, changed(self.data, groups=group))
+        return counted(changed(self.data, groups=group))
 
 
 def _refitted(stated: FloatArray, occurs: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -542,8 +545,9 @@ def changed(data: Any, **own: Any) -> Any:
     return object.__new__(type(data))._fill({**vars(data), **own})
 
 
-def counted(layout: Layout, data: Any) -> Statistics:
-    """Return statistics of predictions and of their groups, if they have any."""
+def counted(data: Any) -> Statistics:
+    """Return all statistics of predictions, whatever a report scores, and of their groups, if they have any."""
+    layout = BINARY if data.form.n_classes == 2 else CLASSIFICATION
     return replace(build_statistics(layout, data, "exact"), groups=build_groups(layout, data))
 
 
@@ -557,13 +561,13 @@ class CrossFit:
         Some of the samples, as logarithms of probabilities.
     side : array of int, shape (n,)
         The half of each; groups stay whole.
-    by : tuple, optional
-        Names and places of the labels of ``by=``.
+    sets : list
+        Names and places of the labels of each set.
     """
 
     data: Any
     side: IntArray
-    by: tuple[tuple[str, ...], IntArray] | None
+    sets: list[tuple[list[str], IntArray]]
 
     @classmethod
     def of(cls, samples: ClassSamples, group: IntArray | None) -> CrossFit | None:
@@ -578,8 +582,8 @@ class CrossFit:
         plain = Probabilities(values=logs[None], logits=True, classes=form.classes, event=form.event)
         weights = samples.data.weights
         own = {"weights": None if weights is None else weights[every], "counts": {"n": len(labels)}}
-        by = None if samples.by is None or samples.of_truth else (samples.by[0], samples.by[1][every])
-        return cls(changed(samples.data, truth=labels, form=plain, groups=group, **own), side, by)
+        sets = [(names, label[every]) for names, label in samples.sets]
+        return cls(changed(samples.data, truth=labels, form=plain, groups=group, **own), side, sets)
 
     def recalibrated(self, method: type[ClassificationRecalibration]) -> Any:
         """Return the samples with the probabilities of a method; RecalibrationError if it cannot be fitted."""
@@ -596,7 +600,8 @@ class CrossFit:
 
     def is_off_in_strata(self, samples: ClassSamples, data: Any, level: float) -> bool:
         """Return whether labels are wrong, or differ, with other probabilities."""
-        return replace(samples, data=data, by=self.by, group=data.groups).off_stratum(None, level) is not None
+        judged = replace(samples, data=data, group=data.groups)
+        return judged.off_stratum(None, level, self.sets) is not None
 
     def losses(self, data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log loss, Brier score and error of each sample, or of each group, by weight.
@@ -613,13 +618,13 @@ class CrossFit:
 
         return of_units(-rows["log_chosen"]), of_units(rows["brier"]), of_units(1 - rows["correct"])
 
-    def score(self, data: Any, metric: Metric, layout: Layout, settings: Settings) -> float:
+    def score(self, data: Any, metric: Metric, settings: Settings) -> float:
         """Return a score of all samples, or the mean of those of both halves.
 
         Groups differ, and rates of classes that are each fitted to the other half are right in both together.
         """
         is_whole = data.groups is None and metric.key != "worst_class_gap"
         parts = [data] if is_whole else [data.part(self.side == half) for half in (0, 1)]
-        plain = [build_statistics(layout, changed(part, groups=None), "exact") for part in parts]
+        plain = [counted(changed(part, groups=None)) for part in parts]
         found = [compute(each, settings, [metric])[0].get(metric.key, math.nan) for each in plain]
         return float(np.mean(found))

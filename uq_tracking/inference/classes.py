@@ -62,6 +62,8 @@ class OffClass:
         What is wrong with it.
     is_extreme : bool
         Of a slope, whether probabilities are too extreme (else not extreme enough).
+    mixed : tuple of str
+        If two of more classes are off, and one has what the other lacks: that one, whose labels may be of the other.
     """
 
     name: str
@@ -70,6 +72,7 @@ class OffClass:
     event: Event
     what: str
     is_extreme: bool = False
+    mixed: tuple[str, ...] = ()
 
     @property
     def is_slight(self) -> bool:
@@ -230,7 +233,12 @@ def _worst_level(
     strength["level"] = log_of_p(float(p[first]), float(z[first])) + math.log(len(p) / part)
     events = {int(place): tests[place].event() for place in order[:off]}
     worst = max(events, key=lambda place: events[place].distance)
-    return OffClass(names[worst], off, len(p), events[worst], "level")
+    gaps = {place: event.observed - event.stated for place, event in events.items()}
+    rare, often = min(gaps, key=gaps.__getitem__), max(gaps, key=gaps.__getitem__)
+    has = events[often].stated - gaps[rare]
+    are_mixed = off == 2 < len(p) and events[often].low <= has <= events[often].high
+    mixed = (names[often], names[rare]) * are_mixed
+    return OffClass(names[worst], off, len(p), events[worst], "level", mixed=mixed)
 
 
 def _worst_slope(

@@ -63,6 +63,9 @@ FEW_GROUPS, FAR, LARGER, OF_REST, SPREAD, OF_OTHERS = 4, 1e-4, 1.5, 3.0, 2.5, 5
 """At most one group of so many is an exception, whose errors have this p-value, over the number of groups, and are so
 many times those stated, if errors of the others are right within so many standard errors, and their variance is at
 most so many times that of independent samples; these are then tested at the level over so much."""
+GROSS, ALIKE = 10, 0.01
+"""Errors that are so many times those stated are named beside others of a larger variance, in samples of a group, as
+where neighboring pixels are alike."""
 AT_ZERO, OF_LABELS = 1e-6, 0.01
 """Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
 turn out otherwise, as they do where most of these do."""
@@ -113,8 +116,9 @@ class ClassTests(Tests):
             return no_verdict(reason)
         else:
             made = self._of_event() if two_classes(self.statistics) else self._of_classes()
-        is_sorted = made.worth is not None and self.samples is not None and self.samples.in_runs
-        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_sorted else made
+        samples = self.samples
+        is_column = made.worth is not None and samples.case is None and len(samples.shape) == 1
+        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_column and samples.in_runs else made
 
     @property
     def _share(self) -> float:
@@ -125,7 +129,7 @@ class ClassTests(Tests):
     def _beside(self) -> int:
         """Number of statements beside those on all samples: on labels, and on the order of the samples."""
         samples = self.samples
-        return 0 if samples is None else (samples.by is not None) + samples.in_order(self.dependence)
+        return 0 if samples is None else bool(samples.sets) + samples.in_order(self.dependence)
 
     def _concluded(
         self,
@@ -190,13 +194,14 @@ class ClassTests(Tests):
             spread = max(float(np.square(excess[rest]).sum()) / of_rest, 1.0)
             is_right = abs(float(excess[rest].sum())) < OF_REST * math.sqrt(spread * of_rest)
             p = special.betainc(wrong[few] / spread, (count - wrong)[few] / spread + 1, (doubt / count)[few])
-            is_far = np.all(p * len(order) < FAR) and np.all(wrong[few] > LARGER * doubt[few])
-            if not is_far or not is_right or spread > SPREAD or doubt[rest].sum() < FEW_ERRORS:
+            larger = LARGER if spread <= SPREAD else GROSS
+            is_far = np.all(p * len(order) < FAR) and np.all(wrong[few] > larger * doubt[few])
+            is_even = spread <= max(SPREAD, ALIKE * float(count[rest].mean()))
+            if not is_far or not is_right or not is_even or doubt[rest].sum() < FEW_ERRORS:
                 continue
             data = changed(self.samples.data, groups=group).part(~np.isin(group, few))
-            statistics = counted(self.statistics.layout, data)
             among = OF_OTHERS * self.among
-            others = ClassTests(statistics, self.settings, among=among, names=self.names)
+            others = ClassTests(counted(data), self.settings, among=among, names=self.names)
             found = others.verdict()
             if found.calibration in words.NO_CLAIM:
                 expected, made = (float(each[few].sum() / count[few].sum()) for each in (doubt, wrong))
@@ -242,6 +247,8 @@ class ClassTests(Tests):
         is_left = cure is not None and not (cure.method and cure.removes)
         cut = 0.0 if cure is None or math.isfinite(cure.before) else self._cut_off()
         said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases." * (cut > 0)
+        if cure is not None and cure.method and is_left and off is not None and off.mixed:
+            cure = replace(cure, then="Are some labels of class {} in fact class {}?".format(*off.mixed))
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
@@ -291,7 +298,7 @@ class ClassTests(Tests):
             return untold
         is_few = min(occurs.sum(), (1 - occurs).sum()) < FEWEST_RARER
         (metric,) = select("classification", [score])
-        before = fit.score(fit.data, metric, statistics.layout, self.settings)
+        before = fit.score(fit.data, metric, self.settings)
         least, *others = fit.losses(fit.data)
         others = others[: 1 if two_classes(statistics) else 2]
         loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
@@ -299,8 +306,8 @@ class ClassTests(Tests):
         for method in CURES[two_classes(statistics)]:
             try:
                 data = fit.recalibrated(method)
-                after = fit.score(data, metric, statistics.layout, self.settings)
-                tests = ClassTests(counted(statistics.layout, data), self.settings, among=self.among)
+                after = fit.score(data, metric, self.settings)
+                tests = ClassTests(counted(data), self.settings, among=self.among)
                 found = tests.verdict().calibration
             except (RecalibrationError, Undefined):
                 if method is Isotonic and by_loss.method is None:

@@ -658,6 +658,8 @@ class InOrder(ABC):
     """Number of all samples, if these are only some of them, evenly spread."""
     clock: IntArray | None = None
     """Time of each sample, in steps, if the groups given are blocks of a series, in the order of their numbers."""
+    step: int = 1
+    """The shape is that of every so many-th row and column of the maps given."""
     recur: str = ""
     """After how many samples errors recur, if their place in that period is what labels them; else ""."""
 
@@ -701,12 +703,31 @@ class InOrder(ABC):
 
     @cached_property
     def sets(self) -> list[tuple[list[str], IntArray]]:
-        """Names and place of each sample's label, of each set of labels but those that are made of the truth."""
+        """Names and place of each sample's label, of each set but those of the truth; without labels, areas."""
         if self.by is None:
-            return []
+            return self.areas()
         names, joint = self.by
         sets = ((own, place[joint]) for own, place in sets_of(names))
         return [(own, label) for own, label in sets if not self.are_of_truth(own, label)]
+
+    def areas(self) -> list[tuple[list[str], IntArray]]:
+        """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.
+
+        There are none where its shape is not known.
+        """
+        if self.case is not None:
+            return []
+        of_maps, made = {len(self.shape) - 2: "rows", len(self.shape) - 1: "columns"}, []
+        for axis, place in enumerate(_along_axes(self.shape, self.keep)):
+            size, is_of_map = self.shape[axis], self.spatial and axis in of_maps
+            if is_of_map and min(self.shape[-2:]) >= LEAST_SIDE:
+                band, label = dense(place * BANDS // size)
+                ends = [self.step * -(-k * size // BANDS) for k in range(BANDS + 1)]
+                made.append(([f"{of_maps[axis]}: {ends[k]}:{ends[k + 1]}" for k in band], label))
+            elif axis and not is_of_map and 1 < size <= MOST_AXIS:
+                index, label = dense(place)
+                made.append(([f"axis {axis}: index {k}" for k in index], label))
+        return made
 
     @abstractmethod
     def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:
@@ -845,31 +866,6 @@ class Samples(InOrder):
     def in_season(self) -> Samples:
         """Label samples by their places in a period after which errors, or their sizes, recur."""
         return self.with_season(self.z(), sizes=True)
-
-    def areas(self) -> list[tuple[list[str], IntArray]]:
-        """Return bands of rows and of columns, and places along short axes, as labels of the samples of an array.
-
-        There are none where not all of it is kept.
-        """
-        if self.case is not None or self.total:
-            return []
-        of_maps, made = {len(self.shape) - 2: "rows", len(self.shape) - 1: "columns"}, []
-        for axis, place in enumerate(_along_axes(self.shape, self.keep)):
-            size, is_of_map = self.shape[axis], self.spatial and axis in of_maps
-            if is_of_map and min(self.shape[-2:]) >= LEAST_SIDE:
-                band, label = dense(place * BANDS // size)
-                ends = [-(-k * size // BANDS) for k in range(BANDS + 1)]
-                made.append(([f"{of_maps[axis]}: {ends[k]}:{ends[k + 1]}" for k in band], label))
-            elif axis and not is_of_map and 1 < size <= MOST_AXIS:
-                index, label = dense(place)
-                made.append(([f"axis {axis}: index {k}" for k in index], label))
-        return made
-
-    @cached_property
-    @override
-    def sets(self) -> list[tuple[list[str], IntArray]]:
-        """Names and place of each sample's label, of each set; without labels, areas of maps."""
-        return self.areas() if self.by is None else super().sets
 
     @override
     def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:

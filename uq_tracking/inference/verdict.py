@@ -344,8 +344,9 @@ class Tests(ABC):
         share = f"({words.percent(float(count[few].sum() / count.sum()))} of the samples)"
         if kind == "cases" and len(self.samples.shape) == 1 and len(few) <= words.MOST_NAMED:
             return f"where row % {of} is {' or '.join(map(str, few.tolist()))} {share}"
-        if kind == "cases" and self.samples.shape[0] == of and len(few) == 1:
-            return f"at index {few[0]} of the first axis {share}"
+        if kind == "cases" and self.samples.shape[0] == of:
+            which = f"ind{'ex' if len(few) == 1 else 'ices'} {', '.join(map(str, few.tolist()))}"
+            return f"at {which} of the first axis {share}"
         if kind == "groups" and len(few) == 1:
             return f"in group '{self.statistics.groups.labels[few[0]]}' {share}"
         return f"in {len(few)} of {of} {kind} {share}"

@@ -992,11 +992,13 @@ def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
     else:
         said = _level(event, off.of)
     if off.recur:
-        return f"{_differ(off.recur)}: in {_at_place(name, off.recur)} {said}. {cure}"
-    others = f"; {len(off.others)} other strata are off too" if off.others else ""
+        return f"{_differ(off.recur)}: in {_at_place(name, off)} {said}. {cure}"
+    noun = "areas" if off.is_area else "strata"
+    others = f"; {len(off.others)} other {noun} are off too" if off.others else ""
     if len(off.others) == 1:
-        others = f"; '{off.others[0]}' is off {'the other way' if off.opposite else 'too'}"
-    return f"In stratum '{name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
+        others = f"; {_at_place(off.others[0], off)} is off {'the other way' if off.opposite else 'too'}"
+    others += "" if all_wrong else _of_others(off.alike, noun=" areas" * off.is_area)
+    return f"In {'' if off.is_area else 'stratum '}{_at_place(name, off)} {said}{others}. {cure}"
 
 
 def _differ(recur: str) -> str:
@@ -1005,18 +1007,19 @@ def _differ(recur: str) -> str:
     return as_those if recur else "Strata differ by more than chance"
 
 
-def _at_place(name: str, recur: str) -> str:
-    """Name a label, or a place in a period: ``steps with step % 7 = 5``."""
-    if not recur:
-        return f"'{name}'"
-    period, unit = recur.split()[-2:]
+def _at_place(name: str, off: OffPart) -> str:
+    """Name a label, an area, or a place in a period: ``steps with step % 7 = 5``."""
+    if not off.recur:
+        return name.replace(": ", " ") if off.is_area else f"'{name}'"
+    period, unit = off.recur.split()[-2:]
     return f"{unit} with {unit[:-1]} % {period} {'in' if ':' in name else '='} {name}"
 
 
 def _of_all_labels(off: OffPart) -> str:
     """Name the labels that are furthest off to each side, where all differ, but none stands out."""
-    said = (f"in {_at_place(name, off.recur)}, {_seen(event, off.of)}" for name, event in off.ends)
-    return f"{_differ(off.recur)}: {'; '.join(said)}. {_of_each_label(off)}"
+    said = (f"in {_at_place(name, off)}, {_seen(event, off.of)}" for name, event in off.ends)
+    differ = "Areas differ by more than chance" if off.is_area else _differ(off.recur)
+    return f"{differ}: {'; '.join(said)}. {_of_each_label(off)}"
 
 
 def _seen(event: Event, of: str) -> str:
@@ -1034,6 +1037,9 @@ def _of_each_label(off: OffPart) -> str:
     """Say which strata need a recalibration of their own: of few samples, a fit is worse than none."""
     if off.recur:
         return "Recalibrate each place in the period separately, or tell the model the time."
+    if off.is_area:
+        outlines = "; a map of what occurs minus what is stated shows their true outlines"
+        return f"Recalibrate such parts separately{outlines * (not off.ends[0][0].startswith('axis'))}."
     if off.least >= ENOUGH or off.of == "errors":
         return of_each(ENOUGH * (off.least < ENOUGH))
     return (
@@ -1185,9 +1191,9 @@ def of_cure(cure: Cure) -> str:
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     left = (
-        "after which no miscalibration is found"
+        "after which no miscalibration is found."
         if cure.removes
-        else "though some miscalibration is left. Then score other samples"
+        else f"though some miscalibration is left. {cure.then}"
     )
     if cure.score == "nll":
         gap = min(max(cure.before - cure.after, 1e-6), 1)
@@ -1202,7 +1208,7 @@ def of_cure(cure: Cure) -> str:
             for each in (cure.before, cure.after)
         )
     found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
-    return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}."
+    return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
 
 
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:

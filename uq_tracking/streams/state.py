@@ -87,15 +87,15 @@ class State:
     def add(self, data: Any, images: Any) -> None:
         """Count predictions; if this raises, nothing of them is counted."""
         self._check_labels(data)
-        if self.settings["metrics"] is not None:
-            data = narrowed(data, select(self.kind.name, self.settings["metrics"]))
+        whole, metrics = data, self.settings["metrics"]
+        data = data if metrics is None else narrowed(data, select(self.kind.name, metrics))
         unit = self._unit_with(getattr(data, "unit", None))
         if images is not None:
             check_image_count(data.shape, images)
         chosen = self.maps.choose(data.shape)
         collector = self._open(data.facts)
         codes = codes_of(data)
-        self.even.add(data, codes)
+        self.even.add(whole, codes)
         for rows in data.row_blocks():
             collector.add(rows)
             if self.blocks is not None:
