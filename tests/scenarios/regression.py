@@ -537,6 +537,22 @@ def images_too_small(rng):
     return mu + 1.5 * s * field(rng, 20, 32, 3), mu, s
 
 
+@scenario("12 calibrated images of three channels whose errors are alike", FINE, bias=None)
+def images_of_alike_channels(rng):
+    s, mu = spread_stds(rng, (12, 3, 32, 32), 0.3), field(rng, 36, 32, 4).reshape(12, 3, 32, 32)
+    own, common = field(rng, 36, 32, 2).reshape(mu.shape), field(rng, 12, 32, 2)[:, None]
+    return mu + s * (0.3 * own + np.sqrt(0.91) * common), mu, s
+
+
+@scenario(
+    "20 images, the exponentials of normal logs passed as means", (*MOST, *OVER, *SHAPE, "biased"), bias=None,
+    says=("skewed", "cdf_isotonic"), never=("Look at", "std_scaling"),
+)  # fmt: skip
+def images_of_logs(rng):
+    s, mu = 0.35 * spread_stds(rng, (20, 48, 48), 0.2), np.exp(0.5 * field(rng, 20, 48, 6))
+    return mu * np.exp(s * field(rng, 20, 48, 2)), mu, s * mu
+
+
 @scenario("one calibrated map, neighbors alike", (*FINE, *UNKNOWN))
 def one_map(rng):
     s, mu = spread_stds(rng, (1, 128, 128), 0.3), field(rng, 1, 128, 6)

@@ -421,7 +421,7 @@ class RegressionTests(Tests):
         if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
             return words.MORE_FIRST
         off, law = biased or found.bias_grade == "off", self._law(calibration, found)
-        of_skew = words.OF_SKEWED.format(law or words.SKEWED) * self._is_skewed()
+        of_skew = words.OF_SKEWED.format(law or words.SKEWED) * (self._is_skewed() or found.is_skewed())
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
         if not off and cure is None and not found.in_places.found() and not self._below:
@@ -694,7 +694,7 @@ class RegressionTests(Tests):
         if self._off_grid is not None:
             level, at = special.ndtr(self._off_grid), np.arange(len(self._off_grid) + 1) / len(self._off_grid)
             gap = min(gap, float(np.maximum(level - at[:-1], at[1:] - level).max()))
-        elif self._is_gaussian and not grouped and (tail := self._tail_off()) is not None:
+        elif self._is_gaussian and (tail := self._tail_off()) is not None:
             return tail
         if grouped:
             p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
@@ -710,15 +710,21 @@ class RegressionTests(Tests):
         z, order = statistics.moments["z"], statistics.orders["z"]
         if n < FEWEST_OF_TAILS or not 0 < z.variance() < math.inf:
             return None
-        scores = special.ndtri(TAILS)
-        stated, own = (
-            order.position(at) / order.total for at in (scores, z.mean + math.sqrt(z.variance()) * scores)
-        )
+        at = special.ndtri([TAILS, TAILS])
+        at[1] = z.mean + math.sqrt(z.variance()) * at[1]
+        held = order.position(at.ravel())[:, None]
+        if statistics.groups is not None:
+            held = groups.below_quantiles(statistics, family_of(self.settings), special.ndtr(at).ravel()).T
         p, found = 1 - self.at(TAILS_LEVEL), []
-        for level, *shares in zip(TAILS, stated.tolist(), own.tolist(), strict=True):
-            told = [Share(level, each, *share_limits(each * n, n, 1 - p / len(TAILS))) for each in shares]
-            if all(each.is_off and each.severity > 1 for each in told) and told[0].is_high == told[1].is_high:
-                found.append(told[0])
+        for level, *counts in zip(TAILS, held[: len(TAILS)], held[len(TAILS) :], strict=True):
+            limits = (_limits(statistics, each, 1 - p / len(TAILS)) for each in counts)
+            stated, own = (
+                Share(level, float(each.sum()) / _total(statistics), *ends)
+                for each, ends in zip(counts, limits, strict=True)
+            )
+            is_off = stated.is_off and (own.is_off or own.severity >= stated.severity)
+            if is_off and min(stated.severity, own.severity) > 1 and stated.is_high == own.is_high:
+                found.append(stated)
         if not found:
             return None
         worst = max(found, key=lambda each: each.severity)

@@ -796,6 +796,7 @@ class InOrder(ABC):
         """
         shape, case, keep = self.shape, self.case, self.keep
         lead = shape[:-2] if self.spatial else shape[:1]
+        lead = lead[:1] if math.prod(lead[:1]) >= FEWEST_CASES else lead  # channels of an image are alike
         cases = math.prod(lead) if case is None else int(case.max()) + 1
         scores = (z, clipped(z) if sizes is None else sizes)
         if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=self.spatial)) is not None:
@@ -806,7 +807,7 @@ class InOrder(ABC):
             if not _cases_follow(scores, own, cases, keep, size):
                 return _of_cases(scores, own, cases)
             found = _in_blocks(scores, own, cases)
-            if found.kind == "too few" and self.spatial and size and len(lead) == 1:
+            if found.kind == "too few" and self.spatial and size and len(shape) == 3:
                 boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
                 return found if boxes.group is None else boxes
             return found
