@@ -553,6 +553,18 @@ def images_of_logs(rng):
     return mu * np.exp(s * field(rng, 20, 48, 2)), mu, s * mu
 
 
+@scenario(
+    "20 calibrated images, padded with zeros to one size", (*SHAPE, *PLACES, *UNDER), bias=None,
+    never=("exception",),
+)  # fmt: skip
+def padded_images(rng):
+    s, mu = spread_stds(rng, (20, 48, 48), 0.3), 3 + field(rng, 20, 48, 6)
+    y = mu + s * field(rng, 20, 48, 2)
+    is_padded = np.arange(48) >= rng.integers(30, 49, (2, 20, 1))
+    outside = is_padded[0][:, :, None] | is_padded[1][:, None]
+    return np.where(outside, 0, y), np.where(outside, 0, mu), np.where(outside, 1, s)
+
+
 @scenario("one calibrated map, neighbors alike", (*FINE, *UNKNOWN))
 def one_map(rng):
     s, mu = spread_stds(rng, (1, 128, 128), 0.3), field(rng, 1, 128, 6)

@@ -421,7 +421,7 @@ class RegressionTests(Tests):
         if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
             return words.MORE_FIRST
         off, law = biased or found.bias_grade == "off", self._law(calibration, found)
-        of_skew = words.OF_SKEWED.format(law or words.SKEWED) * (self._is_skewed() or found.is_skewed())
+        of_skew = words.OF_SKEWED.format(law or words.SKEWED) * self._is_skewed()
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
         if not off and cure is None and not found.in_places.found() and not self._below:
