@@ -182,7 +182,7 @@ class RegressionTests(Tests):
     @override
     def verdict(self) -> Verdict:
         suspicions = self.suspicions()
-        if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
+        if self.dependence is not None and self.dependence.alike and self.dependence.group is None:
             return self._unjudged(
                 suspicions,
                 words.of_too_alike(self.dependence, self._size(), self.samples.shape),

@@ -119,13 +119,15 @@ COPIES, MOST_COPIES, CERTAIN_COPIES = 0.05, 0.9, 0.95
 one row are fewer than the least."""
 FEWEST_COPIED = 100
 """Different truths, each as often as any other, from which on they are those of copies."""
+MOST_COMPARED, MOST_EQUAL, FEWEST_SHARED = 1 << 18, 0.01, 8
+"""Samples of maps that are compared, share of them that may be equal within a map, and fewest that two maps share."""
 NEARLY, BY_CHANCE = 0.2, 0.5
 """Largest difference of the predictions of copies in their std, and share of other neighbors that may be as near."""
 
 Scores = Sequence[FloatArray]
 """Standardized errors, and their clipped sizes."""
 Kind = Literal[
-    "independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"
+    "independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies", "repeats"
 ]
 
 
@@ -135,10 +137,10 @@ class Dependence:
 
     Attributes
     ----------
-    kind : {"independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"}
+    kind : {"independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies", ...}
         "sorted" data have no order in time; of "crossed" ones, rows and columns are alike; "too few" independent
         areas or blocks leave nothing to test, nor do "few maps" of which a stream has kept some samples only.
-        "copies" of rows are one sample each.
+        "copies" of rows are one sample each; of "repeats", maps that share pixels are one case.
     group : array of int, shape (n,), or None
         Number of the group of each sample that counts; None for independent samples.
     worth : float
@@ -294,9 +296,9 @@ def _memory(score: FloatArray, label: IntArray) -> int:
     return len(label)
 
 
-def _of_cases(scores: Scores, case: IntArray, cases: int) -> Dependence:
+def _of_cases(scores: Scores, case: IntArray, cases: int, kind: Kind = "cases") -> Dependence:
     """Put consecutive cases together, so that there are not too many."""
-    return _of_groups("cases", scores, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
+    return _of_groups(kind, scores, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
 
 
 def _of_groups(kind: Kind, scores: Scores, label: IntArray, reach: int | None = None) -> Dependence:
@@ -404,6 +406,30 @@ def _are_positive(products: FloatArray) -> bool:
         return False
     error = float(products.std(ddof=1)) / math.sqrt(len(products))
     return error > 0 and bool(special.stdtr(len(products) - 1, -products.mean() / error) < SWITCH)
+
+
+def _apart(values: FloatArray, z: FloatArray, case: IntArray, cases: int) -> IntArray:
+    """Number cases anew, those alike that have samples in common, as crops of an image do.
+
+    In these, values that are the same have errors that are nearly so; within a case, hardly any are the same.
+    """
+    from scipy.sparse import coo_array, csgraph
+
+    key = np.asarray(values, dtype=np.float64).view(np.uint64) * MULTIPLIERS[0]
+    some = np.flatnonzero(
+        (z != 0) & (key <= min(MOST_COMPARED / len(z), 1) * 2.0**64)
+    )  # all of a value, or none
+    place = some[np.lexsort((case[some], key[some]))]
+    equal = key[place[1:]] == key[place[:-1]]
+    one, other = place[:-1][equal], place[1:][equal]
+    pair, of, shared = np.unique(case[one] * cases + case[other], return_inverse=True, return_counts=True)
+    first, second = np.divmod(pair, cases)
+    held = np.bincount(case[place], minlength=cases)
+    known = shared > FEWEST_SHARED + COPIES * np.minimum(held[first], held[second])
+    known &= means_of(np.abs(z[one] - z[other]) <= NEARLY, of) > BY_CHANCE
+    known &= shared[first == second].sum() <= MOST_EQUAL * len(place)
+    joined = coo_array((shared[known], (first[known], second[known])), (cases, cases))
+    return np.asarray(csgraph.connected_components(joined, directed=False)[1])
 
 
 def _of_series(scores: Scores, also: Sequence[FloatArray] = ()) -> Dependence:
@@ -801,11 +827,16 @@ class InOrder(ABC):
         scores = (z, clipped(z) if sizes is None else sizes)
         if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=self.spatial)) is not None:
             return found
+        size = math.prod(shape) if case is None else 0
+        own = (np.repeat(np.arange(cases), math.prod(shape[len(lead) :])) if case is None else case)[keep]
+        kind: Kind = "cases"
+        if self.spatial and (apart := _apart(also[0], z, own, cases)).max() + 1 < cases:
+            own, cases, size, kind = apart[own], int(apart.max()) + 1, 0, "repeats"
+            if cases < FEWEST_CASES:
+                return Dependence(kind, None, float(cases), True)
         if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
-            size = math.prod(shape) if case is None else 0
-            own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
             if not _cases_follow(scores, own, cases, keep, size):
-                return _of_cases(scores, own, cases)
+                return _of_cases(scores, own, cases, kind)
             found = _in_blocks(scores, own, cases)
             if found.kind == "too few" and self.spatial and size and len(shape) == 3:
                 boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)

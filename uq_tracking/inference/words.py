@@ -34,6 +34,7 @@ TRY_ISOTONIC = (
     "sample"
 )
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
+REPEATED = "Maps have pixels in common, as crops, flips and overlapping tiles do"
 STUDENT_T, SKEWED = "that Student t", "a skewed distribution"
 WHOLE_NUMBERS = "a distribution of whole numbers, as true values are (draws of counts, for example)"
 IF_CONFIDENCES = (
@@ -1196,7 +1197,8 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     if found.kind == "copies":
         return of_copies(int(found.worth), n, "similar predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    return f"Neighboring errors are correlated: {seen} count as about {_about(found.worth)} independent ones."
+    why = REPEATED if found.kind == "repeats" else "Neighboring errors are correlated"
+    return f"{why}: {seen} count as about {_about(found.worth)} independent ones."
 
 
 def of_copies(different: int, n: int, predictions: str) -> str:
@@ -1215,6 +1217,8 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
     rows = "rows" if len(shape) == 1 else "first axis (slices, images or times)"
     times = f"errors are {format_number(size)} times the stated size"
     worth = _about(found.worth)
+    if found.kind == "repeats":
+        return f"Not enough data to tell: {lowered(REPEATED)} (scenes left: {worth}). Score each pixel once."
     if found.kind == "few maps":
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
