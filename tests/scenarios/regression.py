@@ -554,6 +554,15 @@ def images_of_logs(rng):
 
 
 @scenario(
+    "30 images, half of them of the night, 2 times too small", (*PLACES, *OVER), bias=None,
+    says=("aps differ by more than chance", "pass it as by="), never=("no miscalibration is found",),
+)  # fmt: skip
+def half_of_the_images(rng):
+    s, mu = spread_stds(rng, (30, 48, 48), 0.3), field(rng, 30, 48, 6)
+    return mu + rng.permutation([1, 2] * 15)[:, None, None] * s * field(rng, 30, 48, 2), mu, s
+
+
+@scenario(
     "15 calibrated images, each flipped to four sides", FINE, bias=None,
     says=("Maps have pixels in common, as crops, flips",), slow=True,
 )  # fmt: skip

@@ -629,6 +629,13 @@ class RegressionTests(Tests):
                 order = slice(None) if samples.clock is None else np.argsort(samples.clock, kind="stable")
                 of_one = each / len(samples.sets)
                 found = found.joined(find_drifting_label(errors.at(order), label[order], own, level=of_one))
+        if (quarters := samples.quarters(self.dependence)) is not None:
+            names, case, quarter = quarters
+            rest = errors.z - means_of(errors.z, case)[case]  # what maps share is their own
+            rest *= errors.std * np.linalg.norm(errors.z) / np.linalg.norm(rest)
+            of_maps = replace(errors, error=rest, group=quarter)
+            strata = find_strata(of_maps, case, names, level=each, made="area")
+            found = found.joined(strata) if any(each.grade == "off" for each in strata.found()) else found
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(errors):
             some = errors.thinned()
@@ -710,18 +717,14 @@ class RegressionTests(Tests):
         z, order = statistics.moments["z"], statistics.orders["z"]
         if n < FEWEST_OF_TAILS or not 0 < z.variance() < math.inf:
             return None
-        at = special.ndtri([TAILS, TAILS])
-        at[1] = z.mean + math.sqrt(z.variance()) * at[1]
-        held = order.position(at.ravel())[:, None]
+        scores = special.ndtri(TAILS)
+        at = np.append(scores, z.mean + math.sqrt(z.variance()) * scores)
+        held = order.position(at)[:, None]
         if statistics.groups is not None:
-            held = groups.below_quantiles(statistics, family_of(self.settings), special.ndtr(at).ravel()).T
+            held = groups.below_quantiles(statistics, family_of(self.settings), special.ndtr(at)).T
         p, found = 1 - self.at(TAILS_LEVEL), []
-        for level, *counts in zip(TAILS, held[: len(TAILS)], held[len(TAILS) :], strict=True):
-            limits = (_limits(statistics, each, 1 - p / len(TAILS)) for each in counts)
-            stated, own = (
-                Share(level, float(each.sum()) / _total(statistics), *ends)
-                for each, ends in zip(counts, limits, strict=True)
-            )
+        shares = [_share(statistics, *each, 1 - p / len(TAILS)) for each in zip(TAILS * 2, held, strict=True)]
+        for stated, own in zip(shares[:2], shares[2:], strict=True):
             is_off = stated.is_off and (own.is_off or own.severity >= stated.severity)
             if is_off and min(stated.severity, own.severity) > 1 and stated.is_high == own.is_high:
                 found.append(stated)
@@ -748,7 +751,7 @@ class RegressionTests(Tests):
             found = coverage_at(statistics, self.settings, levels), share_within(statistics, [scale.value])
             inside = list(statistics.n * np.concatenate(found)[:, None])
         *shares, within = (
-            Share(level, float(held.sum()) / _total(statistics), *_limits(statistics, held, SHARE_LEVEL))
+            _share(statistics, level, held, SHARE_LEVEL)
             for level, held in zip([*levels.tolist(), ONE], inside, strict=True)
         )
         if not of_z:
@@ -980,6 +983,11 @@ def has_zeros(statistics: Any) -> bool:
 def _total(statistics: Any) -> float:
     """Return the total count of samples, in which those of groups or of all are counted."""
     return float(statistics.n) if statistics.groups is None else groups.total(statistics)
+
+
+def _share(statistics: Any, stated: float, held: FloatArray, level: float) -> Share:
+    """Return the share of the targets that are held, by group, with limits at a level."""
+    return Share(stated, float(held.sum()) / _total(statistics), *_limits(statistics, held, level))
 
 
 def _sums_within(statistics: Any, limit: float) -> list[float]:

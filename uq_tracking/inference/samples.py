@@ -897,6 +897,23 @@ class Samples(InOrder):
                 made.append(([f"axis {axis}: index {k}" for k in index], label))
         return made
 
+    def quarters(self, dependence: Dependence | None) -> tuple[list[str], IntArray, IntArray] | None:
+        """Return names of independent maps, and the map and the quarter of each sample.
+
+        None unless sizes of errors are alike over less than a third of a quarter, and maps are not wrong as a whole.
+        """
+        are_apart = dependence is not None and dependence.kind == "cases" and self.by is None
+        if not are_apart or not self.spatial or len(self.shape) != 3 or self.case is not None:
+            return None
+        case, row, column = _along_axes(self.shape, self.keep)
+        maps, z = np.full(self.shape, np.nan), self.z()
+        maps.reshape(-1)[self.keep] = without_labels(clipped(z), case)
+        if is_slow(z, case) or min(maps.shape[1:]) < 2 * SIDE * correlation_reach(maps):
+            return None
+        quarter = 4 * case + 2 * (2 * row // maps.shape[1]) + 2 * column // maps.shape[2]
+        index, place = dense(case)
+        return [f"map {k}" for k in index], place, dense(quarter)[1]
+
     @cached_property
     @override
     def sets(self) -> list[tuple[list[str], IntArray]]:

@@ -279,7 +279,9 @@ def _of_places(
             rest = f"Recalibrate each {place} separately."
         elif "area" in made:
             rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
-            if any(part.name.startswith("axis") for part in named):
+            if any(part.name.startswith("map") for part in named):
+                rest = "Find out what differs between maps (light, scene), and pass it as by=."
+            elif any(part.name.startswith("axis") for part in named):
                 rest = "Recalibrate each place along that axis separately."
         elif "cell" in made:
             rest = (
@@ -523,7 +525,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     rest = [strata[place] for place in tested if place not in pattern.named]
     all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
     both = pattern.quantity == "bias" and len({strata[place].bias > 0 for place in pattern.named}) > 1
-    noun = "places" if part.name.startswith("axis") else "areas"
+    noun = {"axis": "places", "map ": "maps"}.get(part.name[:4], "areas")
     also = f"; {others} other {noun if is_area else 'strata'} too{', in either direction' * both}"
     also += " (verdict.places.strata lists them)"
     if others <= MOST_NAMED:
@@ -546,7 +548,8 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
     """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
     what, ends = _of_ends(pattern, strata, level)
     low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    return f"{_differ('')}: {what} are from {low} to {high}."
+    differ = _differ("", "Maps" if pattern.made == "area" else "Strata")
+    return f"{differ}: {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -986,10 +989,10 @@ def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
     return f"In stratum '{name}' {said}{others}{'' if all_wrong else _of_others(off.alike)}. {cure}"
 
 
-def _differ(recur: str) -> str:
+def _differ(recur: str, parts: str = "Strata") -> str:
     """Say that errors recur after a period, or else that labels differ."""
     as_those = f"Errors recur {recur}, as by hour or season"
-    return as_those if recur else "Strata differ by more than chance"
+    return as_those if recur else f"{parts} differ by more than chance"
 
 
 def _at_place(name: str, recur: str) -> str:
