@@ -633,8 +633,8 @@ class RegressionTests(Tests):
             names, case, quarter = quarters
             rest = errors.z - means_of(errors.z, case)[case]  # what maps share is their own
             rest *= errors.std * np.linalg.norm(errors.z) / np.linalg.norm(rest)
-            of_maps = replace(errors, error=rest, group=quarter)
-            strata = find_strata(of_maps, case, names, level=each, made="area")
+            own = replace(errors, error=rest, group=quarter)
+            strata = find_strata(own, case, names, level=each, made="area")
             found = found.joined(strata) if any(each.grade == "off" for each in strata.found()) else found
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(errors):
@@ -714,17 +714,14 @@ class RegressionTests(Tests):
     def _tail_off(self) -> Shape | None:
         """Return the tail that is wrong beyond doubt, also of errors of the right size and mean, else None."""
         statistics, n = self.statistics, self.statistics.n_effective
-        z, order = statistics.moments["z"], statistics.orders["z"]
+        z = statistics.moments["z"]
         if n < FEWEST_OF_TAILS or not 0 < z.variance() < math.inf:
             return None
         scores = special.ndtri(TAILS)
-        at = np.append(scores, z.mean + math.sqrt(z.variance()) * scores)
-        held = order.position(at)[:, None]
-        if statistics.groups is not None:
-            held = groups.below_quantiles(statistics, family_of(self.settings), special.ndtr(at)).T
-        p, found = 1 - self.at(TAILS_LEVEL), []
-        shares = [_share(statistics, *each, 1 - p / len(TAILS)) for each in zip(TAILS * 2, held, strict=True)]
-        for stated, own in zip(shares[:2], shares[2:], strict=True):
+        ways, p, found = (scores, z.mean + math.sqrt(z.variance()) * scores), 1 - self.at(TAILS_LEVEL), []
+        for level, *at in zip(TAILS, *special.ndtr(ways).tolist(), strict=True):
+            held = (_up_to(statistics, "z", each) for each in at)
+            stated, own = (_share(statistics, level, each, 1 - p / len(TAILS)) for each in held)
             is_off = stated.is_off and (own.is_off or own.severity >= stated.severity)
             if is_off and min(stated.severity, own.severity) > 1 and stated.is_high == own.is_high:
                 found.append(stated)

@@ -119,8 +119,6 @@ COPIES, MOST_COPIES, CERTAIN_COPIES = 0.05, 0.9, 0.95
 one row are fewer than the least."""
 FEWEST_COPIED = 100
 """Different truths, each as often as any other, from which on they are those of copies."""
-MOST_COMPARED, MOST_EQUAL, FEWEST_SHARED = 1 << 18, 0.01, 8
-"""Samples of maps that are compared, share of them that may be equal within a map, and fewest that two maps share."""
 NEARLY, BY_CHANCE = 0.2, 0.5
 """Largest difference of the predictions of copies in their std, and share of other neighbors that may be as near."""
 
@@ -140,7 +138,7 @@ class Dependence:
     kind : {"independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies", ...}
         "sorted" data have no order in time; of "crossed" ones, rows and columns are alike; "too few" independent
         areas or blocks leave nothing to test, nor do "few maps" of which a stream has kept some samples only.
-        "copies" of rows are one sample each; of "repeats", maps that share pixels are one case.
+        "copies" of rows are one sample each; maps that share pixels, "repeats", are not judged.
     group : array of int, shape (n,), or None
         Number of the group of each sample that counts; None for independent samples.
     worth : float
@@ -196,8 +194,7 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
 
 def _of_repeats(scores: Scores, mean: FloatArray) -> Dependence | None:
     """Put rows with equal predictions together, if all occur equally often, as with two raters of each case."""
-    probes = np.linspace(0, len(mean) - 1, min(len(mean), PROBES)).astype(np.int64)
-    if not all(np.count_nonzero(mean == mean[probe]) > 1 for probe in probes):
+    if np.count_nonzero(mean == mean[0]) < 2:
         return None
     _, place, held = np.unique(mean, return_inverse=True, return_counts=True)
     alike = held.min() == held.max() and len(held) >= FEWEST_COPIED
@@ -296,9 +293,9 @@ def _memory(score: FloatArray, label: IntArray) -> int:
     return len(label)
 
 
-def _of_cases(scores: Scores, case: IntArray, cases: int, kind: Kind = "cases") -> Dependence:
+def _of_cases(scores: Scores, case: IntArray, cases: int) -> Dependence:
     """Put consecutive cases together, so that there are not too many."""
-    return _of_groups(kind, scores, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
+    return _of_groups("cases", scores, case >> max(0, math.ceil(math.log2(cases / MOST_GROUPS))))
 
 
 def _of_groups(kind: Kind, scores: Scores, label: IntArray, reach: int | None = None) -> Dependence:
@@ -408,28 +405,18 @@ def _are_positive(products: FloatArray) -> bool:
     return error > 0 and bool(special.stdtr(len(products) - 1, -products.mean() / error) < SWITCH)
 
 
-def _apart(values: FloatArray, z: FloatArray, case: IntArray, cases: int) -> IntArray:
-    """Number cases anew, those alike that have samples in common, as crops of an image do.
+def _share_pixels(values: FloatArray, z: FloatArray, case: IntArray, cases: int) -> bool:
+    """Return whether cases have samples in common: values that are the same, with errors that are nearly so.
 
-    In these, values that are the same have errors that are nearly so; within a case, hardly any are the same.
+    They are the same far more often than by chance, as within a case.
     """
-    from scipy.sparse import coo_array, csgraph
-
-    key = np.asarray(values, dtype=np.float64).view(np.uint64) * MULTIPLIERS[0]
-    some = np.flatnonzero(
-        (z != 0) & (key <= min(MOST_COMPARED / len(z), 1) * 2.0**64)
-    )  # all of a value, or none
-    place = some[np.lexsort((case[some], key[some]))]
-    equal = key[place[1:]] == key[place[:-1]]
+    place = np.argsort(values, kind="stable")
+    place = place[z[place] != 0]
+    equal = np.diff(values[place]) == 0
     one, other = place[:-1][equal], place[1:][equal]
-    pair, of, shared = np.unique(case[one] * cases + case[other], return_inverse=True, return_counts=True)
-    first, second = np.divmod(pair, cases)
-    held = np.bincount(case[place], minlength=cases)
-    known = shared > FEWEST_SHARED + COPIES * np.minimum(held[first], held[second])
-    known &= means_of(np.abs(z[one] - z[other]) <= NEARLY, of) > BY_CHANCE
-    known &= shared[first == second].sum() <= MOST_EQUAL * len(place)
-    joined = coo_array((shared[known], (first[known], second[known])), (cases, cases))
-    return np.asarray(csgraph.connected_components(joined, directed=False)[1])
+    within = np.count_nonzero(case[one] == case[other])
+    are_near = np.abs(z[one] - z[other]) <= NEARLY
+    return bool(len(one) > COPIES * len(place) + 2 * cases * within and are_near.mean() > BY_CHANCE)
 
 
 def _of_series(scores: Scores, also: Sequence[FloatArray] = ()) -> Dependence:
@@ -829,14 +816,11 @@ class InOrder(ABC):
             return found
         size = math.prod(shape) if case is None else 0
         own = (np.repeat(np.arange(cases), math.prod(shape[len(lead) :])) if case is None else case)[keep]
-        kind: Kind = "cases"
-        if self.spatial and (apart := _apart(also[0], z, own, cases)).max() + 1 < cases:
-            own, cases, size, kind = apart[own], int(apart.max()) + 1, 0, "repeats"
-            if cases < FEWEST_CASES:
-                return Dependence(kind, None, float(cases), True)
+        if self.spatial and _share_pixels(also[0], z, own, cases):
+            return Dependence("repeats", None, float(cases), True)
         if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
             if not _cases_follow(scores, own, cases, keep, size):
-                return _of_cases(scores, own, cases, kind)
+                return _of_cases(scores, own, cases)
             found = _in_blocks(scores, own, cases)
             if found.kind == "too few" and self.spatial and size and len(shape) == 3:
                 boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
@@ -902,8 +886,8 @@ class Samples(InOrder):
 
         None unless sizes of errors are alike over less than a third of a quarter, and maps are not wrong as a whole.
         """
-        are_apart = dependence is not None and dependence.kind == "cases" and self.by is None
-        if not are_apart or not self.spatial or len(self.shape) != 3 or self.case is not None:
+        is_whole = self.spatial and len(self.shape) == 3 and self.by is None
+        if not is_whole or dependence is None or dependence.kind != "cases":
             return None
         case, row, column = _along_axes(self.shape, self.keep)
         maps, z = np.full(self.shape, np.nan), self.z()

@@ -34,7 +34,7 @@ TRY_ISOTONIC = (
     "sample"
 )
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
-REPEATED = "Maps have pixels in common, as crops, flips and overlapping tiles do"
+REPEATED = "maps have pixels in common, as crops, flips and overlapping tiles do"
 STUDENT_T, SKEWED = "that Student t", "a skewed distribution"
 WHOLE_NUMBERS = "a distribution of whole numbers, as true values are (draws of counts, for example)"
 IF_CONFIDENCES = (
@@ -548,8 +548,7 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
     """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
     what, ends = _of_ends(pattern, strata, level)
     low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    differ = _differ("", "Maps" if pattern.made == "area" else "Strata")
-    return f"{differ}: {what} are from {low} to {high}."
+    return f"{_differ('', 'Maps' if pattern.made == 'area' else 'Strata')}: {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -1200,8 +1199,7 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     if found.kind == "copies":
         return of_copies(int(found.worth), n, "similar predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    why = REPEATED if found.kind == "repeats" else "Neighboring errors are correlated"
-    return f"{why}: {seen} count as about {_about(found.worth)} independent ones."
+    return f"Neighboring errors are correlated: {seen} count as about {_about(found.worth)} independent ones."
 
 
 def of_copies(different: int, n: int, predictions: str) -> str:
@@ -1221,7 +1219,9 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
     times = f"errors are {format_number(size)} times the stated size"
     worth = _about(found.worth)
     if found.kind == "repeats":
-        return f"Not enough data to tell: {lowered(REPEATED)} (scenes left: {worth}). Score each pixel once."
+        return (
+            f"Not enough data to tell: {REPEATED}. Score each pixel once, or pass groups=, the scene of each."
+        )
     if found.kind == "few maps":
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
