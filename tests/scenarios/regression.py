@@ -537,6 +537,53 @@ def images_too_small(rng):
     return mu + 1.5 * s * field(rng, 20, 32, 3), mu, s
 
 
+@scenario("12 calibrated images of three channels whose errors are alike", FINE, bias=None)
+def images_of_alike_channels(rng):
+    s, mu = spread_stds(rng, (12, 3, 32, 32), 0.3), field(rng, 36, 32, 4).reshape(12, 3, 32, 32)
+    own, common = field(rng, 36, 32, 2).reshape(mu.shape), field(rng, 12, 32, 2)[:, None]
+    return mu + s * (0.3 * own + np.sqrt(0.91) * common), mu, s
+
+
+@scenario(
+    "20 images, the exponentials of normal logs passed as means", (*MOST, *OVER, *SHAPE, "biased"), bias=None,
+    says=("skewed", "cdf_isotonic"), never=("Look at", "std_scaling"),
+)  # fmt: skip
+def images_of_logs(rng):
+    s, mu = 0.35 * spread_stds(rng, (20, 48, 48), 0.2), np.exp(0.5 * field(rng, 20, 48, 6))
+    return mu * np.exp(s * field(rng, 20, 48, 2)), mu, s * mu
+
+
+@scenario(
+    "30 images, half of them of the night, 2 times too small", (*PLACES, *OVER), bias=None,
+    says=("aps differ by more than chance", "pass it as by="), never=("no miscalibration is found",),
+)  # fmt: skip
+def half_of_the_images(rng):
+    s, mu = spread_stds(rng, (30, 48, 48), 0.3), field(rng, 30, 48, 6)
+    return mu + rng.permutation([1, 2] * 15)[:, None, None] * s * field(rng, 30, 48, 2), mu, s
+
+
+@scenario(
+    "15 calibrated images, each flipped to four sides, predictions nearly the same", UNKNOWN,
+    says=("Score each pixel once, or pass groups=",),
+)  # fmt: skip
+def images_flipped(rng):
+    s, mu, z = spread_stds(rng, (15, 40, 40), 0.3), field(rng, 15, 40, 4), field(rng, 15, 40, 2)
+    y, mu, s = (np.concatenate([a, a[:, ::-1], a[:, :, ::-1], a[:, ::-1, ::-1]]) for a in (mu + s * z, mu, s))
+    return y, mu + 0.02 * s * rng.normal(size=s.shape), s
+
+
+@scenario(
+    "20 calibrated images, padded with zeros to one size", (*SHAPE, *PLACES, *UNDER), bias=None,
+    never=("exception",),
+)  # fmt: skip
+def padded_images(rng):
+    s, mu = spread_stds(rng, (20, 48, 48), 0.3), 3 + field(rng, 20, 48, 6)
+    y = mu + s * field(rng, 20, 48, 2)
+    is_padded = np.arange(48) >= rng.integers(30, 49, (2, 20, 1))
+    outside = is_padded[0][:, :, None] | is_padded[1][:, None]
+    return np.where(outside, 0, y), np.where(outside, 0, mu), np.where(outside, 1, s)
+
+
 @scenario("one calibrated map, neighbors alike", (*FINE, *UNKNOWN))
 def one_map(rng):
     s, mu = spread_stds(rng, (1, 128, 128), 0.3), field(rng, 1, 128, 6)

@@ -109,7 +109,7 @@ class ClassTests(Tests):
 
     @override
     def verdict(self) -> Verdict:
-        if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
+        if self.dependence is not None and self.dependence.alike and self.dependence.group is None:
             text = words.of_too_alike(self.dependence, math.nan, self.samples.shape)
             made = replace(no_verdict(""), text=text, worth=self.dependence.worth)
         elif reason := self.too_little():

@@ -532,7 +532,8 @@ def find_strata(
         # One bad label makes the good ones differ from the mean; a right one may also be the exception.
         others = ~claims[row]
         stands_out = off.any() or np.sum(is_off & others) > MOST_LABELS * np.sum(others)
-        claims[row] = off if off.any() or quantity == "bias" else claims[row]
+        is_right = stands_out and made in ("given", "period") and quantity == "scale"
+        claims[row] = claims[row] if is_right and not off.any() else off
         # overconfidence does more harm
         harm = [part.distance(quantity) * (1 + (part.factor > 1)) for part in parts]
         named = sorted(np.flatnonzero(claims[row]).tolist(), key=lambda k: -harm[k])

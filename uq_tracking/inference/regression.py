@@ -187,7 +187,7 @@ class RegressionTests(Tests):
     @override
     def verdict(self) -> Verdict:
         suspicions = self.suspicions()
-        if self.dependence is not None and self.dependence.kind in ("too few", "few maps"):
+        if self.dependence is not None and self.dependence.alike and self.dependence.group is None:
             return self._unjudged(
                 suspicions,
                 words.of_too_alike(self.dependence, self._size(), self.samples.shape),
@@ -659,6 +659,13 @@ class RegressionTests(Tests):
                 order = slice(None) if samples.clock is None else np.argsort(samples.clock, kind="stable")
                 of_one = each / len(samples.sets)
                 found = found.joined(find_drifting_label(errors.at(order), label[order], own, level=of_one))
+        if (quarters := samples.quarters(self.dependence)) is not None:
+            names, case, quarter = quarters
+            rest = errors.z - means_of(errors.z, case)[case]  # what maps share is their own
+            rest *= errors.std * np.linalg.norm(errors.z) / np.linalg.norm(rest)
+            own = replace(errors, error=rest, group=quarter)
+            strata = find_strata(own, case, names, level=each, made="area")
+            found = found.joined(strata) if any(each.grade == "off" for each in strata.found()) else found
         is_plain = not is_distribution(self.statistics) and "weight" not in rows
         if is_plain and not found.found() and not _are_shifted(errors):
             some = errors.thinned()
@@ -724,7 +731,7 @@ class RegressionTests(Tests):
         if self._off_grid is not None:
             level, at = special.ndtr(self._off_grid), np.arange(len(self._off_grid) + 1) / len(self._off_grid)
             gap = min(gap, float(np.maximum(level - at[:-1], at[1:] - level).max()))
-        elif self._is_gaussian and not grouped and (tail := self._tail_off()) is not None:
+        elif self._is_gaussian and (tail := self._tail_off()) is not None:
             return tail
         if grouped:
             p = floor_of(QUANTILE.law_of_groups(statistics, settings)(Reduction("largest")), gap).p
@@ -737,18 +744,17 @@ class RegressionTests(Tests):
     def _tail_off(self) -> Shape | None:
         """Return the tail that is wrong beyond doubt, also of errors of the right size and mean, else None."""
         statistics, n = self.statistics, self.statistics.n_effective
-        z, order = statistics.moments["z"], statistics.orders["z"]
+        z = statistics.moments["z"]
         if n < FEWEST_OF_TAILS or not 0 < z.variance() < math.inf:
             return None
         scores = special.ndtri(TAILS)
-        stated, own = (
-            order.position(at) / order.total for at in (scores, z.mean + math.sqrt(z.variance()) * scores)
-        )
-        p, found = 1 - self.at(TAILS_LEVEL), []
-        for level, *shares in zip(TAILS, stated.tolist(), own.tolist(), strict=True):
-            told = [Share(level, each, *share_limits(each * n, n, 1 - p / len(TAILS))) for each in shares]
-            if all(each.is_off and each.severity > 1 for each in told) and told[0].is_high == told[1].is_high:
-                found.append(told[0])
+        ways, p, found = (scores, z.mean + math.sqrt(z.variance()) * scores), 1 - self.at(TAILS_LEVEL), []
+        for level, *at in zip(TAILS, *special.ndtr(ways).tolist(), strict=True):
+            held = (_up_to(statistics, "z", each) for each in at)
+            stated, own = (_share(statistics, level, each, 1 - p / len(TAILS)) for each in held)
+            is_off = stated.is_off and (own.is_off or own.severity >= stated.severity)
+            if is_off and min(stated.severity, own.severity) > 1 and stated.is_high == own.is_high:
+                found.append(stated)
         if not found:
             return None
         worst = max(found, key=lambda each: each.severity)
@@ -772,7 +778,7 @@ class RegressionTests(Tests):
             found = coverage_at(statistics, self.settings, levels), share_within(statistics, [scale.value])
             inside = list(statistics.n * np.concatenate(found)[:, None])
         *shares, within = (
-            Share(level, float(held.sum()) / _total(statistics), *_limits(statistics, held, SHARE_LEVEL))
+            _share(statistics, level, held, SHARE_LEVEL)
             for level, held in zip([*levels.tolist(), ONE], inside, strict=True)
         )
         if not of_z:
@@ -1003,6 +1009,11 @@ def has_zeros(statistics: Any) -> bool:
 def _total(statistics: Any) -> float:
     """Return the total count of samples, in which those of groups or of all are counted."""
     return float(statistics.n) if statistics.groups is None else groups.total(statistics)
+
+
+def _share(statistics: Any, stated: float, held: FloatArray, level: float) -> Share:
+    """Return the share of the targets that are held, by group, with limits at a level."""
+    return Share(stated, float(held.sum()) / _total(statistics), *_limits(statistics, held, level))
 
 
 def _sums_within(statistics: Any, limit: float) -> list[float]:

@@ -125,7 +125,7 @@ NEARLY, BY_CHANCE = 0.2, 0.5
 Scores = Sequence[FloatArray]
 """Standardized errors, and their clipped sizes."""
 Kind = Literal[
-    "independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"
+    "independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies", "repeats"
 ]
 
 
@@ -135,10 +135,10 @@ class Dependence:
 
     Attributes
     ----------
-    kind : {"independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies"}
+    kind : {"independent", "sorted", "cases", "crossed", "tiles", "blocks", "too few", "few maps", "copies", ...}
         "sorted" data have no order in time; of "crossed" ones, rows and columns are alike; "too few" independent
         areas or blocks leave nothing to test, nor do "few maps" of which a stream has kept some samples only.
-        "copies" of rows are one sample each.
+        "copies" of rows are one sample each; maps that share pixels, "repeats", are not judged.
     group : array of int, shape (n,), or None
         Number of the group of each sample that counts; None for independent samples.
     worth : float
@@ -194,8 +194,7 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
 
 def _of_repeats(scores: Scores, mean: FloatArray) -> Dependence | None:
     """Put rows with equal predictions together, if all occur equally often, as with two raters of each case."""
-    probes = np.linspace(0, len(mean) - 1, min(len(mean), PROBES)).astype(np.int64)
-    if not all(np.count_nonzero(mean == mean[probe]) > 1 for probe in probes):
+    if np.count_nonzero(mean == mean[0]) < 2:
         return None
     _, place, held = np.unique(mean, return_inverse=True, return_counts=True)
     alike = held.min() == held.max() and len(held) >= FEWEST_COPIED
@@ -404,6 +403,20 @@ def _are_positive(products: FloatArray) -> bool:
         return False
     error = float(products.std(ddof=1)) / math.sqrt(len(products))
     return error > 0 and bool(special.stdtr(len(products) - 1, -products.mean() / error) < SWITCH)
+
+
+def _share_pixels(values: FloatArray, z: FloatArray, case: IntArray, cases: int) -> bool:
+    """Return whether cases have samples in common: values that are the same, with errors that are nearly so.
+
+    They are the same far more often than by chance, as within a case.
+    """
+    place = np.argsort(values, kind="stable")
+    place = place[z[place] != 0]
+    equal = np.diff(values[place]) == 0
+    one, other = place[:-1][equal], place[1:][equal]
+    within = np.count_nonzero(case[one] == case[other])
+    are_near = np.abs(z[one] - z[other]) <= NEARLY
+    return bool(len(one) > COPIES * len(place) + 2 * cases * within and are_near.mean() > BY_CHANCE)
 
 
 def _of_series(scores: Scores, also: Sequence[FloatArray] = ()) -> Dependence:
@@ -817,17 +830,20 @@ class InOrder(ABC):
         """
         shape, case, keep = self.shape, self.case, self.keep
         lead = shape[:-2] if self.spatial else shape[:1]
+        lead = lead[:1] if math.prod(lead[:1]) >= FEWEST_CASES else lead  # channels of an image are alike
         cases = math.prod(lead) if case is None else int(case.max()) + 1
         scores = (z, clipped(z) if sizes is None else sizes)
         if len(shape) == 2 and (found := _of_table(scores, shape, keep, spatial=self.spatial)) is not None:
             return found
+        size = math.prod(shape) if case is None else 0
+        own = (np.repeat(np.arange(cases), math.prod(shape[len(lead) :])) if case is None else case)[keep]
+        if self.spatial and _share_pixels(also[0], z, own, cases):
+            return Dependence("repeats", None, float(cases), True)
         if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
-            size = math.prod(shape) if case is None else 0
-            own = (np.repeat(np.arange(cases), size // cases) if case is None else case)[keep]
             if not _cases_follow(scores, own, cases, keep, size):
                 return _of_cases(scores, own, cases)
             found = _in_blocks(scores, own, cases)
-            if found.kind == "too few" and self.spatial and size and len(lead) == 1:
+            if found.kind == "too few" and self.spatial and size and len(shape) == 3:
                 boxes = _of_maps(scores, (cases, shape[-2], shape[-1]), keep, is_volume=True)
                 return found if boxes.group is None else boxes
             return found
@@ -866,6 +882,23 @@ class Samples(InOrder):
     def in_season(self) -> Samples:
         """Label samples by their places in a period after which errors, or their sizes, recur."""
         return self.with_season(self.z(), sizes=True)
+
+    def quarters(self, dependence: Dependence | None) -> tuple[list[str], IntArray, IntArray] | None:
+        """Return names of independent maps, and the map and the quarter of each sample.
+
+        None unless sizes of errors are alike over less than a third of a quarter, and maps are not wrong as a whole.
+        """
+        is_whole = self.spatial and len(self.shape) == 3 and self.by is None
+        if not is_whole or dependence is None or dependence.kind != "cases":
+            return None
+        case, row, column = _along_axes(self.shape, self.keep)
+        maps, z = np.full(self.shape, np.nan), self.z()
+        maps.reshape(-1)[self.keep] = without_labels(clipped(z), case)
+        if is_slow(z, case) or min(maps.shape[1:]) < 2 * SIDE * correlation_reach(maps):
+            return None
+        quarter = 4 * case + 2 * (2 * row // maps.shape[1]) + 2 * column // maps.shape[2]
+        index, place = dense(case)
+        return [f"map {k}" for k in index], place, dense(quarter)[1]
 
     @override
     def are_of_truth(self, names: Sequence[str], label: IntArray) -> bool:

@@ -34,6 +34,7 @@ TRY_ISOTONIC = (
     "sample"
 )
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
+REPEATED = "maps have pixels in common, as crops, flips and overlapping tiles do"
 STUDENT_T, SKEWED = "that Student t", "a skewed distribution"
 WHOLE_NUMBERS = "a distribution of whole numbers, as true values are (draws of counts, for example)"
 IF_CONFIDENCES = (
@@ -279,7 +280,9 @@ def _of_places(
             rest = f"Recalibrate each {place} separately."
         elif "area" in made:
             rest = "See their true outlines on a map of abs(error) / std, then recalibrate each separately."
-            if any(part.name.startswith("axis") for part in named):
+            if any(part.name.startswith("map") for part in named):
+                rest = "Find out what differs between maps (light, scene), and pass it as by=."
+            elif any(part.name.startswith("axis") for part in named):
                 rest = "Recalibrate each place along that axis separately."
         elif "cell" in made:
             rest = (
@@ -536,7 +539,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     rest = [strata[place] for place in tested if place not in pattern.named]
     all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
     both = pattern.quantity == "bias" and len({strata[place].bias > 0 for place in pattern.named}) > 1
-    noun = "places" if part.name.startswith("axis") else "areas"
+    noun = {"axis": "places", "map ": "maps"}.get(part.name[:4], "areas")
     also = f"; {others} other {noun if is_area else 'strata'} too{', in either direction' * both}"
     also += " (verdict.places.strata lists them)"
     if others <= MOST_NAMED:
@@ -559,7 +562,7 @@ def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float |
     """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
     what, ends = _of_ends(pattern, strata, level)
     low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    return f"{_differ('')}: {what} are from {low} to {high}."
+    return f"{_differ('', 'Maps' if pattern.made == 'area' else 'Strata')}: {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -1001,10 +1004,10 @@ def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
     return f"In {'' if off.is_area else 'stratum '}{_at_place(name, off)} {said}{others}. {cure}"
 
 
-def _differ(recur: str) -> str:
+def _differ(recur: str, parts: str = "Strata") -> str:
     """Say that errors recur after a period, or else that labels differ."""
     as_those = f"Errors recur {recur}, as by hour or season"
-    return as_those if recur else "Strata differ by more than chance"
+    return as_those if recur else f"{parts} differ by more than chance"
 
 
 def _at_place(name: str, off: OffPart) -> str:
@@ -1235,6 +1238,10 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
     rows = "rows" if len(shape) == 1 else "first axis (slices, images or times)"
     times = f"errors are {format_number(size)} times the stated size"
     worth = _about(found.worth)
+    if found.kind == "repeats":
+        return (
+            f"Not enough data to tell: {REPEATED}. Score each pixel once, or pass groups=, the scene of each."
+        )
     if found.kind == "few maps":
         return (
             f"Not enough data to tell: {worth} map{' is' if found.worth == 1 else 's are'} too few to know how "
