@@ -19,7 +19,8 @@ Maps and series have neighbors with errors alike. So where nobody said which bel
   consecutive samples become the groups; so they do if every S-th sample is alike, as where the rows of S stations
   take turns. If twelve or more of these stay alike over the whole series, they are the groups.
 
-Rows that repeat others count as one sample, cases that all are rated equally often as one group.
+Rows that repeat others count as one sample, cases that all are rated equally often as one group; maps that share
+pixels are not judged. The channels of twelve or more images belong together.
 
 Groups are worth :math:`n / F` independent samples, with F the mean square between groups over that within.
 """
@@ -839,7 +840,7 @@ class InOrder(ABC):
             return found
         size = math.prod(shape) if case is None else 0
         own = (np.repeat(np.arange(cases), math.prod(shape[len(lead) :])) if case is None else case)[keep]
-        if self.spatial and cases > 1 and _share_pixels(also[0], z, own, cases):
+        if self.spatial and cases > 1 and also and _share_pixels(also[0], z, own, cases):
             return Dependence("repeats", None, float(cases), True)
         if (len(shape) > 1 or case is not None) and cases >= FEWEST_CASES:
             if not _cases_follow(scores, own, cases, keep, size):
