@@ -368,8 +368,10 @@ class RegressionTests(Tests):
         if first is None or self.samples is None:
             return None
         part = max((found.in_places.strata[place] for place in first.named), key=lambda part: part.factor)
-        z = self.samples.z()
-        here = next(label == own.index(part.name) for own, label in self.samples.sets if part.name in own)
+        z, held = self.samples.z(), [each for each in self.samples.sets if part.name in each[0]]
+        if not held:  # a whole map
+            return None
+        here = held[0][1] == held[0][0].index(part.name)
         large = here & (np.abs(z) > FAR)
         share = float(large.sum() / here.sum())
         if share > 1 / 2 or (share < RARE_OF_LABEL and part.factor < GROSS):
