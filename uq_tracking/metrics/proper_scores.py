@@ -283,8 +283,8 @@ def _crps_of_best_constant(statistics: Statistics, family: Standard) -> float:
 
     order = statistics.orders["abs_error"]
     ends = np.concatenate([[0.0], *order.map_blocks(lambda block: block.ends, (), "free")])
-    if order.size > FEW:
-        ends = ends[np.linspace(0, order.size, CELLS + 1).astype(np.int64)]
+    if len(ends) > FEW + 1:
+        ends = ends[np.linspace(0, len(ends) - 1, CELLS + 1).astype(np.int64)]
     held = np.flatnonzero(np.diff(ends) > 0)
     share = np.diff(ends)[held]
     size = np.diff(order.cumulative("abs_error", ends))[held] / share

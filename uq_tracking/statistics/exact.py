@@ -230,7 +230,9 @@ class SortedRows(Order):
         return np.asarray(self.columns[self.by][ranks - 1], dtype=np.float64)
 
     @override
-    def spans(self) -> list[tuple[int, int]]:
+    def spans(self, ties: Ties = "merged") -> list[tuple[int, int]]:
+        if ties != "merged":
+            return spans(self.total)
         edges, step = [0], block_size(self.total)
         while edges[-1] < self.total:
             end = min(edges[-1] + step, self.total)
@@ -263,11 +265,6 @@ class SortedRows(Order):
             return Block(value, value, np.diff(stops, prepend=0).astype(float), stops + float(start), sums)
         value = values.astype(np.float64)
         return Block(value, value, np.ones(len(value)), np.arange(start + 1.0, end + 1), sums)
-
-    @property
-    @override
-    def size(self) -> int:
-        return self.total
 
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:

@@ -92,13 +92,8 @@ class Order(ABC):
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         """Order statistics of the absolute values; ranks count from 1."""
 
-    @property
     @abstractmethod
-    def size(self) -> int:
-        """Number of buckets, counting each tied sample as one."""
-
-    @abstractmethod
-    def spans(self) -> list[tuple[int, int]]:
+    def spans(self, ties: Ties = "merged") -> list[tuple[int, int]]:
         """Consecutive ranges of whole buckets, each with a cache-sized number of samples."""
 
     @abstractmethod
@@ -116,8 +111,7 @@ class Order(ABC):
 
     def map_blocks(self, function: Callable[[Block], R], names: Sequence[str], ties: Ties) -> list[R]:
         """Apply ``function`` to every block, in order, on all cores."""
-        stretches = self.spans() if ties == "merged" else spans(self.size)
-        return map_spans(lambda start, end: function(self.block(names, start, end, ties)), stretches)
+        return map_spans(lambda start, end: function(self.block(names, start, end, ties)), self.spans(ties))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +205,7 @@ class Buckets(Order):
         return np.asarray(low[place] + share * width)
 
     @override
-    def spans(self) -> list[tuple[int, int]]:
+    def spans(self, ties: Ties = "merged") -> list[tuple[int, int]]:
         return spans(len(self.count))
 
     @override
@@ -220,11 +214,6 @@ class Buckets(Order):
         sums = {name: self.sums[name][part] for name in names}
         ends = self.ends[start + 1 : end + 1].astype(float)
         return Block(low[part], high[part], self.count[part].astype(float), ends, sums)
-
-    @property
-    @override
-    def size(self) -> int:
-        return len(self.count)
 
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
