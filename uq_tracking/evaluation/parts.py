@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.checks import value_text, whole_number
+from uq_tracking.checks import check_callable, value_text, whole_number
 from uq_tracking.curves.regression import best_factor, scale_sweep
 from uq_tracking.curves.spec import Curve, FloatArray, finite
 from uq_tracking.errors import InputTypeError, SettingsError
@@ -469,10 +469,7 @@ def iid_stability(
     >>> bool(spread[1] < spread[0])
     True
     """
-    if not callable(draw):
-        raise SettingsError(
-            f"draw is {value_text(draw)}; pass a function draw(n, rng) that returns predictions"
-        )
+    check_callable("draw", draw)
     if not isinstance(sizes, Iterable):
         raise SettingsError(f"sizes is {value_text(sizes)}; pass a list of numbers of samples")
     sizes, repeats = [whole_number("sizes", size) for size in sizes], whole_number("repeats", repeats)

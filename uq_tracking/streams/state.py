@@ -233,11 +233,8 @@ class State:
             "counts": np.asarray(list(self.counts.values()), dtype=np.int64),
             "hashes": np.asarray(self.hashes % MODULUS, dtype=np.uint64),
         }
-        parts: dict[str, Any] = {"maps": self.maps}
-        if self.collector is not None:
-            parts |= {"collector": self.collector, "even": self.even}
-        parts |= {"blocks": self.blocks, "classes": self.classes}
-        for name, part in parts.items():
+        parts: dict[str, Any] = {"maps": self.maps, "collector": self.collector, "even": self.even}
+        for name, part in {**parts, "blocks": self.blocks, "classes": self.classes}.items():
             if part is not None:
                 arrays |= prefixed(name, part.to_arrays())
         for name in LABELS:

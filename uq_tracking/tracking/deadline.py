@@ -48,22 +48,18 @@ def checked_deadline(given: Any = None) -> float:
     SettingsError
         What is given is not a positive number.
     """
-    name, value = (
-        ("deadline", given) if given is not None else (VARIABLE, os.environ.get(VARIABLE) or DEADLINE)
-    )
+    value = (os.environ.get(VARIABLE) or DEADLINE) if given is None else given
     try:
         seconds = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
-    if not seconds > 0:
-        message = (
-            f"{name} is {value_text(value)}; pass how many seconds a call may wait for trackers, such as 10"
-        )
-        if given is not None:
-            raise SettingsError(message)
-        log_once(logging.WARNING, "%s; waiting at most %s s", message, f"{DEADLINE:g}")
-        return DEADLINE
-    return min(seconds, LONGEST)
+    if seconds > 0:
+        return min(seconds, LONGEST)
+    wrong = f"is {value_text(value)}; pass how many seconds a call may wait for trackers, such as 10"
+    if given is not None:
+        raise SettingsError(f"deadline {wrong}")
+    log_once(logging.WARNING, "%s %s; waiting at most %s s", VARIABLE, wrong, f"{DEADLINE:g}")
+    return DEADLINE
 
 
 class Budget:
