@@ -71,6 +71,10 @@ FITTED = 1e-6
 """How close probabilities are to those of a fit to the same samples, and how seldom others are so by chance."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
+Labels = tuple[list[str], IntArray]
+"""Names, and the place of each sample's label among them."""
+Rated = tuple[str, float, tuple[FloatArray, FloatArray]]
+"""Name of an event, its share of a level, and how often it is stated and occurs."""
 EVENT, ERRORS = "the event", "errors"
 """What is looked at: the event of two classes, or that the top label of more is wrong; and single classes."""
 
@@ -301,11 +305,8 @@ class ClassSamples(InOrder):
         form = self.data.form
         return np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
 
-    def events(self, level: float) -> Iterator[tuple[str, float, tuple[FloatArray, FloatArray]]]:
-        """Yield a name, its share of a level, and how often it is stated and occurs, of each event.
-
-        They are the event of two classes, or errors and the single classes.
-        """
+    def events(self, level: float) -> Iterator[Rated]:
+        """Yield the event of two classes, or errors and the single classes."""
         form = self.data.form
         classes = form.n_classes if 2 < form.n_classes <= MOST_CLASSES else 0
         yield EVENT if form.n_classes == 2 else ERRORS, level * (1 - OF_CLASSES if classes else 1), self.event
@@ -346,24 +347,13 @@ class ClassSamples(InOrder):
         tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
         if tested < 2:
             return None
-        found = [
-            each
-            for of, share, rates in self.events(level / tested)
-            for own, label in sets
-            for each in self._off_of(of, own, label, group, share, rates)
-        ]
+        events = self.events(level / tested)
+        found = [part for each in events for own in sets for part in self._off_of(each, own, group)]
         return max(found, key=lambda each: each.distance, default=None)
 
-    def _off_of(
-        self,
-        of: str,
-        names: Sequence[str],
-        label: IntArray,
-        group: IntArray | None,
-        level: float,
-        rates: tuple[FloatArray, FloatArray],
-    ) -> list[OffPart]:
-        """Return those of one set of labels at which an event is off; ``level`` is that of all tests of each."""
+    def _off_of(self, tested: Rated, labels: Labels, group: IntArray | None) -> list[OffPart]:
+        """Return those of one set of labels at which an event is off; its level is that of all tests of each."""
+        (of, level, rates), (names, label) = tested, labels
         order, size = np.argsort(label, kind="stable"), np.bincount(label)
         columns = (*rates, self.data.weights, group, label)
         part_by_part: Any = (None if column is None else column[order] for column in columns)
@@ -567,7 +557,7 @@ class CrossFit:
 
     data: Any
     side: IntArray
-    sets: list[tuple[list[str], IntArray]]
+    sets: list[Labels]
 
     @classmethod
     def of(cls, samples: ClassSamples, group: IntArray | None) -> CrossFit | None:

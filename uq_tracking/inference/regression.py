@@ -399,9 +399,7 @@ class RegressionTests(Tests):
         target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
         if not np.all(target >= 0) or not np.all(mean >= 0) or not mean.any():
             return None
-        if np.any(mean == 0) and not np.any(
-            (mean > 0) & (std == 0)
-        ):  # a shift would leave no day without rain
+        if np.any(mean == 0) and not mean[std == 0].any():  # a shift would leave no day without rain
             return float(target.sum() / mean.sum())
         if form.noisy_std or not (np.all(mean > 0) and np.all(std > 0)):
             return None
@@ -440,7 +438,7 @@ class RegressionTests(Tests):
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
-            or_state = f", or state {law}" * (law != "" and law == self._frequent and how.endswith("by it"))
+            or_state = f", or state {law}" * (words.OWN in law and how.endswith("by it"))
             return f"First correct the {what}{how}{or_state}. Then score other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
@@ -457,15 +455,11 @@ class RegressionTests(Tests):
             return words.STUDENT_T
         if np.median(std) < COARSE and np.all(target == np.round(target)):
             return words.WHOLE_NUMBERS
-        return self._frequent or words.SKEWED * found.is_skewed()
-
-    @cached_property
-    def _frequent(self) -> str:
-        """Name a distribution of targets many of which are the least of all, or the largest; else ""."""
-        target = np.zeros(1) if self.samples is None else self.samples.rows["target"]
-        ends = [(float(np.mean(target == end)), float(end)) for end in (target.min(), target.max())]
-        share, value = max(ends)
-        return words.of_frequent(value, share) if MOST_EQUAL < share < 1 else ""
+        ends = target.min(), target.max()
+        share, value = max((float(np.mean(target == end)), float(end)) for end in ends)
+        if MOST_EQUAL < share < 1:
+            return words.of_frequent(value, share)
+        return words.SKEWED * found.is_skewed()
 
     def _is_skewed(self) -> bool:
         """Return whether most errors reach further to one side, as those of medians passed as means do."""

@@ -34,7 +34,7 @@ TRY_ISOTONIC = (
     "sample"
 )
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
-STUDENT_T, SKEWED = "that Student t", "a skewed distribution"
+STUDENT_T, SKEWED, OWN = "that Student t", "a skewed distribution", "has its own probability"
 WHOLE_NUMBERS = "a distribution of whole numbers, as true values are (draws of counts, for example)"
 IF_CONFIDENCES = (
     "None is below 0.5: if these are confidences in the predicted class, pass the probability of class 1; if each is "
@@ -223,7 +223,7 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         narrow = (("standard deviations are", "distributions are"), ("too small", "too narrow"))
         for of_std, of_shape in (*narrow, ("too large", "too wide")):
             parts = [part.replace(of_std, of_shape) for part in parts]
-    parts += _of_places(found, calibration, unit, leads=calibration == IN_PLACES)
+    parts += _of_places(found, calibration, unit)
     if calibration == IN_SHAPE and found.shape is not None:
         family = "stated"
         if settings.family != "gaussian":
@@ -243,12 +243,10 @@ def of_all(calibration: str, scale: Estimate | None) -> str:
     return f"Overall, errors are {_times_stated(scale.value, scale.low, scale.high)}."
 
 
-def _of_places(
-    found: Findings, calibration: str, unit: str, *, leads: bool, level: float | None = None
-) -> list[str]:
+def _of_places(found: Findings, calibration: str, unit: str, level: float | None = None) -> list[str]:
     """Say what is wrong where: of quantiles and intervals, by what those of a ``level`` contain."""
     parts: list[str] = []
-    places = found.in_places
+    places, leads = found.in_places, calibration == IN_PLACES
     recurring = [each for each in places.found() if each.made == "period"]
     for number, each in enumerate(places.found()):
         first = leads and not parts
@@ -389,10 +387,8 @@ def of_shift(found: Findings, settings: Settings) -> str:
 
 def of_frequent(value: float, share: float) -> str:
     """Name a distribution of targets of which a share has the same value."""
-    number, seen = format_number(value), percent(share)
-    return (
-        f"a distribution in which {number} has its own probability ({seen} of the true values are {number})"
-    )
+    number = format_number(value)
+    return f"a distribution in which {number} {OWN} ({percent(share)} of the true values are {number})"
 
 
 def of_step(
@@ -784,7 +780,7 @@ def of_interval(
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
     held = _contain(inside.level, inside.value)
-    of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.level)
+    of_places = _of_places(found, calibration, "", inside.level)
     if calibration == IN_PLACES:
         on = [each.on for each in found.in_places.found() if each.quantity == "scale"]
         along = "predictions" if "mean" in on else "widths"
