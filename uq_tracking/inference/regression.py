@@ -244,7 +244,6 @@ class RegressionTests(Tests):
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
-        of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
         overall = words.of_all(calibration, found.scale if inside is None else None)
         if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
             calibration, grade = "miscalibrated in shape", "off"
@@ -256,7 +255,7 @@ class RegressionTests(Tests):
             ranked,
             rest,
             suspicions=suspicions,
-            cure=of_size if step else cure,
+            cure=None if step else cure,
             grade=grade,
             scale=found.scale,
             shape_p=None if found.shape is None else found.shape.p,
@@ -525,14 +524,6 @@ class RegressionTests(Tests):
         law = "" if cure.method else self._law(calibration, found)
         unless = "unless parts differ (pass by=, such as the site of each sample)"
         return Cure(instead=f"state {law}, {unless}") if law else cure
-
-    def _cure_of_size(self, calibration: Calibration, found: Findings) -> Cure | None:
-        """Return what mends standard deviations that are wrong in places, where no curve mends predictions."""
-        sizes = tuple(each for each in found.in_places.patterns if each.quantity == "scale")
-        if not any(each.found for each in sizes):
-            return None
-        cure = self._cure(calibration, replace(found, places=replace(found.in_places, patterns=sizes)))
-        return cure if cure is not None and cure.method else None
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""

@@ -909,22 +909,18 @@ def of_slope(event: Event, *, extreme: bool, only_high: bool, second: bool = Fal
         limits = f", limits {low:.2f} to {high:.2f}; 1 is ideal"
         if event.sorts is not None:
             word, what = "Overconfident", event.sorts
-        else:
-            if low <= 0 and extreme:
-                little = "hardly related to the event"
-                what = little if high < HARDLY else "too extreme, or say nothing about the event"
-            limits *= high < 1 if extreme else low > 1
+        elif low <= 0 and extreme:
+            little = "hardly related to the event"
+            what = little if high < HARDLY else "too extreme, or say nothing about the event"
+        limits *= event.sorts is not None or (high < 1 if extreme else low > 1)
         asked = "; are labels and probabilities in the same order?" if "related" in what else "."
         end = "; are they those of the other class?" if event.sorts == "reversed" else asked
         end = f". {IF_CONFIDENCES}" if only_high and end != "." else end
         what += f" (calibration slope {slope:.2f}{limits})"
     if second:
         return f"Its probabilities are also {what}{end}"
-    return (
-        f"Probabilities are {what}{end}"
-        if event.sorts == "reversed"
-        else f"{word}: probabilities are {what}{end}"
-    )
+    lead = "Probabilities" if event.sorts == "reversed" else f"{word}: probabilities"
+    return f"{lead} are {what}{end}"
 
 
 def of_event(calibration: str, event: Event, found: Tested, *, only_high: bool) -> str:
