@@ -1182,23 +1182,16 @@ def of_cure(cure: Cure) -> str:
         )
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
-    left = (
-        "after which no miscalibration is found."
-        if cure.removes
-        else f"though some miscalibration is left. {cure.then}"
-    )
+    ends, left = (cure.before, cure.after), "after which no miscalibration is found."
+    if not cure.removes:
+        left = f"though some miscalibration is left. {cure.then}"
     if cure.score == "nll":
         gap = min(max(cure.before - cure.after, 1e-6), 1)
         score, digits = "negative log likelihood", max(2, 1 - math.floor(math.log10(gap)))
-        before, after = (
-            f"{each:.{digits}f}".replace("inf", "infinity") for each in (cure.before, cure.after)
-        )
+        before, after = (f"{each:.{digits}f}".replace("inf", "infinity") for each in ends)
     else:
         score = f"calibration error {cure.score if '_' in cure.score else cure.score.upper()}"
-        before, after = (
-            "less than 0.001" if each < 0.001 else format_number(each, 2)
-            for each in (cure.before, cure.after)
-        )
+        before, after = ("less than 0.001" if each < 0.001 else format_number(each, 2) for each in ends)
     found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
     return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
 
