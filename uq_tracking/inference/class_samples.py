@@ -269,12 +269,9 @@ class ClassSamples(InOrder):
     @cached_property
     def event(self) -> tuple[FloatArray, FloatArray]:
         """How often the event is stated and occurs; of more than two classes, that the top label is wrong."""
-        rows = self.rows
-        stated, occurs = rows["one_minus_confidence"], 1 - np.asarray(rows["correct"], dtype=np.float64)
-        if "predicted" not in rows:
-            return stated, occurs
-        stated, occurs = (np.where(rows["predicted"], 1 - each, each) for each in (stated, occurs))
-        return stated, occurs
+        stated, right = (np.asarray(self.rows[name], float) for name in ("one_minus_confidence", "correct"))
+        is_event = self.rows.get("predicted", False)
+        return np.where(is_event, 1 - stated, stated), np.where(is_event, right, 1 - right)
 
     @cached_property
     def is_isotonic_fit(self) -> bool:
@@ -587,11 +584,6 @@ class CrossFit:
             fitted = method.fit(data.truth[rest], logs[rest], weights=weights)
             made[half] = fitted.new_logarithms(logs[half])
         return data.with_form(replace(data.form, values=made[None]))
-
-    def is_off_in_strata(self, samples: ClassSamples, data: Any, level: float) -> bool:
-        """Return whether labels are wrong, or differ, with other probabilities."""
-        judged = replace(samples, data=data, group=data.groups)
-        return judged.off_stratum(None, level, self.sets) is not None
 
     def losses(self, data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log loss, Brier score and error of each sample, or of each group, by weight.

@@ -289,8 +289,10 @@ class _Together:
         if gap not in self.made:
             self.made[gap] = gap.without_groups(self.statistics, self.settings)
         (without, shares), freedom = self.made[gap], groups.freedom(self.statistics)
-        if reduction.is_largest:
-            return _largest_limits(without, freedom, level, exact)
+        if reduction.is_largest:  # off by at most the largest gap of noise
+            noise = np.abs(multivariate_t(left_out_moves(without), freedom)).max(axis=1)
+            reach = float(np.quantile(noise, level))
+            return max(exact - reach, 0.0), min(exact + reach, 1.0)
         return _mean_limits(gap, reduction, (without, shares), freedom, level)
 
 
@@ -334,13 +336,6 @@ def _mean_limits(
         low = 0.0
     low, high = low * unit, high * unit
     return (total * low * low, total * high * high) if reduction.degree == 2 else (total * low, total * high)
-
-
-def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float) -> Range:
-    """Limits of the largest gap, which is off by at most the largest gap of noise."""
-    noise = np.abs(multivariate_t(left_out_moves(without), freedom)).max(axis=1)
-    reach = float(np.quantile(noise, level))
-    return max(exact - reach, 0.0), min(exact + reach, 1.0)
 
 
 def with_intervals(

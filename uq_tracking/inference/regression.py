@@ -838,12 +838,9 @@ class RegressionTests(Tests):
             return bool(self._surely_off)
         missed = inside.level - inside.value
         are_worse = any(abs(each.value - each.level) > missed for each in self._surely_off)
-        return inside.misses == "overconfident" and are_worse and not self._are_narrow()
-
-    def _are_narrow(self) -> bool:
-        """Return whether quantiles on both sides are off by more than chance, all too near to the median."""
         are_near = all(each.is_high == (each.level < 0.5) for each in self._off)
-        return are_near and len({each.level < 0.5 for each in self._off}) > 1
+        on_both_sides = len({each.level < 0.5 for each in self._off}) > 1
+        return inside.misses == "overconfident" and are_worse and not (are_near and on_both_sides)
 
     def _size(self) -> float:
         """Return the root mean square of z; NaN where it is not known."""

@@ -515,9 +515,14 @@ def label_name(part: Stratum, made: str) -> str:
 
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None, *, leads: bool) -> str:
-    """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
+    """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``.
+
+    Or the ends: ``Strata differ by more than chance: errors are from 0.8 times ... to ...``.
+    """
     if pattern.spread:
-        return _of_all_strata(pattern, strata, level)
+        what, ends = _of_ends(pattern, strata, level)
+        low, high = (f"{end} in '{name}'" for name, end in ends.items())
+        return f"{_differ('')}: {what} are from {low} to {high}."
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
     is_area = pattern.made in ("area", "cell")
@@ -549,13 +554,6 @@ def _also(part: Stratum, pattern: Pattern, level: float | None) -> str:
     inside = None if level is None else part.inside
     how = _times_too(*part.factors).partition(" (")[0] if inside is None else percent(inside)
     return f"{name} ({how})"
-
-
-def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
-    """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
-    what, ends = _of_ends(pattern, strata, level)
-    low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    return f"{_differ('')}: {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -964,11 +962,14 @@ def short_event(calibration: str, event: Event) -> str:
 def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``.
 
-    Labels are places in a period if errors recur.
+    Those that are furthest off to each side, where all differ, but none stands out. Labels are places in a period if
+    errors recur.
     """
-    if len(off.ends) > 1:
-        return _of_all_labels(off)
     (name, event), of_errors, cure = off.ends[0], off.of == "errors", _of_each_label(off)
+    if len(off.ends) > 1:
+        shown = (f"in {_at_place(label, off)}, {_seen(end, off.of)}" for label, end in off.ends)
+        differ = "Areas differ by more than chance" if off.is_area else _differ(off.recur)
+        return f"{differ}: {'; '.join(shown)}. {cure}"
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
     if slopes and event.sorts == "reversed":
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
@@ -1005,13 +1006,6 @@ def _at_place(name: str, off: OffPart) -> str:
         return name.replace(": ", " ") if off.is_area else f"'{name}'"
     period, unit = off.recur.split()[-2:]
     return f"{unit} with {unit[:-1]} % {period} {'in' if ':' in name else '='} {name}"
-
-
-def _of_all_labels(off: OffPart) -> str:
-    """Name the labels that are furthest off to each side, where all differ, but none stands out."""
-    said = (f"in {_at_place(name, off)}, {_seen(event, off.of)}" for name, event in off.ends)
-    differ = "Areas differ by more than chance" if off.is_area else _differ(off.recur)
-    return f"{differ}: {'; '.join(said)}. {_of_each_label(off)}"
 
 
 def _seen(event: Event, of: str) -> str:
