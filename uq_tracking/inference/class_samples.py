@@ -71,6 +71,10 @@ FITTED = 1e-6
 """How close probabilities are to those of a fit to the same samples, and how seldom others are so by chance."""
 DRAWN = {"boundary", "interior"}
 """Labels that ``by="boundary"`` draws from the classes."""
+Labels = tuple[list[str], IntArray]
+"""Names, and the place of each sample's label among them."""
+Rated = tuple[str, float, tuple[FloatArray, FloatArray]]
+"""Name of an event, its share of a level, and how often it is stated and occurs."""
 EVENT, ERRORS = "the event", "errors"
 """What is looked at: the event of two classes, or that the top label of more is wrong; and single classes."""
 
@@ -265,12 +269,9 @@ class ClassSamples(InOrder):
     @cached_property
     def event(self) -> tuple[FloatArray, FloatArray]:
         """How often the event is stated and occurs; of more than two classes, that the top label is wrong."""
-        rows = self.rows
-        stated, occurs = rows["one_minus_confidence"], 1 - np.asarray(rows["correct"], dtype=np.float64)
-        if "predicted" not in rows:
-            return stated, occurs
-        stated, occurs = (np.where(rows["predicted"], 1 - each, each) for each in (stated, occurs))
-        return stated, occurs
+        stated, right = (np.asarray(self.rows[name], float) for name in ("one_minus_confidence", "correct"))
+        is_event = self.rows.get("predicted", False)
+        return np.where(is_event, 1 - stated, stated), np.where(is_event, right, 1 - right)
 
     @cached_property
     def is_isotonic_fit(self) -> bool:
@@ -301,11 +302,8 @@ class ClassSamples(InOrder):
         form = self.data.form
         return np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
 
-    def events(self, level: float) -> Iterator[tuple[str, float, tuple[FloatArray, FloatArray]]]:
-        """Yield a name, its share of a level, and how often it is stated and occurs, of each event.
-
-        They are the event of two classes, or errors and the single classes.
-        """
+    def events(self, level: float) -> Iterator[Rated]:
+        """Yield the event of two classes, or errors and the single classes."""
         form = self.data.form
         classes = form.n_classes if 2 < form.n_classes <= MOST_CLASSES else 0
         yield EVENT if form.n_classes == 2 else ERRORS, level * (1 - OF_CLASSES if classes else 1), self.event
@@ -346,24 +344,13 @@ class ClassSamples(InOrder):
         tested = sum(int(np.sum(np.bincount(label) >= PER_PART)) for _, label in sets)
         if tested < 2:
             return None
-        found = [
-            each
-            for of, share, rates in self.events(level / tested)
-            for own, label in sets
-            for each in self._off_of(of, own, label, group, share, rates)
-        ]
+        events = self.events(level / tested)
+        found = [part for each in events for own in sets for part in self._off_of(each, own, group)]
         return max(found, key=lambda each: each.distance, default=None)
 
-    def _off_of(
-        self,
-        of: str,
-        names: Sequence[str],
-        label: IntArray,
-        group: IntArray | None,
-        level: float,
-        rates: tuple[FloatArray, FloatArray],
-    ) -> list[OffPart]:
-        """Return those of one set of labels at which an event is off; ``level`` is that of all tests of each."""
+    def _off_of(self, tested: Rated, labels: Labels, group: IntArray | None) -> list[OffPart]:
+        """Return those of one set of labels at which an event is off; its level is that of all tests of each."""
+        (of, level, rates), (names, label) = tested, labels
         order, size = np.argsort(label, kind="stable"), np.bincount(label)
         columns = (*rates, self.data.weights, group, label)
         part_by_part: Any = (None if column is None else column[order] for column in columns)
@@ -567,7 +554,7 @@ class CrossFit:
 
     data: Any
     side: IntArray
-    sets: list[tuple[list[str], IntArray]]
+    sets: list[Labels]
 
     @classmethod
     def of(cls, samples: ClassSamples, group: IntArray | None) -> CrossFit | None:
@@ -597,11 +584,6 @@ class CrossFit:
             fitted = method.fit(data.truth[rest], logs[rest], weights=weights)
             made[half] = fitted.new_logarithms(logs[half])
         return data.with_form(replace(data.form, values=made[None]))
-
-    def is_off_in_strata(self, samples: ClassSamples, data: Any, level: float) -> bool:
-        """Return whether labels are wrong, or differ, with other probabilities."""
-        judged = replace(samples, data=data, group=data.groups)
-        return judged.off_stratum(None, level, self.sets) is not None
 
     def losses(self, data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log loss, Brier score and error of each sample, or of each group, by weight.

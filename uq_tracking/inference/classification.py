@@ -316,8 +316,9 @@ class ClassTests(Tests):
             left, *raised = fit.losses(data)
             if any(map(surely_fall, raised, others)):
                 continue
-            wrong = fit.is_off_in_strata(samples, data, LEVEL_OF_LABELS / self.among)
-            clears = found in words.NO_CLAIM and not wrong
+            judged = replace(samples, data=data, group=data.groups)
+            wrong = judged.off_stratum(None, LEVEL_OF_LABELS / self.among, fit.sets)
+            clears = found in words.NO_CLAIM and wrong is None
             halves = after <= GAIN * before and not is_few
             falls = surely_fall(least, left, 1 if clears else 2)
             falls |= not clears and left.mean() < least.mean() and surely_fall(brier, raised[0])

@@ -379,19 +379,13 @@ def _unit_of_some(error: FloatArray, std: FloatArray) -> Suspicion | None:
 def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
     """Recognize standard deviations next to 0 whose errors are as large as any."""
     there = std < TINY * np.median(std)
-    count = int(np.count_nonzero(there))
-    if len(error) < FEWEST or not 0 < count < 0.5 * len(error):
+    if len(error) < FEWEST or not 0 < there.mean() < 0.5:
         return None
-    here, rest = root_mean_square(error[there] / std[there]), root_mean_square(error[~there] / std[~there])
-    if here < 1 / TINY / 10 * rest:
-        return None
-    return Suspicion(
-        "tiny std",
-        f"{format_number(100 * count / len(error), 2)} % of the stds are below a thousandth of the median, "
-        + _larger(here, rest),
-        "Are these placeholders rather than predictions? Then mask them; else set std_floor= to the smallest "
-        "plausible std.",
+    said, cure = (
+        "stds are below a thousandth of the median",
+        "; else set std_floor= to the smallest plausible std.",
     )
+    return _placeholders("tiny std", said, there, error / std, 1 / TINY / 10, cure)
 
 
 def _std_from_errors(target: FloatArray, error: FloatArray, std: FloatArray) -> Suspicion | None:
@@ -577,16 +571,19 @@ def _filled_prediction(mean: FloatArray, z: FloatArray) -> Suspicion | None:
     most, next_most = int(count[place]), int(np.partition(count, -2)[-2]) if len(count) > 1 else 0
     if most < max(10, OF_FILLED * len(mean)) or 10 * next_most > most or 2 * most > len(mean):
         return None
-    there = mean == value[place]
+    named = format_number(float(value[place]))
+    said, cure = f"predictions are exactly {named}", f": mask=(y_pred == {named})."
+    return _placeholders("filled prediction", said, mean == value[place], z, LARGER_FILLED, cure)
+
+
+def _placeholders(
+    name: str, said: str, there: Any, z: FloatArray, least: float, cure: str
+) -> Suspicion | None:
+    """Take samples for placeholders if their errors are so many times as large as others."""
     here, rest = root_mean_square(z[there]), root_mean_square(z[~there])
-    if here < LARGER_FILLED * rest:
-        return None
-    share, named = format_number(100 * most / len(mean), 2), format_number(float(value[place]))
-    return Suspicion(
-        "filled prediction",
-        f"{share} % of the predictions are exactly {named}, {_larger(here, rest)}",
-        f"Are these placeholders rather than predictions? Then mask them: mask=(y_pred == {named}).",
-    )
+    text = f"{format_number(100 * float(there.mean()), 2)} % of the {said}, {_larger(here, rest)}"
+    fix = f"Are these placeholders rather than predictions? Then mask them{cure}"
+    return Suspicion(name, text, fix) if here >= least * rest else None
 
 
 def _near_constant(std: FloatArray) -> Suspicion | None:

@@ -262,15 +262,12 @@ class Findings:
     def is_gross(self) -> bool:
         """Whether some errors are far too large, while all others fit: then no correction of all is right."""
         tail, shares = self.tail, [each for each in self.shares if each.level <= 0.9]
-        if (
-            self.scale is None
-            or tail is None
-            or self.of_small_stds
-            or self.scale.value < GROSS
-            or not TOLERATED < tail.share < MOST_GROSS
-        ):
+        if self.scale is None or tail is None or self.of_small_stds:
             return False
-        return all(abs(each.value / (1 - tail.share) - each.level) < 3 * TOLERATED for each in shares)
+        are_large = self.scale.value >= GROSS and TOLERATED < tail.share < MOST_GROSS
+        return are_large and all(
+            abs(each.value / (1 - tail.share) - each.level) < 3 * TOLERATED for each in shares
+        )
 
     def kind(self) -> Calibration:
         """Return the word for what is wrong, the most general first."""
@@ -375,14 +372,11 @@ class Findings:
 
     def differs_in_tails(self) -> bool:
         """Whether a factor fits most of F(y) of distributions, but clearly another than the scale."""
-        if (
-            self.scale is None
-            or not self.left <= 2 * SLIGHT_SHAPE
-            or self.scale.low <= self.bulk <= self.scale.high
-        ):
+        if self.scale is None or not self.left <= 2 * SLIGHT_SHAPE:
             return False
+        is_within = self.scale.low <= self.bulk <= self.scale.high
         log = math.log(max(self.scale.value, 1e-300))
-        return abs(math.log(self.bulk) - log) > max(abs(log) / 3, NEGLIGIBLE_FACTOR)
+        return not is_within and abs(math.log(self.bulk) - log) > max(abs(log) / 3, NEGLIGIBLE_FACTOR)
 
     def kind_of_scale(self) -> Calibration | None:
         """Return what kind of scale error there is, or None.

@@ -289,66 +289,53 @@ class _Together:
         if gap not in self.made:
             self.made[gap] = gap.without_groups(self.statistics, self.settings)
         (without, shares), freedom = self.made[gap], groups.freedom(self.statistics)
-        if reduction.is_largest:
-            return _largest_limits(without, freedom, level, exact)
-        weights = reduction.weights(shares, gap.levels, without.shape[1])
-        return mean_limits(reduction, without, weights, freedom, level, together=gap.levels is not None)
+        if reduction.is_largest:  # off by at most the largest gap of noise
+            noise = np.abs(multivariate_t(left_out_moves(without), freedom)).max(axis=1)
+            reach = float(np.quantile(noise, level))
+            return max(exact - reach, 0.0), min(exact + reach, 1.0)
+        return _mean_limits(gap, reduction, (without, shares), freedom, level)
 
 
-def mean_limits(
-    reduction: Reduction,
-    without: FloatArray,
-    weights: FloatArray,
-    freedom: float,
-    level: float,
-    *,
-    together: bool,
+def _mean_limits(
+    gap: Gap, reduction: Reduction, made: tuple[FloatArray, FloatArray], freedom: float, level: float
 ) -> Range:
     """Compute the limits of a mean of gaps.
 
     Parameters
     ----------
+    gap : Gap
+        Those of levels move together.
     reduction : Reduction
-    without : array, shape (groups, bins or levels)
-        The gaps without each group.
-    weights : array, shape (bins or levels,)
-        Weight of each gap in the mean.
+    made : (array of shape (groups, bins or levels), array of shape (bins or levels,))
+        The gaps without each group, and the share of the samples in each.
     freedom : float
         Degrees of freedom that the group sizes allow.
     level : float
-    together : bool
-        Whether the gaps move together, as those of levels do.
     """
+    without, weights = made[0], reduction.weights(made[1], gap.levels, made[0].shape[1])
     unit = max(float(np.abs(without).max()), groups.ZERO_GAP)  # its fourth power may overflow float64
     without, total = without / unit, float(weights.sum())
     share = weights / total
     centre, moves = without.mean(axis=0), left_out_moves(without)
-    gap = reduction.counted(centre)
-    estimate = float(share @ (np.square(gap) - np.square(moves).sum(axis=0)))
+    counted = reduction.counted(centre)
+    estimate = float(share @ (np.square(counted) - np.square(moves).sum(axis=0)))
     squares = Influence.left_out(np.square(reduction.counted(without)) @ share, freedom)
     low = math.sqrt(max(squares.limits(estimate, level)[0], 0.0))
     high = math.sqrt(squares.limits(max(estimate, 0.0), level)[1])
-    if together:
+    if gap.levels is not None:
         reach = float(special.stdtrit(squares.freedom, (1 + level) / 2))
         high = math.sqrt(max(estimate, 0.0)) + reach * float(np.linalg.norm(moves * np.sqrt(share), 2))
     noise = reduction.counted(multivariate_t(moves, freedom))
     if reduction.norm == "absolute":
-        size = float(share @ np.abs(gap))
-        low *= size / math.sqrt(float(share @ np.square(gap))) if size else 1.0
+        size = float(share @ np.abs(counted))
+        low *= size / math.sqrt(float(share @ np.square(counted))) if size else 1.0
         by_chance = np.mean(np.abs(noise) @ share >= size)
     else:
-        by_chance = np.mean(np.square(noise) @ share >= share @ np.square(gap))
+        by_chance = np.mean(np.square(noise) @ share >= share @ np.square(counted))
     if by_chance >= (1 - level) / 2:
         low = 0.0
     low, high = low * unit, high * unit
     return (total * low * low, total * high * high) if reduction.degree == 2 else (total * low, total * high)
-
-
-def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float) -> Range:
-    """Limits of the largest gap, which is off by at most the largest gap of noise."""
-    noise = np.abs(multivariate_t(left_out_moves(without), freedom)).max(axis=1)
-    reach = float(np.quantile(noise, level))
-    return max(exact - reach, 0.0), min(exact + reach, 1.0)
 
 
 def with_intervals(

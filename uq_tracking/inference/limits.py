@@ -141,17 +141,15 @@ class Influence:
         return max(1.0, min(self.most_freedom, float(_freedom(self.units, self.square, self.fourth))))
 
     def _skewness(self) -> float:
-        if not self.square:
-            return 0.0
+        """Skewness of the contributions, without bias, over the root of their number."""
         n = self.units
         unbiased = math.sqrt(n * (n - 1)) / (n - 2) if n > SMALLEST else 1.0
-        return float(unbiased * self.cube / self.square / math.sqrt(self.square) * math.sqrt(n))
+        return math.copysign(unbiased * self.dominance, self.cube)
 
     def tested(self, estimate: float) -> tuple[float, float]:
         """Return an estimate over its error, and the p-value: the level at which its cautious limits reach 0."""
         t = estimate / self.standard_error
-        skew = self._skewness() / math.sqrt(self.units)
-        return t, float(_p_of_t(np.asarray(t), np.asarray(skew), np.asarray(self.freedom)))
+        return t, float(_p_of_t(np.asarray(t), np.asarray(self._skewness()), np.asarray(self.freedom)))
 
     def limits(self, estimate: float, level: float, *, cautious: bool = False) -> Range:
         """Confidence limits of the estimate; NaN for fewer than two units.
@@ -165,7 +163,7 @@ class Influence:
         if self.units < 2:
             return math.nan, math.nan
         q = float(special.stdtrit(self.freedom, (1 + level) / 2))
-        skew = self._skewness() / math.sqrt(self.units)
+        skew = self._skewness()
         low, high = _untransformed(q, skew), _untransformed(-q, skew)
         if cautious:
             low, high = max(low, q), min(high, -q)
@@ -474,10 +472,8 @@ def contrast_parts(
     """
     parts, sizes = len(starts), np.diff(np.append(starts, len(score))).astype(float)
     total, mean = len(score) if weight is None else weight.sum(), float(np.average(score, weights=weight))
-    if ratio and mean <= 0:
-        return _nothing(parts)
-    if ratio:
-        score, mean = score / mean, 1.0
+    if ratio:  # where all scores are 0, nothing is known, and every p is 1
+        score, mean = score / (mean or math.nan), 1.0
     of_part = sizes if weight is None else np.add.reduceat(weight, starts)
     centred = score - mean
     excess = np.add.reduceat(centred if weight is None else centred * weight, starts) / of_part
@@ -532,10 +528,8 @@ def contrast_trend(
     Parameters are those of `contrast_parts`; ``rank`` holds mid-ranks in (0, 1), equal for equal values.
     """
     total, mean = len(score) if weight is None else weight.sum(), float(np.average(score, weights=weight))
-    if ratio and mean <= 0:
-        return _nothing(1)
     if ratio:
-        score, mean = score / mean, 1.0
+        score, mean = score / (mean or math.nan), 1.0
     c = rank - np.average(rank, weights=weight)
     c /= np.sqrt(np.average(np.square(c), weights=weight))
     slope = np.average(c * score, weights=weight)
@@ -552,11 +546,6 @@ def contrast_trend(
     error, freedom = np.sqrt(s2 * len(u) / (len(u) - 1)), _freedom(len(u), s2, s4)
     p = _p_of_t(estimate / np.maximum(error, TINY), s3 / np.maximum(s2, TINY) ** 1.5, freedom)
     return Contrasts(estimate, error, freedom, p)
-
-
-def _nothing(parts: int) -> Contrasts:
-    """Return contrasts of scores that are all 0."""
-    return Contrasts(np.zeros(parts), np.full(parts, np.inf), np.zeros(parts), np.ones(parts))
 
 
 def _of_groups(estimate: FloatArray, u: FloatArray, leverage: FloatArray, most: FloatArray) -> Contrasts:

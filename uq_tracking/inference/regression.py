@@ -244,7 +244,6 @@ class RegressionTests(Tests):
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
         step = "" if settle_first else self._of_step(calibration, found, cure)
-        of_size = self._cure_of_size(calibration, found) if step == words.NO_CURVE else None
         overall = words.of_all(calibration, found.scale if inside is None else None)
         if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
             calibration, grade = "miscalibrated in shape", "off"
@@ -256,7 +255,7 @@ class RegressionTests(Tests):
             ranked,
             rest,
             suspicions=suspicions,
-            cure=of_size if step else cure,
+            cure=None if step else cure,
             grade=grade,
             scale=found.scale,
             shape_p=None if found.shape is None else found.shape.p,
@@ -401,9 +400,7 @@ class RegressionTests(Tests):
         target, mean, std = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean", "std"))
         if not np.all(target >= 0) or not np.all(mean >= 0) or not mean.any():
             return None
-        if np.any(mean == 0) and not np.any(
-            (mean > 0) & (std == 0)
-        ):  # a shift would leave no day without rain
+        if np.any(mean == 0) and not mean[std == 0].any():  # a shift would leave no day without rain
             return float(target.sum() / mean.sum())
         if form.noisy_std or not (np.all(mean > 0) and np.all(std > 0)):
             return None
@@ -442,7 +439,7 @@ class RegressionTests(Tests):
             return ""
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
-            or_state = f", or state {law}" * (law != "" and law == self._frequent and how.endswith("by it"))
+            or_state = f", or state {law}" * (words.OWN in law and how.endswith("by it"))
             return f"First correct the {what}{how}{or_state}. Then score other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
@@ -459,15 +456,11 @@ class RegressionTests(Tests):
             return words.STUDENT_T
         if np.median(std) < COARSE and np.all(target == np.round(target)):
             return words.WHOLE_NUMBERS
-        return self._frequent or words.SKEWED * found.is_skewed()
-
-    @cached_property
-    def _frequent(self) -> str:
-        """Name a distribution of targets many of which are the least of all, or the largest; else ""."""
-        target = np.zeros(1) if self.samples is None else self.samples.rows["target"]
-        ends = [(float(np.mean(target == end)), float(end)) for end in (target.min(), target.max())]
-        share, value = max(ends)
-        return words.of_frequent(value, share) if MOST_EQUAL < share < 1 else ""
+        ends = target.min(), target.max()
+        share, value = max((float(np.mean(target == end)), float(end)) for end in ends)
+        if MOST_EQUAL < share < 1:
+            return words.of_frequent(value, share)
+        return words.SKEWED * found.is_skewed()
 
     def _is_skewed(self) -> bool:
         """Return whether most errors reach further to one side, as those of medians passed as means do."""
@@ -533,14 +526,6 @@ class RegressionTests(Tests):
         law = "" if cure.method else self._law(calibration, found)
         unless = "unless parts differ (pass by=, such as the site of each sample)"
         return Cure(instead=f"state {law}, {unless}") if law else cure
-
-    def _cure_of_size(self, calibration: Calibration, found: Findings) -> Cure | None:
-        """Return what mends standard deviations that are wrong in places, where no curve mends predictions."""
-        sizes = tuple(each for each in found.in_places.patterns if each.quantity == "scale")
-        if not any(each.found for each in sizes):
-            return None
-        cure = self._cure(calibration, replace(found, places=replace(found.in_places, patterns=sizes)))
-        return cure if cure is not None and cure.method else None
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -861,12 +846,9 @@ class RegressionTests(Tests):
             return bool(self._surely_off)
         missed = inside.level - inside.value
         are_worse = any(abs(each.value - each.level) > missed for each in self._surely_off)
-        return inside.misses == "overconfident" and are_worse and not self._are_narrow()
-
-    def _are_narrow(self) -> bool:
-        """Return whether quantiles on both sides are off by more than chance, all too near to the median."""
         are_near = all(each.is_high == (each.level < 0.5) for each in self._off)
-        return are_near and len({each.level < 0.5 for each in self._off}) > 1
+        on_both_sides = len({each.level < 0.5 for each in self._off}) > 1
+        return inside.misses == "overconfident" and are_worse and not (are_near and on_both_sides)
 
     def _size(self) -> float:
         """Return the root mean square of z; NaN where it is not known."""

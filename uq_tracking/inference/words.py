@@ -35,7 +35,7 @@ TRY_ISOTONIC = (
 )
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
 REPEATED = "maps have pixels in common, as crops, flips and overlapping tiles do"
-STUDENT_T, SKEWED = "that Student t", "a skewed distribution"
+STUDENT_T, SKEWED, OWN = "that Student t", "a skewed distribution", "has its own probability"
 WHOLE_NUMBERS = "a distribution of whole numbers, as true values are (draws of counts, for example)"
 IF_CONFIDENCES = (
     "None is below 0.5: if these are confidences in the predicted class, pass the probability of class 1; if each is "
@@ -224,7 +224,7 @@ def of_calibration(calibration: str, found: Findings, settings: Settings, few: F
         narrow = (("standard deviations are", "distributions are"), ("too small", "too narrow"))
         for of_std, of_shape in (*narrow, ("too large", "too wide")):
             parts = [part.replace(of_std, of_shape) for part in parts]
-    parts += _of_places(found, calibration, unit, leads=calibration == IN_PLACES)
+    parts += _of_places(found, calibration, unit)
     if calibration == IN_SHAPE and found.shape is not None:
         family = "stated"
         if settings.family != "gaussian":
@@ -244,12 +244,10 @@ def of_all(calibration: str, scale: Estimate | None) -> str:
     return f"Overall, errors are {_times_stated(scale.value, scale.low, scale.high)}."
 
 
-def _of_places(
-    found: Findings, calibration: str, unit: str, *, leads: bool, level: float | None = None
-) -> list[str]:
+def _of_places(found: Findings, calibration: str, unit: str, level: float | None = None) -> list[str]:
     """Say what is wrong where: of quantiles and intervals, by what those of a ``level`` contain."""
     parts: list[str] = []
-    places = found.in_places
+    places, leads = found.in_places, calibration == IN_PLACES
     recurring = [each for each in places.found() if each.made == "period"]
     for number, each in enumerate(places.found()):
         first = leads and not parts
@@ -392,10 +390,8 @@ def of_shift(found: Findings, settings: Settings) -> str:
 
 def of_frequent(value: float, share: float) -> str:
     """Name a distribution of targets of which a share has the same value."""
-    number, seen = format_number(value), percent(share)
-    return (
-        f"a distribution in which {number} has its own probability ({seen} of the true values are {number})"
-    )
+    number = format_number(value)
+    return f"a distribution in which {number} {OWN} ({percent(share)} of the true values are {number})"
 
 
 def of_step(
@@ -522,9 +518,16 @@ def label_name(part: Stratum, made: str) -> str:
 
 
 def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None, *, leads: bool) -> str:
-    """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``."""
+    """Name the worst label: ``In stratum 'coast' standard deviations are 1.8 times too small ...``.
+
+    Or the ends: ``Strata differ by more than chance: errors are from 0.8 times ... to ...``.
+    """
     if pattern.spread:
-        return _of_all_strata(pattern, strata, level)
+        what, ends = _of_ends(pattern, strata, level)
+        low, high = (f"{end} in '{name}'" for name, end in ends.items())
+        return (
+            f"{_differ('', 'Maps' if pattern.made == 'area' else 'Strata')}: {what} are from {low} to {high}."
+        )
     part = strata[pattern.named[0]]
     is_right = level is None and not part.is_off(pattern.quantity)
     is_area = pattern.made in ("area", "cell")
@@ -556,13 +559,6 @@ def _also(part: Stratum, pattern: Pattern, level: float | None) -> str:
     inside = None if level is None else part.inside
     how = _times_too(*part.factors).partition(" (")[0] if inside is None else percent(inside)
     return f"{name} ({how})"
-
-
-def _of_all_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | None) -> str:
-    """Name the ends: ``Strata differ by more than chance (p = 0.002): errors are from 0.8 times ... to ...``."""
-    what, ends = _of_ends(pattern, strata, level)
-    low, high = (f"{end} in '{name}'" for name, end in ends.items())
-    return f"{_differ('', 'Maps' if pattern.made == 'area' else 'Strata')}: {what} are from {low} to {high}."
 
 
 def _of_period(recurring: Sequence[Pattern], strata: tuple[Stratum, ...], level: float | None) -> str:
@@ -787,7 +783,7 @@ def of_interval(
 ) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
     held = _contain(inside.level, inside.value)
-    of_places = _of_places(found, calibration, "", leads=calibration == IN_PLACES, level=inside.level)
+    of_places = _of_places(found, calibration, "", inside.level)
     if calibration == IN_PLACES:
         on = [each.on for each in found.in_places.found() if each.quantity == "scale"]
         along = "predictions" if "mean" in on else "widths"
@@ -916,22 +912,18 @@ def of_slope(event: Event, *, extreme: bool, only_high: bool, second: bool = Fal
         limits = f", limits {low:.2f} to {high:.2f}; 1 is ideal"
         if event.sorts is not None:
             word, what = "Overconfident", event.sorts
-        else:
-            if low <= 0 and extreme:
-                little = "hardly related to the event"
-                what = little if high < HARDLY else "too extreme, or say nothing about the event"
-            limits *= high < 1 if extreme else low > 1
+        elif low <= 0 and extreme:
+            little = "hardly related to the event"
+            what = little if high < HARDLY else "too extreme, or say nothing about the event"
+        limits *= event.sorts is not None or (high < 1 if extreme else low > 1)
         asked = "; are labels and probabilities in the same order?" if "related" in what else "."
         end = "; are they those of the other class?" if event.sorts == "reversed" else asked
         end = f". {IF_CONFIDENCES}" if only_high and end != "." else end
         what += f" (calibration slope {slope:.2f}{limits})"
     if second:
         return f"Its probabilities are also {what}{end}"
-    return (
-        f"Probabilities are {what}{end}"
-        if event.sorts == "reversed"
-        else f"{word}: probabilities are {what}{end}"
-    )
+    lead = "Probabilities" if event.sorts == "reversed" else f"{word}: probabilities"
+    return f"{lead} are {what}{end}"
 
 
 def of_event(calibration: str, event: Event, found: Tested, *, only_high: bool) -> str:
@@ -975,11 +967,14 @@ def short_event(calibration: str, event: Event) -> str:
 def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
     """Name the label that is off by most: ``In stratum 'b' the event is stated at 0.49 on average, but ...``.
 
-    Labels are places in a period if errors recur.
+    Those that are furthest off to each side, where all differ, but none stands out. Labels are places in a period if
+    errors recur.
     """
-    if len(off.ends) > 1:
-        return _of_all_labels(off)
     (name, event), of_errors, cure = off.ends[0], off.of == "errors", _of_each_label(off)
+    if len(off.ends) > 1:
+        shown = (f"in {_at_place(label, off)}, {_seen(end, off.of)}" for label, end in off.ends)
+        differ = "Areas differ by more than chance" if off.is_area else _differ(off.recur)
+        return f"{differ}: {'; '.join(shown)}. {cure}"
     slopes = [each for each in (event.slope, event.slope_low, event.slope_high) if each is not None]
     if slopes and event.sorts == "reversed":
         what, its = ("errors are", "their") if of_errors else ("the event is", "its")
@@ -1016,13 +1011,6 @@ def _at_place(name: str, off: OffPart) -> str:
         return name.replace(": ", " ") if off.is_area else f"'{name}'"
     period, unit = off.recur.split()[-2:]
     return f"{unit} with {unit[:-1]} % {period} {'in' if ':' in name else '='} {name}"
-
-
-def _of_all_labels(off: OffPart) -> str:
-    """Name the labels that are furthest off to each side, where all differ, but none stands out."""
-    said = (f"in {_at_place(name, off)}, {_seen(event, off.of)}" for name, event in off.ends)
-    differ = "Areas differ by more than chance" if off.is_area else _differ(off.recur)
-    return f"{differ}: {'; '.join(said)}. {_of_each_label(off)}"
 
 
 def _seen(event: Event, of: str) -> str:
@@ -1193,23 +1181,16 @@ def of_cure(cure: Cure) -> str:
         )
     if cure.method is None:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
-    left = (
-        "after which no miscalibration is found."
-        if cure.removes
-        else f"though some miscalibration is left. {cure.then}"
-    )
+    ends, left = (cure.before, cure.after), "after which no miscalibration is found."
+    if not cure.removes:
+        left = f"though some miscalibration is left. {cure.then}"
     if cure.score == "nll":
         gap = min(max(cure.before - cure.after, 1e-6), 1)
         score, digits = "negative log likelihood", max(2, 1 - math.floor(math.log10(gap)))
-        before, after = (
-            f"{each:.{digits}f}".replace("inf", "infinity") for each in (cure.before, cure.after)
-        )
+        before, after = (f"{each:.{digits}f}".replace("inf", "infinity") for each in ends)
     else:
         score = f"calibration error {cure.score if '_' in cure.score else cure.score.upper()}"
-        before, after = (
-            "less than 0.001" if each < 0.001 else format_number(each, 2)
-            for each in (cure.before, cure.after)
-        )
+        before, after = ("less than 0.001" if each < 0.001 else format_number(each, 2) for each in ends)
     found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
     return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
 
