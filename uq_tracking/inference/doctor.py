@@ -678,8 +678,6 @@ class Cure:
         "ones); else change the model"
     )
     """What to do if no recalibration helps."""
-    then: str = "Then score other samples."
-    """What to say of an error that is left."""
 
 
 def alike_across(

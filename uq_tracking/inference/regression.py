@@ -132,12 +132,12 @@ ROUNDING = 1e-6
 """Differences below this share of the largest value are those of digits."""
 ENOUGH_FOR_GRID, FINEST = 2000, 0.02
 """Errors that tell whether all lie on a grid, and its smallest step in stds that bears on their distribution."""
+OF_CASE = 1.2
+"""Independent samples of a case, such as an image, below which its errors are all alike."""
 COARSE = 4.0
 """Standard deviations of whole numbers below which their steps shape the errors."""
 UNIFORM = 1.628
 """Kolmogorov's 1 % point times the root of n."""
-ALL_SMALL = 0.9
-"""Share of small errors in a column, or another area, from which on these are not those of training samples."""
 OF_VECTORS = 0.1, 0.25, 0.5, 0.75, 0.9
 """Probabilities of the ellipsoids whose shares of whole vectors are tested, at the level of shape together."""
 OF_ALL = 0.9, 2.0
@@ -429,7 +429,7 @@ class RegressionTests(Tests):
         if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
             return words.MORE_FIRST
         off, law = biased or found.bias_grade == "off", self._law(calibration, found)
-        of_skew = words.OF_SKEWED.format(law or words.SKEWED) * self._is_skewed()
+        of_skew = words.OF_MEDIANS.format(law or words.SKEWED) * self._is_skewed()
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
         if not off and cure is None and not found.in_places.found() and not self._below:
@@ -437,6 +437,10 @@ class RegressionTests(Tests):
             return words.of_step(calibration, found, self.settings, law, is_std=is_std, is_normal=is_normal)
         if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
+        alike = self.dependence if self.dependence is not None and self.dependence.kind == "cases" else None
+        is_of_case = alike is not None and alike.worth < OF_CASE * (groups.count(self.statistics) or 0)
+        if is_of_case and any(each.on == "mean" for each in biased):
+            return words.OF_CASES
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
             or_state = f", or state {law}" * (words.OWN in law and how.endswith("by it"))
@@ -456,8 +460,8 @@ class RegressionTests(Tests):
             return words.STUDENT_T
         if np.median(std) < COARSE and np.all(target == np.round(target)):
             return words.WHOLE_NUMBERS
-        ends = target.min(), target.max()
-        share, value = max((float(np.mean(target == end)), float(end)) for end in ends)
+        usual = target.min(), target.max(), 0.0
+        share, value = max((float(np.mean(target == each)), float(each)) for each in usual)
         if MOST_EQUAL < share < 1:
             return words.of_frequent(value, share)
         return words.SKEWED * found.is_skewed()
@@ -550,9 +554,16 @@ class RegressionTests(Tests):
         found = doctor.examine(
             target, mean, std, gaussian=gaussian, spread_of_means=of_means, in_order=in_order, group=group
         )
-        small, areas = np.abs(samples.z()) < doctor.SMALL, samples.sets if samples.by is None else []
-        if any(means_of(small, label).max() > ALL_SMALL for _, label in areas):  # a target that hardly varies
-            found = tuple(each for each in found if each.name != "seen")
+        along_axes = [each for each in samples.sets if each[0][0].startswith("axis") and samples.by is None]
+        for names, label in along_axes:
+            for place, name in enumerate(names):
+                if np.ptp(target[label == place]) == 0:
+                    text = f"All true values of {name.replace(': ', ' ')} are equal."
+                    return (
+                        Suspicion(
+                            "constant truth", text, "Leave them out: they hide what is said of others."
+                        ),
+                    )
         own = samples.sets if samples.by is not None and not (samples.recur or found) else []
         of_labels = (doctor.unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]

@@ -62,6 +62,14 @@ LOOK_FIRST = (
     "Look at the largest errors first: is their truth right, and from the right row? A correction that follows them "
     "makes most predictions worse."
 )
+OF_MEDIANS = (
+    "If predictions are medians, as exp of a mean of logs is, pass means; else recalibrate with cdf_isotonic, or "
+    "state {}. Then score other samples."
+)
+OF_CASES = (
+    "Errors of each case (image, series) are all alike: look at cases one by one, as each may have a scale or an "
+    "offset of its own, before you correct all in the same way."
+)
 OF_SKEWED = (
     "As errors are skewed, recalibrate with cdf_isotonic (a new shape of the distribution, and its mean) or state "
     "{}, then score other samples."
@@ -90,8 +98,8 @@ UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 FEW_OF_LABELS = (
-    "Labels of by= are not judged: each needs 20 samples from 3 groups or independent stretches of rows, and all "
-    "labels together need 8 of these."
+    "Labels of by= are not compared: a label needs at least 20 samples, from 3 groups or independent stretches of "
+    "rows. Pass labels that several groups share."
 )
 OF_EQUAL = (
     "Many true values equal a quantile, so intervals that are right contain more than stated, and places are tested "
@@ -378,7 +386,8 @@ def of_shift(found: Findings, settings: Settings) -> str:
     """Say how to correct all predictions: by a constant, or by a share of each standard deviation."""
     bias, in_std = found.bias, found.bias_in_std
     if found.multiple is not None:
-        return f"Multiply each prediction and its spread by {format_number(found.multiple)}"
+        ratio = format_number(found.multiple)
+        return f"Multiply each prediction and its spread by {ratio}, the ratio of true values to predictions"
     if bias is not None and found.is_biased() and not found.shift_in_std:
         size = format_number(abs(bias.value), compact=True) + (f" {settings.unit}" if settings.unit else "")
         return f"Subtract {size} from each prediction" if bias.value > 0 else f"Add {size} to each prediction"
@@ -391,7 +400,8 @@ def of_shift(found: Findings, settings: Settings) -> str:
 def of_frequent(value: float, share: float) -> str:
     """Name a distribution of targets of which a share has the same value."""
     number = format_number(value)
-    return f"a distribution in which {number} {OWN} ({percent(share)} of the true values are {number})"
+    seen = f"{percent(share)} of the true values are {number}; mask them if they are padding"
+    return f"a distribution in which {number} {OWN} ({seen})"
 
 
 def of_step(
@@ -1183,7 +1193,7 @@ def of_cure(cure: Cure) -> str:
         return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
     ends, left = (cure.before, cure.after), "after which no miscalibration is found."
     if not cure.removes:
-        left = f"though some miscalibration is left. {cure.then}"
+        left = "though some miscalibration is left. Then score other samples."
     if cure.score == "nll":
         gap = min(max(cure.before - cure.after, 1e-6), 1)
         score, digits = "negative log likelihood", max(2, 1 - math.floor(math.log10(gap)))
