@@ -494,10 +494,8 @@ class RegressionTests(Tests):
             left = loss(error + shift * std if found.shift_in_std else error + shift)
         elif "mean" in on and not any(each.made == "period" for each in biased):
             powers = np.vander((mean - mean.mean()) / max(float(mean.std()), 1e-300), CURVED + 1)
-            fitted, side = (
-                np.empty_like(error),
-                doctor.halves_of(len(error), samples.units(self.dependence), 0),
-            )
+            fitted = np.empty_like(error)
+            side = doctor.halves_of(len(error), samples.units(self.dependence), fewest=0)
             for half in (side == 0, side == 1):
                 fitted[half] = powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
             left = loss(target - fitted)
@@ -554,16 +552,13 @@ class RegressionTests(Tests):
         found = doctor.examine(
             target, mean, std, gaussian=gaussian, spread_of_means=of_means, in_order=in_order, group=group
         )
-        along_axes = [each for each in samples.sets if each[0][0].startswith("axis") and samples.by is None]
-        for names, label in along_axes:
-            for place, name in enumerate(names):
-                if np.ptp(target[label == place]) == 0:
-                    text = f"All true values of {name.replace(': ', ' ')} are equal."
-                    return (
-                        Suspicion(
-                            "constant truth", text, "Leave them out: they hide what is said of others."
-                        ),
-                    )
+        along_axes = [each for each in samples.sets if samples.by is None and each[0][0].startswith("axis")]
+        for name, here in ((name, label == k) for names, label in along_axes for k, name in enumerate(names)):
+            if np.ptp(target[here]) == 0:
+                text = f"All true values of {name.replace(': ', ' ')} are equal."
+                return (
+                    Suspicion("constant truth", text, "Leave them out: they hide what is said of others."),
+                )
         own = samples.sets if samples.by is not None and not (samples.recur or found) else []
         of_labels = (doctor.unit_of_label(target, mean, label, names) for names, label in own)
         return found or tuple(each for each in of_labels if each is not None)[:1]
