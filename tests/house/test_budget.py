@@ -123,6 +123,9 @@ Raised for tracking and top by 24 lines: jobs that exit, log in signal handlers 
 for comparison by 38: where along the rows a difference lies, each set of targets, causes; for inference by 30: truths
 equal to quantiles, skewed errors, files partly sorted by class; for statistics by 7: groups as numbers and as text.
 Lowered for evaluation.
+Raised for inference by 71 lines: vectors as a whole, sizes of maps, pixels that maps share, areas of class maps,
+images that lack what others show, constant targets, distributions that true values name; for tracking and top by 26:
+calls stay with their server, and runs whose creation was not answered are found again. Lowered elsewhere.
 """
 
 TOP, TOTAL = "top", "total"
