@@ -98,8 +98,8 @@ UNORDERED = (
     "neighboring errors are correlated, but statistics keep no samples in their order; log with groups="
 )
 FEW_OF_LABELS = (
-    "Labels of by= are not compared: a label needs at least 20 samples, from 3 groups or independent stretches of "
-    "rows. Pass labels that several groups share."
+    "Whether labels of by= differ is not known: a label needs at least 20 samples, from 3 groups or independent "
+    "stretches of rows. Pass labels that more of these share."
 )
 OF_EQUAL = (
     "Many true values equal a quantile, so intervals that are right contain more than stated, and places are tested "
@@ -378,7 +378,7 @@ def of_vectors(share: Share) -> str:
     value, low, high, stated = map(percent, (share.value, share.low, share.high, share.level))
     return (
         f"Miscalibrated in shape: whole vectors do not follow the stated distribution. Its {stated} ellipsoids "
-        f"contain {value} of them ({low} to {high}): check how components vary together. Component by component:"
+        f"contain {value} of them ({low} to {high}). Correct how components are stated to vary together. One by one:"
     )
 
 
