@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from types import FrameType
 
 CALLERS = frozenset(
@@ -137,6 +139,12 @@ def warn(message: str) -> None:
     registry = about.setdefault("__warningregistry__", {})
     where = (found.f_code.co_filename, found.f_lineno, about.get("__name__"), registry)
     warnings.warn_explicit(message, TrackingWarning, *where)
+
+
+@lru_cache(maxsize=128)
+def log_once(level: int, message: str, *names: str) -> None:
+    """Log something once per process: a log line is visible and, unlike a warning, can never stop the job."""
+    logging.getLogger("uq_tracking").log(level, message, *names)
 
 
 def _is_passed(frame: FrameType) -> bool:

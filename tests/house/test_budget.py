@@ -16,7 +16,7 @@ ROOT = Path(uq_tracking.__file__).parent
 
 BUDGET = """
 folder          code lines     aim   files   aim
-top                   1674    1180      15    12
+top                   1679    1180      15    12
 cli                    683     450       6     5
 comparison            1988    1430      10    10
 curves                 551     460       4     4
@@ -35,8 +35,8 @@ streams               1283     760       6     7
 tables                 703     430       4     4
 tasks                  232     360       2     2
 testing                592     420       4     5
-tracking              3014    1950      17    17
-total                33886   20540     173   164
+tracking              3011    1950      17    17
+total                33888   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

@@ -16,14 +16,13 @@ import pytest
 import uq_tracking as uq
 from tests.tracking.helpers import FolderTracker, plugin
 from uq_tracking.drawings import FigureSpec
-from uq_tracking.errors import TrackerUnreachableError, TrackingWarning
+from uq_tracking.errors import TrackerUnreachableError, TrackingWarning, log_once
 from uq_tracking.tracking import spool
 from uq_tracking.tracking.deadline import check_listens
 from uq_tracking.tracking.folder import FolderRun, FolderStore
 from uq_tracking.tracking.health import Health, forget_health
 from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.overview import hint
-from uq_tracking.tracking.resolve import log_once
 from uq_tracking.tracking.spool import Origin, entries, keep
 from uq_tracking.typed import cached_property
 

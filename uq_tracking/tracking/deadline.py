@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from uq_tracking.checks import value_text
-from uq_tracking.errors import BackendError, SettingsError, TrackerUnreachableError
+from uq_tracking.errors import BackendError, SettingsError, TrackerUnreachableError, log_once
 from uq_tracking.tracking.guard import LIMIT, Limit, watch
-from uq_tracking.tracking.resolve import log_once
 
 DEADLINE = 10.0
 PATIENCE = 300.0

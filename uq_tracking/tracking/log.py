@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking.checks import listing, usual_errors
-from uq_tracking.errors import BackendError, SettingsError, redact, warn
+from uq_tracking.errors import BackendError, SettingsError, log_once, redact, warn
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.convert import Pieces
 from uq_tracking.inputs.predictions import Forecast, Predictions
@@ -24,7 +24,7 @@ from uq_tracking.tracking.health import health_of
 from uq_tracking.tracking.names import output_split
 from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.publish import publish
-from uq_tracking.tracking.resolve import Target, is_rank_zero, log_once, targets_of
+from uq_tracking.tracking.resolve import Target, is_rank_zero, targets_of
 from uq_tracking.tracking.writer import RunWriter, Safety
 from uq_tracking.verbs import EvaluateOptions, check_alone, check_counted, evaluate, planned
 

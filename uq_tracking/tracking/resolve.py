@@ -8,7 +8,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from uq_tracking import plugins
@@ -20,6 +20,7 @@ from uq_tracking.errors import (
     RunNotFoundError,
     SettingsError,
     UnknownBackendError,
+    log_once,
     printable,
     warn,
 )
@@ -300,8 +301,6 @@ _LAUNCHERS = (
 )
 """Variables that are zero on rank zero, and the number of processes, by launcher: inner before outer."""
 
-_log = logging.getLogger("uq_tracking")
-
 
 def is_rank_zero() -> bool:
     """Return whether this process is the first of its job, or alone.
@@ -318,9 +317,3 @@ def is_rank_zero() -> bool:
         if variables[0] in known and size in known:
             return not any(int(known.get(variable, "0")) for variable in variables)
     return True
-
-
-@lru_cache(maxsize=128)
-def log_once(level: int, message: str, *names: str) -> None:
-    """Log something once per process: a log line is visible and, unlike a warning, can never stop the job."""
-    _log.log(level, message, *names)

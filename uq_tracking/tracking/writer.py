@@ -15,13 +15,14 @@ from uq_tracking.errors import (
     RunFinishedError,
     RunNotFoundError,
     TrackerUnreachableError,
+    log_once,
     printable,
     redact,
 )
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, Ending, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
-from uq_tracking.tracking.resolve import Target, check_usable, find_backend, log_once
+from uq_tracking.tracking.resolve import Target, check_usable, find_backend
 from uq_tracking.tracking.spool import Group, Origin, keep
 
 _log = logging.getLogger("uq_tracking")
