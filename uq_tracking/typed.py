@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 else:
     Self = Unpack = Any
 
-    class cached_property(functools.cached_property):  # noqa: N801
+    class Unlocked(functools.cached_property):
         """Compute a property once, without the lock that Python 3.10 and 3.11 hold: a child forked then hangs."""
 
         def __init__(self, function: Any) -> None:
             super().__init__(function)
             self.lock = nullcontext()
+
+    cached_property = Unlocked
 
     def override(method: T) -> T:
         """Mark a method documented in its base class; ``typing.override`` from Python 3.12 on."""

@@ -426,8 +426,9 @@ class RegressionTests(Tests):
             return ""
         biased = [each for each in found.in_places.patterns if each.found and each.quantity == "bias"]
         biased = biased if found.multiple is None else []  # a factor mends those, too
-        if calibration == "consistent with calibrated" and found.is_biased() and found.bias_grade != "fine":
-            return words.MORE_FIRST
+        if calibration in words.NO_CLAIM:
+            is_said = found.is_biased() and found.bias_grade != "fine"
+            return words.MORE_FIRST * (calibration == "consistent with calibrated" and is_said)
         off, law = biased or found.bias_grade == "off", self._law(calibration, found)
         of_skew = words.OF_MEDIANS.format(law or words.SKEWED) * self._is_skewed()
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):

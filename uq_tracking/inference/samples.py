@@ -195,7 +195,8 @@ def find_copies(std: FloatArray, target: FloatArray, mean: FloatArray) -> Depend
 
 def _of_repeats(scores: Scores, mean: FloatArray) -> Dependence | None:
     """Put rows with equal predictions together, if all occur equally often, as with two raters of each case."""
-    if np.count_nonzero(mean == mean[0]) < 2:
+    probes = np.linspace(0, len(mean) - 1, min(len(mean), PROBES)).astype(np.int64)
+    if not all(np.count_nonzero(mean == mean[probe]) > 1 for probe in probes):  # before all are sorted
         return None
     _, place, held = np.unique(mean, return_inverse=True, return_counts=True)
     alike = held.min() == held.max() and len(held) >= FEWEST_COPIED

@@ -32,6 +32,7 @@ PREDICTIONS_LIMIT = 16 * 10**6
 LONGEST_METHOD = 250
 """Characters that every tracker accepts in a name."""
 LARGEST_STEP = 2**62
+"""Trackers store steps in 64 bits, and some add to them."""
 
 
 class RunOptions(TypedDict, total=False):
