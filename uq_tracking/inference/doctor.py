@@ -100,7 +100,7 @@ class Suspicion:
         ``offset``, ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``,
         ``near-constant std``, ``spread of means``, ``crossing quantiles``, ``classes``, ``exchanged``,
         ``order of classes``, ``logits``, ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``,
-        ``crossed groups`` or ``groups in sequence``.
+        ``padding``, ``crossed groups`` or ``groups in sequence``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -154,7 +154,7 @@ def examine(
     group = None if group is None else group[some]
     if (other := _classes(target, mean, std) or _exchanged(target, mean, std)) is not None:
         return (other,)
-    found = [corrupt or _of_truth(target, mean, std, group), _filled_truth(target, error), shifted]
+    found = [corrupt or _of_truth(target, mean, std, group), _filled(target, std, error, in_order), shifted]
     if np.all(std > 0):
         of_some = _unit_of_some(error, std) or _tiny_stds(error, std)
         if gaussian and spread_of_means is not None:
@@ -430,19 +430,24 @@ def _seen(z: FloatArray) -> Suspicion | None:
     )
 
 
-def _filled_truth(target: FloatArray, error: FloatArray) -> Suspicion | None:
-    """Recognize targets that were filled with predictions; equal values that recur, such as 0, are honest."""
+def _filled(target: FloatArray, std: FloatArray, error: FloatArray, in_order: bool) -> Suspicion | None:
+    """Recognize padding of arrays, and targets that were filled with predictions; zeros of rows are honest."""
     there = error == 0
     count = int(np.count_nonzero(there))
     if len(error) < FEWEST or count < max(10, 0.01 * len(error)) or count == len(error):
         return None
+    share = f"{format_number(100 * count / len(error), 2)} %"
+    if not in_order and np.ptp(target[there]) == np.ptp(std[there]) == 0 < np.ptp(std[~there]):
+        value = format_number(float(target[there][0]))
+        fix = f"If they are padding, mask them: mask=(y_true == {value}) & (y_pred == {value})."
+        return Suspicion("padding", f"{share} of the samples have the same truth, prediction and std.", fix)
     sizes = np.abs(error[~there]).astype(np.float32)
     rounded = 2 * np.unique(sizes, return_counts=True)[1].max() > count  # another size is about as frequent
     if rounded or len(np.unique(target[there])) < 0.5 * count:
         return None
     return Suspicion(
         "filled truth",
-        f"{format_number(100 * count / len(error), 2)} % of the errors are exactly 0.",
+        f"{share} of the errors are exactly 0.",
         "If the truth was filled with predictions there, mask these samples: mask=(y_true == y_pred). If the model "
         "was trained on them, score held-out data.",
     )

@@ -127,6 +127,8 @@ class Shape:
     own: bool
     level: float
     below: float
+    above: float | None = None
+    """Share of the targets above the quantile that is as far from the other end; None if not known."""
     is_light: bool = False
     """Whether fewer targets than stated lie in one tail."""
 

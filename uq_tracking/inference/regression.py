@@ -248,7 +248,7 @@ class RegressionTests(Tests):
         if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
             calibration, grade = "miscalibrated in shape", "off"
             sentence = f"{words.of_vectors(vectors)} {words.lowered(sentence)}"
-        rest = (of_bias, step, overall, of_ranking, "" if few else self._of_spells(found), *self.notes)
+        rest = (of_bias, step, overall, *self.notes, of_ranking, "" if few else self._of_spells(found))
         return self.conclude(
             calibration,
             sentence,
@@ -444,8 +444,8 @@ class RegressionTests(Tests):
             return words.OF_CASES
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
-            or_state = f", or state {law}" * (words.OWN in law and how.endswith("by it"))
-            return f"First correct the {what}{how}{or_state}. Then score other samples."
+            first = f"State {law}, or else" if words.OWN in law and how.endswith("by it") else "First"
+            return f"{first} correct the {what}{how}. Then score other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
         size = np.abs(self.samples.z())
@@ -733,7 +733,7 @@ class RegressionTests(Tests):
             p = kolmogorov_floor(round(n), gap).p
         if not grouped and n == statistics.counts["n"]:
             high = gap + float(special.kolmogi(1 - self.at(SHAPE_LEVEL))) / kolmogorov_stretch(round(n))
-        return Shape(gap, p, high, own, LEVELS[worst], below[worst])
+        return Shape(gap, p, high, own, LEVELS[worst], below[worst], 1 - below[-1 - worst])
 
     def _tail_off(self) -> Shape | None:
         """Return the tail that is wrong beyond doubt, also of errors of the right size and mean, else None."""
@@ -753,7 +753,9 @@ class RegressionTests(Tests):
             return None
         worst = max(found, key=lambda each: each.severity)
         is_light = any(each.is_high == (each.level > 0.5) for each in found)
-        return Shape(abs(worst.value - worst.level), p, None, True, worst.level, worst.value, is_light)
+        return Shape(
+            abs(worst.value - worst.level), p, None, True, worst.level, worst.value, is_light=is_light
+        )
 
     def _shares(self, scale: Estimate | None) -> tuple[tuple[Share, ...], Share | None, float, Tail | None]:
         """Return shares inside central intervals, the share within the scale, the size of the bulk, and the tail."""

@@ -52,6 +52,8 @@ MOST_NAMED = 3
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
+NEAR_THE_MIDDLE = 0.25
+"""Distance from the median below which the quantile at the other side says nothing more."""
 BEYOND_THREE = 0.0027
 """Share of normal errors beyond three standard deviations."""
 ONE_SIDED = 0.8
@@ -315,7 +317,10 @@ def _of_shape(found: Findings, shape: Shape) -> str:
             f"{percent(tail.share)} of the errors exceed 3 standard deviations ({percent(BEYOND_THREE)} expected). "
             f"A Student t with the same standard deviations fits better: family='student_t', dof={_dof(half.value)}"
         )
-    return f"{percent(shape.below)} of the true values lie at or below the stated {percent(shape.level)} quantile"
+    said = f"{percent(shape.below)} of the true values lie at or below the stated {percent(shape.level)} quantile"
+    if shape.above is None or abs(shape.level - 0.5) < NEAR_THE_MIDDLE:
+        return said
+    return f"{said}, and {percent(shape.above)} above the {percent(1 - shape.level)} one"
 
 
 def of_heavy(found: Findings) -> Share | None:
@@ -387,7 +392,10 @@ def of_shift(found: Findings, settings: Settings) -> str:
     bias, in_std = found.bias, found.bias_in_std
     if found.multiple is not None:
         ratio = format_number(found.multiple)
-        return f"Multiply each prediction and its spread by {ratio}, the ratio of true values to predictions"
+        return (
+            f"Multiply each prediction and its spread (for counts, its variance) by {ratio}, the ratio of true "
+            "values to predictions"
+        )
     if bias is not None and found.is_biased() and not found.shift_in_std:
         size = format_number(abs(bias.value), compact=True) + (f" {settings.unit}" if settings.unit else "")
         return f"Subtract {size} from each prediction" if bias.value > 0 else f"Add {size} to each prediction"
