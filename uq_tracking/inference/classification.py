@@ -66,6 +66,8 @@ most so many times that of independent samples; these are then tested at the lev
 GROSS, ALIKE = 10, 0.01
 """Errors that are so many times those stated are named beside others of a larger variance, in samples of a group, as
 where neighboring pixels are alike."""
+FEW_VALUES = 10
+"""Most different probabilities that are replaced by the rates observed where they are stated."""
 AT_ZERO, OF_LABELS = 1e-6, 0.01
 """Probability that is about 0, and share of samples stated so, or at 1, up to which wrong labels explain that they
 turn out otherwise, as they do where most of these do."""
@@ -118,7 +120,7 @@ class ClassTests(Tests):
             made = self._of_event() if two_classes(self.statistics) else self._of_classes()
         samples = self.samples
         is_column = made.worth is not None and samples.case is None and len(samples.shape) == 1
-        return replace(made, text=f"{made.text} {words.IF_SORTED}") if is_column and samples.in_runs else made
+        return replace(made, text=words.if_sorted(made.text)) if is_column and samples.in_runs else made
 
     @property
     def _share(self) -> float:
@@ -246,9 +248,11 @@ class ClassTests(Tests):
         cure = self._cure(calibration, score) if sorts else None
         is_left = cure is not None and not (cure.method and cure.removes)
         cut = 0.0 if cure is None or math.isfinite(cure.before) else self._cut_off()
-        said += f" Classes stated at about 0 occur in {words.percent(cut)} of cases." * (cut > 0)
+        said = f"Classes stated at about 0 occur in {words.percent(cut)} of cases. " * (cut > 0) + said
         if cure is not None and cure.method and is_left and off is not None and off.mixed:
-            said += " First check labels: are some of class {} in fact class {}?".format(*off.mixed)
+            said += " First check labels, and correct them: are some of class {} in fact class {}?".format(
+                *off.mixed
+            )
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
@@ -390,8 +394,8 @@ class ClassTests(Tests):
         if is_line or (self.samples is not None and self.samples.is_isotonic_fit):
             self.caveats.append(words.OF_FITTED)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
-        if cure is not None and cure.method is None and len(stated) and np.ptp(stated) == 0:
-            cure = replace(cure, instead="state the observed rate, or use a model that tells samples apart")
+        if cure is not None and cure.method is None and 0 < (values := len(np.unique(stated))) <= FEW_VALUES:
+            cure = replace(cure, instead=words.of_values(values))
         if is_excluded and not always:
             cure = None if cure is None or cure.method is None else cure
             if not (is_systematic and cure):

@@ -247,7 +247,7 @@ class RegressionTests(Tests):
         overall = words.of_all(calibration, found.scale if inside is None else None)
         if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
             calibration, grade = "miscalibrated in shape", "off"
-            sentence = f"{words.of_vectors(vectors)} {words.lowered(sentence)}"
+            sentence = f"{vectors} {words.lowered(sentence)}"
         rest = (of_bias, step, overall, *self.notes, of_ranking, "" if few else self._of_spells(found))
         return self.conclude(
             calibration,
@@ -527,8 +527,8 @@ class RegressionTests(Tests):
         if any(each.on != "std" for each in places.found()):  # what no function of the std mends
             return Cure(instead="fit std_scaling to each fifth of the predictions")
         law = "" if cure.method else self._law(calibration, found)
-        unless = "unless parts differ (pass by=, such as the site of each sample)"
-        return Cure(instead=f"state {law}, {unless}") if law else cure
+        unless = ", unless parts differ (pass by=, such as the site of each sample)" * (words.OWN not in law)
+        return Cure(instead=f"state {law}{unless}") if law else cure
 
     def suspicions(self) -> tuple[Suspicion, ...]:
         """Look for mistakes in the input; () where its samples are gone."""
@@ -593,8 +593,8 @@ class RegressionTests(Tests):
             return None
         return np.asarray(samples.rows["target"].astype(np.float64) - samples.rows["mean"])
 
-    def _of_vectors(self) -> Share | None:
-        """Return the share of whole vectors inside an ellipsoid that is wrong by most, beyond doubt; else None."""
+    def _of_vectors(self) -> str | None:
+        """Say which share of whole vectors inside an ellipsoid is wrong by most, beyond doubt; else None."""
         samples, size = self.samples, self.statistics.facts.get("vector_length")
         rows = {} if samples is None or samples.total or "weight" in samples.rows else samples.rows
         if samples is None or "joint_pit" not in rows or not rows["whole"].any():
@@ -608,7 +608,10 @@ class RegressionTests(Tests):
             inside, of = np.asarray([np.bincount(label, pit <= stated), held], dtype=np.float64)
             value, influence = float(inside.sum() / of.sum()), Influence.of_ratio(inside, of)
             shares.append(Share(stated, value, *effective_share_limits(value, influence, len(held), level)))
-        return max((each for each in shares if each.is_off), key=lambda each: each.severity, default=None)
+        worst = max((each for each in shares if each.is_off), key=lambda each: each.severity, default=None)
+        z = samples.z()[rows["whole"] > 0].reshape(-1, size)
+        mean = float(np.corrcoef(z.T)[np.triu_indices(size, 1)].mean())
+        return None if worst is None else words.of_vectors(worst, mean)
 
     def _places(self) -> Places | None:
         samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all

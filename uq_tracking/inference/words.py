@@ -101,7 +101,7 @@ UNORDERED = (
 )
 FEW_OF_LABELS = (
     "Whether labels of by= differ is not known: a label needs at least 20 samples, from 3 groups or independent "
-    "stretches of rows. Pass labels that more of these share."
+    "stretches of rows. Pass coarser labels."
 )
 OF_EQUAL = (
     "Many true values equal a quantile, so intervals that are right contain more than stated, and places are tested "
@@ -136,6 +136,12 @@ _SHORT = {
     "calibrated": "calibrated within 2 %",
     "too wide for most, too narrow for a few": "too wide for most",
 }
+
+
+def if_sorted(said: str) -> str:
+    """Ask whether rows are sorted, before more samples are asked for."""
+    seen, asked, more = said.partition(MORE[:-1])
+    return f"{seen}{IF_SORTED} Else {lowered(asked)}{more}" if asked else f"{said} {IF_SORTED}"
 
 
 def of_weights(statistics: Any) -> str:
@@ -378,12 +384,16 @@ def of_bias(found: Findings, settings: Settings) -> str:
     return f"Predictions are {_one_sided(in_std.value, in_std.low, in_std.high, ' on average')}."
 
 
-def of_vectors(share: Share) -> str:
-    """Say that vectors are wrong as a whole, and begin what is said of single components."""
+def of_vectors(share: Share, correlation: float) -> str:
+    """Say that vectors are wrong as a whole, and begin what is said of single components.
+
+    ``correlation`` is the mean of those of their standardized errors.
+    """
     value, low, high, stated = map(percent, (share.value, share.low, share.high, share.level))
     return (
         f"Miscalibrated in shape: whole vectors do not follow the stated distribution. Its {stated} ellipsoids "
-        f"contain {value} of them ({low} to {high}). Correct how components are stated to vary together. One by one:"
+        f"contain {value} of them ({low} to {high}). Keep the standard deviations, and state the correlations of "
+        f"(y_true - y_pred) / y_std, {format_number(round(correlation, 2) + 0.0)} on average. One by one:"
     )
 
 
@@ -403,6 +413,13 @@ def of_shift(found: Findings, settings: Settings) -> str:
         return "Correct the predictions by as much"
     share = f"{format_number(abs(in_std.value), 2)} * y_std"
     return f"Subtract {share} from each prediction" if in_std.value > 0 else f"Add {share} to each prediction"
+
+
+def of_values(values: int) -> str:
+    """Say how to correct few different probabilities of an event."""
+    if values == 1:
+        return "state the observed rate, or use a model that tells samples apart"
+    return f"replace each of the {values} stated values by the rate of the event where it is stated"
 
 
 def of_frequent(value: float, share: float) -> str:
@@ -434,9 +451,10 @@ def of_step(
     if calibration == IN_SHAPE and is_std and not is_normal:
         return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
     if calibration == IN_SHAPE:
-        first = "Recalibrate with cdf_isotonic, or state" if is_normal else "State"
-        other = "another distribution (report.plot('pit_histogram') shows where it differs)"
-        return f"{first} {law or other}, then score other samples."
+        shown = "report.plot('pit_histogram') shows where it differs"
+        shown += "; of a mixture, first try wider or narrower components" * (not is_std)
+        or_else = ", or recalibrate with cdf_isotonic" * is_normal
+        return f"State {law or f'another distribution ({shown})'}{or_else}, then score other samples."
     return ""
 
 
@@ -813,7 +831,8 @@ def of_interval(
         which = "the median is wrong"
         if off:
             which = _of_quantile(max(off, key=lambda each: each.severity), off, mend=mend)
-        return f"Miscalibrated in shape: {held}, {'but' if inside.misses is None else 'and'} {which}."
+        shift = "" if mend else ", perhaps by that shift alone"
+        return f"Miscalibrated in shape{shift}: {held}, {'but' if inside.misses is None else 'and'} {which}."
     word = calibration.capitalize() if calibration != UNTOLD else "Not enough data to tell"
     word = _graded(word, inside.misses is not None and inside.grade == "slight")
     if found.below_median is not None and found.below_median.is_off and not inside.misses:
