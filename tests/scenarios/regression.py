@@ -290,6 +290,12 @@ def varies_too_much(rng):
     return mu + np.sqrt(s) * rng.normal(size=2000) * 1.05, mu, s
 
 
+@scenario("the same of 450 samples", (*PLACES, *OVER), USEFUL, bias=None, says=("vary too much",))
+def varies_too_much_in_few(rng):
+    s, mu = spread_stds(rng, 450), rng.normal(size=450)
+    return mu + np.sqrt(s) * rng.normal(size=450) * 1.05, mu, s
+
+
 @scenario("std too large where small, too small where large", PLACES, USEFUL, says=("vary too little",))
 def varies_too_little(rng):
     s, mu = spread_stds(rng, 2000, 0.4), rng.normal(size=2000)

@@ -73,7 +73,7 @@ NEGLIGIBLE_SHAPE = 0.01
 """Largest gap between shares below quantiles and their levels that does not matter."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
-DIFFERENT = 0.6
+DIFFERENT = 0.7
 """Least difference of two parts of a trend, in half the width of the limits that hold for all parts."""
 LEAST_STD = 1e-6
 """Standard deviations that are smaller, in the largest one, weigh no more than this one when lines are fitted."""
@@ -236,8 +236,9 @@ class Places:
 
     @property
     def enough(self) -> float:
-        """Samples that a label needs for a correction of its own, where none stands out; else 0."""
-        return max((each.enough for each in self.found()), default=0.0)
+        """Samples that a label needs for a correction of its own, where none stands out; 0 if all have as many."""
+        most = max((each.enough for each in self.found()), default=0.0)
+        return most * any(part.n < max(most, PER_PART) for part in self.strata)
 
     def joined(self, other: Places) -> Places:
         """Add what was found along something else."""
@@ -808,18 +809,21 @@ def _pattern(
     claimed = [0, len(parts) - 1] if slope else np.flatnonzero(adjusted[1:] < level).tolist()
     named = _named(quantity, parts, claimed) if slope or len(adjusted) > 1 else ()
     is_size = quantity == "scale"  # mean absolute errors also differ where only the shape does
-    may_be_right = (is_size or not slope) and not any(parts[place].is_off(quantity) for place in named)
-    may_be_right |= is_size and slope != 0 and not _differ(parts[0], parts[-1])
+    may_be_right = not slope and not any(parts[place].is_off(quantity) for place in named)
+    may_be_right |= is_size and slope != 0 and not _differ(parts[0], parts[-1], slope)
     may_be_right |= bool(named) and parts[named[0]].distance(quantity) < negligible
     if worst in ("off", "slight") and (p >= level or (named and may_be_right)):
         worst = "unclear"  # it differs from the others, but may be right itself
     return Pattern(quantity, on, p, slope, named, worst)
 
 
-def _differ(first: Part, last: Part) -> bool:
+def _differ(first: Part, last: Part, slope: float) -> bool:
     """Return whether the factors of two parts differ by more than chance."""
     value, low, high = np.transpose([first.size("scale"), last.size("scale")])
-    return bool(abs(value[1] - value[0]) > DIFFERENT * math.hypot(*(high - low) / 2))
+    return bool(
+        math.copysign(value[1] - value[0], (value[1] - value[0]) * slope)
+        > DIFFERENT * math.hypot(*(high - low) / 2)
+    )
 
 
 def _named(quantity: Quantity, parts: Sequence[Part], claimed: list[int]) -> tuple[int, ...]:
