@@ -333,6 +333,55 @@ def constant_for_growing_errors(rng):
     return mu + size * rng.normal(size=2000), mu, np.full(2000, np.sqrt(np.mean(size**2)))
 
 
+def growing_noise(rng, n, bias=0.0):
+    x = rng.uniform(0, 1, n)
+    return 2 * x + bias + (0.3 + 1.7 * x) * rng.normal(size=n), 2 * x, np.full(n, 1.23)
+
+
+@scenario(
+    "the same std for all of 100 samples, noise that grows with predictions",
+    (*PLACES, *OVER, *UNDER, *FINE, *UNKNOWN),
+    bias=None,
+)
+def growing_noise_of_few(rng):
+    return growing_noise(rng, 100)
+
+
+@scenario(
+    "the same of 1500 samples, and predictions .04 std too low", (*PLACES, *OVER, *UNDER), bias=None,
+    says=("std_scaling to each fifth of the predictions",),
+)  # fmt: skip
+def growing_noise_and_slight_bias(rng):
+    return growing_noise(rng, 1500, 0.05)
+
+
+@scenario(
+    "3 times too small, and predictions .1 of the true std too low", OVER, bias=None,
+    says=("ecalibrate with std_",),
+)  # fmt: skip
+def too_small_and_low(rng):
+    mu = 4 * rng.normal(size=1000)
+    return mu + 0.12 + rng.normal(size=1000), mu, 0.33 * spread_stds(rng, 1000, 0.3)
+
+
+@scenario(
+    "2 times too small, predictions slightly too far out", OVER, bias=None, says=("ecalibrate with std_",)
+)
+def too_small_and_shrunk(rng):
+    mu = 4 * rng.normal(size=500)
+    return mu + 2 * rng.normal(size=500), 0.88 * mu, np.ones(500)
+
+
+@scenario(
+    "Poisson distributions of counts that vary more", (*OVER, *PLACES, *TAILS), bias=None,
+    never=("multiply the spread about the mean",),
+)  # fmt: skip
+def overdispersed_counts(rng):
+    mean = rng.gamma(2, 3, 600) + 0.3
+    counts = rng.negative_binomial(3, 3 / (3 + mean)).astype(float)
+    return (uq.Predictions.from_distribution(counts, stats.poisson(mean)),)
+
+
 @scenario(
     "stds rise with predictions, too small where small, too large where large", PLACES, USEFUL,
     says=("vary too much", "Recalibrate with std_isotonic"), never=("where predictions are",),

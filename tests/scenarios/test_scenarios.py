@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 
 import pytest
 from scipy import stats
+
+from uq_tracking.inference.words import NO_CLAIM
 
 from . import classification, regression
 from .regression import Scenario
@@ -26,6 +29,12 @@ WRONG = 0.05
 DOUBT, SURE = 0.95, 0.999
 """How improbable so many wrong sets must be for more to be counted, and for a scenario to fail. Of 250 statements
 that are each wrong in exactly 5 %, one fails in 4 % of suites; if `DOUBT` decided, it would in 86 %."""
+STEP = re.compile(
+    r"\b(check|recalibrate|multiply|replace|correct|state|look|find out|fit|widen|narrow|shift|add|subtract|raise|"
+    r"lower|pass|score|clip|mask|mend|try|see|are (?:they|labels|its))\b",
+    re.IGNORECASE,
+)
+"""A verb of the steps that a sentence names."""
 OF_BIAS = ("on average (", "lie below the predicted median")
 """What is said of a bias."""
 
@@ -42,7 +51,8 @@ def missed(scenario: Scenario, seed: int) -> set[str]:
     }
     if not any(wrong.values()):  # a wrong word brings its own texts
         told = all(text in said for text in scenario.says)
-        wrong["words"] = not told or any(text in said for text in scenario.never)
+        acts = verdict.calibration in NO_CLAIM or STEP.search(verdict.text)
+        wrong["words"] = not (told and acts) or any(text in said for text in scenario.never)
     return {name for name, is_wrong in wrong.items() if is_wrong}
 
 

@@ -352,6 +352,15 @@ class Findings:
         one_sided = any(each.quantity == "bias" for each in self.in_places.found())
         return (one_sided or self.certain_bias()) and size[1] <= 1
 
+    def is_beyond_bias(self) -> bool:
+        """Whether the size of errors is wrong by more than their bias explains."""
+        if self.scale is None:
+            return False
+        bias = 0.0 if self.bias_in_std is None else self.bias_in_std.value
+        left = (math.sqrt(max(each * each - bias * bias, 0.0)) for each in (self.scale.low, self.scale.high))
+        low, high = left if self.in_places.size is None else self.in_places.size[1:]
+        return low > 1 or high < 1
+
     def is_explained_by_places(self) -> bool:
         """Whether the size is right but for the labels that are named, or for one stretch of the order."""
         strata, named, shift = self.in_places.strata, set[int](), set[int]()

@@ -77,6 +77,8 @@ DIFFERENT = 0.7
 """Least difference of two parts of a trend, in half the width of the limits that hold for all parts."""
 LEAST_STD = 1e-6
 """Standard deviations that are smaller, in the largest one, weigh no more than this one when lines are fitted."""
+NEARLY_ALL = 0.97
+"""Share of the samples from which on those of one value stand for all."""
 SAME = 0.75
 """Two parts that share more than this are said once."""
 TREND = 0.5
@@ -386,7 +388,7 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
         return _Sorted.by(on, covariates[on], Ordered.by(values, count, weight), errors)
 
     ordered = map_threads(ordered_by, covariates, least=2 if len(errors.error) >= SIDE_BY_SIDE else 3)
-    ordered = [each for each in ordered if len(each.order.starts) > 1]
+    ordered = [each for each in ordered if each.order.sizes.max() < NEARLY_ALL * len(errors.error)]
     in_parts = groups is None or groups >= FEWEST_GROUPS_OF_PARTS
     tested: dict[tuple[Quantity, Covariate], Contrasts] = {}
     for each in ordered:

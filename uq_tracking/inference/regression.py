@@ -433,8 +433,13 @@ class RegressionTests(Tests):
         of_skew = words.OF_MEDIANS.format(law or words.SKEWED) * self._is_skewed()
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
-        if not off and cure is None and not found.in_places.found() and not self._below:
-            is_std, is_normal = not is_distribution(self.statistics), self._is_gaussian
+        is_std, is_normal = not is_distribution(self.statistics), self._is_gaussian
+        are_counts = self._has_whole_numbers()
+        sizes = words.of_sizes(calibration, found, is_std=is_std, are_counts=are_counts) * (not self._below)
+        of_sizes = sizes and f"{sizes[0].upper()}{sizes[1:]}, then score other samples."
+        if not off and cure is None and not self._below:
+            if found.in_places.found():
+                return of_sizes
             return words.of_step(calibration, found, self.settings, law, is_std=is_std, is_normal=is_normal)
         if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
@@ -444,28 +449,37 @@ class RegressionTests(Tests):
             return words.OF_CASES
         what, how = "quantiles" if self._below else "predictions", self._correction(biased, found)
         if how is not None:
-            first = f"State {law}, or else" if words.OWN in law and how.endswith("by it") else "First"
-            return f"{first} correct the {what}{how}. Then score other samples."
+            if words.OWN in law and how.endswith("by it"):
+                return f"State {law}, or else correct the {what}{how}. Then score other samples."
+            then = f"Then {sizes}, and score" if sizes else "Then score"
+            return f"First correct the {what}{how}. {then} other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
         size = np.abs(self.samples.z())
         is_far = size.max() > LARGEST_ERROR * np.median(size)
-        return of_skew or (words.LOOK_FIRST if is_far else words.NO_CURVE)
+        return of_skew or (words.LOOK_FIRST if is_far else of_sizes or words.NO_CURVE)
 
     def _law(self, calibration: Calibration, found: Findings) -> str:
         """Name a distribution that is likely to fit better; "" if none is known."""
         if self.samples is None or not self._is_gaussian:
             return ""
-        target, std = self.samples.rows["target"], self.samples.rows["std"]
         if calibration == "miscalibrated in shape" and words.of_heavy(found):
             return words.STUDENT_T
-        if np.median(std) < COARSE and np.all(target == np.round(target)):
+        if self._has_whole_numbers():
             return words.WHOLE_NUMBERS
+        target = self.samples.rows["target"]
         usual = target.min(), target.max(), 0.0
         share, value = max((float(np.mean(target == each)), float(each)) for each in usual)
         if MOST_EQUAL < share < 1:
             return words.of_frequent(value, share)
         return words.SKEWED * found.is_skewed()
+
+    def _has_whole_numbers(self) -> bool:
+        """Return whether targets are whole numbers, whose steps shape the errors."""
+        if self.samples is None:
+            return False
+        target, std = self.samples.rows["target"], self.samples.rows["std"]
+        return bool(np.median(std) < COARSE and np.all(target == np.round(target)))
 
     def _is_skewed(self) -> bool:
         """Return whether most errors reach further to one side, as those of medians passed as means do."""
@@ -517,15 +531,15 @@ class RegressionTests(Tests):
         if any(each.quantity == "bias" or each.on not in ("std", "mean") for each in places.found()):
             return None
         shape = calibration in CURABLE_SHAPES
-        if samples.rows.get("weight") is not None if shape else found.bias_grade in ("slight", "off"):
+        if samples.rows.get("weight") is not None if shape else found.bias_grade == "off":
             return None
         label = samples.by[1] if samples.by is not None and samples.sets else None
         unit = samples.units(self.dependence)
         cure = doctor.find_cure(samples.rows, unit, self.settings, shape=shape, label=label)
         if cure is None or (cure.removes and cure.method):
-            return cure
+            return cure and replace(cure, removes=shape or found.bias_grade != "slight")
         if any(each.on != "std" for each in places.found()):  # what no function of the std mends
-            return Cure(instead="fit std_scaling to each fifth of the predictions")
+            return Cure(instead=words.of_sizes(calibration, found, is_std=True))
         law = "" if cure.method else self._law(calibration, found)
         unless = ", unless parts differ (pass by=, such as the site of each sample)" * (words.OWN not in law)
         return Cure(instead=f"state {law}{unless}") if law else cure

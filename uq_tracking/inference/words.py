@@ -415,6 +415,24 @@ def of_shift(found: Findings, settings: Settings) -> str:
     return f"Subtract {share} from each prediction" if in_std.value > 0 else f"Add {share} to each prediction"
 
 
+def of_sizes(calibration: str, found: Findings, *, is_std: bool, are_counts: bool = False) -> str:
+    """Say how to correct the sizes of errors along standard deviations or predictions, or of all; "" if not known."""
+    on = {each.on for each in found.in_places.found() if each.quantity == "scale"}
+    of_all = is_std and calibration in ("overconfident", "underconfident") and found.is_beyond_bias()
+    if not on:
+        return "recalibrate with std_scaling" * of_all
+    if not on <= COVARIATES.keys():
+        return ""
+    fifth = f"each fifth of the {COVARIATES['mean' if 'mean' in on else 'std']}"
+    if is_std:
+        return f"fit std_scaling to {fifth}" if "mean" in on else "recalibrate with std_isotonic"
+    if are_counts:
+        return "state another distribution of counts, such as a negative binomial"
+    return (
+        f"in {fifth}, multiply the spread about the mean by the standard deviation of (y_true - mean) / std"
+    )
+
+
 def of_values(values: int) -> str:
     """Say how to correct few different probabilities of an event."""
     if values == 1:
@@ -650,7 +668,7 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     if "mean" in by and not (label and label.made == "period"):
         return f": {fit}"
     if label is None:
-        return " there"
+        return f" there: {move}"
     one, several = ("part", "parts") if label.made == "cell" else ("stratum", "strata")
     one, several = ("area", "areas") if label.made == "area" else (one, several)
     where = f"in that {one}" if len(label.named) == 1 else f"in each of these {len(label.named)} {several}"
@@ -1248,7 +1266,10 @@ def of_copies(different: int, n: int, predictions: str) -> str:
 
 def of_beyond(size: float, explains: str) -> str:
     """Say that errors are larger than what is named explains; ``size`` is theirs over the stated one."""
-    return f"Overconfident: errors are {format_number(size)} times the stated size, more than {explains} explains."
+    return (
+        f"Overconfident: errors are {format_number(size)} times the stated size, more than {explains} explains. Look at "
+        "the largest errors, and at the unit of y_std."
+    )
 
 
 def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
