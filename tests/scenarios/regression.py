@@ -1851,6 +1851,14 @@ def wrong_correlation(rng):
     return vectors(rng, 0.0)
 
 
+@scenario(
+    "1.5 times too small, 3 % of the rows from elsewhere", (*OVER, *TAILS), bias=None, says=("Look at the largest",),
+)  # fmt: skip
+def too_small_beside_other_rows(rng):
+    y, mu, s = calibrated(rng, 2000)
+    return np.where(rng.random(2000) < 0.03, 50 * rng.normal(size=2000), mu + 1.5 * (y - mu)), mu, s
+
+
 @scenario("three targets of unlike sizes, 4 % of the rows joined to others", TAILS, bias=None)
 def joined_to_other_rows(rng):
     y, mu, s = calibrated(rng, (800, 3))

@@ -50,6 +50,8 @@ UNRANKED = "Whether the uncertainty ranks errors cannot be told either."
 MOST_NAMED = 3
 """Other labels that are named one by one."""
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
+FAR_BEYOND = 3.0
+"""Size of all errors, in that of most, beyond which a few may be mistakes."""
 LITTLE = 0.2
 """A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
 NEAR_THE_MIDDLE = 0.25
@@ -60,10 +62,8 @@ ONE_SIDED = 0.8
 """Mean of errors, over their size, from which on nearly all are on one side."""
 HARDLY = 0.25
 """Probabilities whose calibration slope is surely below this are hardly related to the event."""
-LOOK_FIRST = (
-    "Look at the largest errors first: is their truth right, and from the right row? A correction that follows them "
-    "makes most predictions worse."
-)
+LOOK = "Look at the largest errors first: is their truth right, and from the right row?"
+LOOK_FIRST = f"{LOOK} A correction that follows them makes most predictions worse."
 OF_MEDIANS = (
     "If predictions are medians, as exp of a mean of logs is, pass means; else recalibrate with cdf_isotonic, or "
     "state {}. Then score other samples."
@@ -520,7 +520,7 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
         skewed = f" They are skewed: {_one_sided_tail(tail)}." if tail and found.is_skewed() else ""
         return (
             f"Overconfident: errors are {value} times the stated size overall, and {bulk} times if their heavy tails "
-            f"are left out.{skewed}"
+            f"are left out.{skewed}{f' {LOOK}' * (scale.value > FAR_BEYOND * found.bulk)}"
         )
     along = {each.on for each in places.patterns}
     tested = [name for on, name in COVARIATES.items() if on in along]
@@ -1266,10 +1266,8 @@ def of_copies(different: int, n: int, predictions: str) -> str:
 
 def of_beyond(size: float, explains: str) -> str:
     """Say that errors are larger than what is named explains; ``size`` is theirs over the stated one."""
-    return (
-        f"Overconfident: errors are {format_number(size)} times the stated size, more than {explains} explains. Look at "
-        "the largest errors, and at the unit of y_std."
-    )
+    times = f"errors are {format_number(size)} times the stated size, more than {explains} explains"
+    return f"Overconfident: {times}. Look at the largest errors, and at the unit of y_std."
 
 
 def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
