@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -103,8 +104,8 @@ def _stated(found: Difference | None, times: float = 1.0) -> Cell:
     if found is None:
         return Cell()
     ends = None if found.interval is None else (times * found.interval[0], times * found.interval[1])
-    known = {"mark": found.verdict, "relative": found.relative, "effect": found.effect}
-    return Cell(times * found.value, words=found.how, interval=ends, **known)
+    made = Cell(times * found.value, words=found.how, interval=ends, mark=found.verdict)
+    return replace(made, relative=found.relative, effect=found.effect)
 
 
 def _bound_rows(facts: Facts) -> Iterator[Row]:
