@@ -89,7 +89,7 @@ def read_arrays(path: Path) -> Arrays:
         try:
             with zipfile.ZipFile(file) as archive:
                 members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-                _check_sizes(members, packed)
+                check_sizes(members, packed)
                 return {info.filename.removesuffix(".npy"): _read(archive, info) for info in members}
         except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds of errors for damaged bytes
             told = str(error) if isinstance(error, FileFormatError) else f"{type(error).__name__}: {error}"
@@ -98,14 +98,11 @@ def read_arrays(path: Path) -> Arrays:
             ) from error
 
 
-def check_room(path: Path, small: int) -> None:
-    """Raise FileFormatError for a stranger's npz file that would fill memory; ``small`` bytes are always fine."""
-    with zipfile.ZipFile(path) as archive:
-        _check_sizes(archive.infolist(), path.stat().st_size, small)
+def check_sizes(members: list[zipfile.ZipInfo], packed: int, small: int = SMALL) -> None:
+    """Refuse an archive whose stated sizes would fill memory; ``small`` bytes are always fine.
 
-
-def _check_sizes(members: list[zipfile.ZipInfo], packed: int, small: int = SMALL) -> None:
-    """Refuse an archive whose stated sizes would fill memory; no more than those is ever unpacked."""
+    No more than those is ever unpacked.
+    """
     size = sum(info.file_size for info in members)
     if len(members) > MOST_ENTRIES or size > LIMIT:
         raise FileFormatError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -69,7 +70,7 @@ def difference_table(facts: Facts) -> Table:
         rows=tuple(
             Row(
                 name,
-                {key: _skill(facts.difference(name, key)) for key in skills}
+                {key: _stated(facts.difference(name, key), 100) for key in skills}
                 | {metric.key: _difference(facts, name, metric) for metric in metrics},
             )
             for name in next((part for part in facts.parts if facts.baseline in part), {})
@@ -88,16 +89,8 @@ def _columns(facts: Facts, metrics: Sequence[Metric]) -> tuple[Column, ...]:
 
 
 def _difference(facts: Facts, method: str, metric: Metric) -> Cell:
-    found = facts.difference(method, metric.key)
-    if found is not None:
-        return Cell(
-            found.value,
-            words=found.how,
-            interval=found.interval,
-            mark=found.verdict,
-            relative=found.relative,
-            effect=found.effect,
-        )
+    if (found := facts.difference(method, metric.key)) is not None:
+        return _stated(found)
     losses = mean_losses(facts.groups, metric)
     mine, theirs = losses.get(method), losses.get(facts.baseline or "")
     if mine is None or theirs is None or math.isinf(mine) == math.isinf(theirs):
@@ -106,12 +99,13 @@ def _difference(facts: Facts, method: str, metric: Metric) -> Cell:
     return Cell(gap, words="none", mark="unknown")
 
 
-def _skill(found: Difference | None) -> Cell:
-    """Return a share in per cent."""
+def _stated(found: Difference | None, times: float = 1.0) -> Cell:
+    """Return the cell of a difference; of a skill, ``times`` 100, in per cent."""
     if found is None:
         return Cell()
-    ends = None if found.interval is None else (100 * found.interval[0], 100 * found.interval[1])
-    return Cell(100 * found.value, words=found.how, interval=ends, mark=found.verdict)
+    ends = None if found.interval is None else (times * found.interval[0], times * found.interval[1])
+    made = Cell(times * found.value, words=found.how, interval=ends, mark=found.verdict)
+    return replace(made, relative=found.relative, effect=found.effect)
 
 
 def _bound_rows(facts: Facts) -> Iterator[Row]:

@@ -278,17 +278,17 @@ def stability(report: Report) -> Figure:
 def _mean_and_band(ax: Axes, panel: Panel) -> None:
     """Draw the mean over subsets of each size with its band, and what is known of the score of all samples."""
     table, x = panel.table, panel.table[panel.report.curves[panel.curve].x]
-    if "spread" in table:
+    if "members" not in table:
         low, high = table["mean"] - table["spread"], table["mean"] + table["spread"]
     else:
         low, high = table["subset_low"], table["subset_high"]
     style.band(ax, x, low, high, color=PALE, alpha=0.5, zorder=1.8)
     line(ax, x, table["mean"], marker="o", markersize=4, linewidth=1.8)
     _log_x(ax, x, x[:: max(1, -(-len(x) // 6))])
-    if "spread" in table:
-        _whole(ax, panel)
-    said = panel.report.verdicts.get(panel.key, "").partition(":")[0]
-    if "spread" in table and said:
+    if "members" in table:
+        return
+    _whole(ax, panel)
+    if said := panel.report.verdicts.get(panel.key, "").partition(":")[0]:
         color = style.QUIET if said == "large enough" else style.OVERCONFIDENT
         look: dict[str, Any] = {"fontsize": style.SMALL - 1, "color": color, "ha": "right", "va": "top"}
         ax.text(0.97, 0.95, f"{said} at {x.max():,.0f}", transform=ax.transAxes, zorder=4, **look)

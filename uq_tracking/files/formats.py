@@ -23,7 +23,7 @@ import numpy as np
 from uq_tracking.checks import plain_text
 from uq_tracking.errors import FileFormatError, MissingPackageError, SettingsError, UQTrackingError
 from uq_tracking.inputs.convert import EXACT, check_whole
-from uq_tracking.npz import VARIABLE, check_ratio, check_room
+from uq_tracking.npz import VARIABLE, check_ratio, check_sizes
 
 ROOM = 2**30
 """Any file may unpack to this many bytes, however small it is; the environment may set another limit."""
@@ -113,13 +113,12 @@ def _check_unpacked(path: Path, size: int) -> None:
 
 
 def _open_npz(path: Path) -> ColumnFile:
-    check_room(path, _room())
-
     def columns(wanted: Sequence[str]) -> Columns:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in wanted}
 
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # closes damaged files too
+        check_sizes(archive.zip.infolist(), path.stat().st_size, _room())
         return ColumnFile(path, list(archive.files), columns)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import Standard
-from uq_tracking.parallel import inner
 from uq_tracking.statistics.groups import GroupCells, GroupTables, bucket_spans
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.orders import Block, Buckets, FloatArray
@@ -179,7 +177,7 @@ def power_sums(statistics: Any, function: Callable[[FloatArray], FloatArray]) ->
 
     def one(block: Block) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(function(block.sums["z"] / block.count) @ block.count)
+            return np.asarray(np.einsum("...i,i->...", function(block.sums["z"] / block.count), block.count))
 
     parts = statistics.orders["z"].map_blocks(one, ("z",), "unordered")
     return np.asarray(np.sum(parts, axis=0))
@@ -187,11 +185,7 @@ def power_sums(statistics: Any, function: Callable[[FloatArray], FloatArray]) ->
 
 def mean_of_z(statistics: Any, function: Callable[[FloatArray], FloatArray]) -> float:
     """Mean over samples of a function of each sample's z."""
-
-    def total(block: Block) -> float:
-        return inner(block.count, function(block.sums["z"] / block.count))
-
-    return math.fsum(statistics.orders["z"].map_blocks(total, ("z",), "unordered")) / float(statistics.n)
+    return float(power_sums(statistics, function)) / float(statistics.n)
 
 
 def moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -154,11 +155,17 @@ Score = Callable[[Statistics, Settings, str], float]
 
 
 def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
-    """Declare the score of the predicted distribution, and the same score under each prior."""
+    """Declare the score of the predicted distribution, the form's own if it has one, and that under each prior."""
     names = {"_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
 
-    def declare(score: Score) -> Score:
-        named = of_distribution.named_after(score)
+    def declare(of_family: Score) -> Score:
+        @wraps(of_family)
+        def score(statistics: Statistics, settings: Settings, suffix: str) -> float:
+            if is_distribution(statistics) and not suffix:
+                return form_score(statistics, named.key)
+            return of_family(statistics, settings, suffix)
+
+        named = of_distribution.named_after(of_family)
         whole = f"{named.summary} under the predicted distribution"
         replace(named, summary=whole, arguments={"suffix": ""})(score)
         for suffix, name in names.items():
@@ -202,8 +209,6 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     >>> [example_score("nll" + family) for family in ("", "_laplace", "_uniform")]
     [0.222825, 0.475533, 0.0789789]
     """
-    if is_distribution(statistics) and not suffix:
-        return form_score(statistics, "nll")
     family = density_behind(statistics, settings, suffix)
     return _nll_of_z(family, statistics) + statistics.sums["log_std"] / statistics.n
 
@@ -229,8 +234,6 @@ def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
     >>> [example_score("crps" + family) for family in ("", "_laplace", "_uniform")]
     [0.214086, 0.224836, 0.207686]
     """
-    if is_distribution(statistics) and not suffix:
-        return form_score(statistics, "crps")
     family = family_behind(statistics, settings, suffix)
     if not family.has_crps:
         raise Infinite(f"a Student t with dof={settings.dof:g} has no finite mean distance")
@@ -322,8 +325,6 @@ def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     >>> [example_score("quadratic_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.961267, 0.348853, 1.06649]
     """
-    if is_distribution(statistics) and not suffix:
-        return form_score(statistics, "quadratic_score")
     family = density_behind(statistics, settings, suffix)
     sums = family_sums(statistics, family)
     return (2 * sums.density - family.pdf_square_integral * sums.inverse) / statistics.n
@@ -349,8 +350,6 @@ def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     >>> [example_score("spherical_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.931098, 0.685576, 0.994778]
     """
-    if is_distribution(statistics) and not suffix:
-        return form_score(statistics, "spherical_score")
     family = density_behind(statistics, settings, suffix)
     return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 

@@ -154,7 +154,7 @@ class StdIsotonic(RegressionRecalibration):
                 f"std_isotonic needs standard deviations that differ, but all are {spread.low:g}; use std_scaling"
             )
         mean_weight = statistics.n / statistics.counts["n"]
-        levels = _pooled_ends(_isotonic_levels(statistics), END_BLOCK * mean_weight)
+        levels = _isotonic_levels(statistics, END_BLOCK * mean_weight)
         if levels.value[0] <= 0:
             raise RecalibrationError(
                 f"std_isotonic cannot be fitted: the {levels.samples[0]:.0f} samples of smallest std have zero "
@@ -184,24 +184,21 @@ class _Levels(NamedTuple):
     samples: FloatArray
 
 
-def _isotonic_levels(statistics: Statistics) -> _Levels:
-    """Return the levels of the isotonic least-squares fit of e^2 on s^2, with sample weights."""
+def _isotonic_levels(statistics: Statistics, fewest: float) -> _Levels:
+    """Return the levels of the isotonic least-squares fit of e^2 on s^2, with sample weights.
+
+    Levels at both ends are pooled until the outer ones contain ``fewest`` samples, by weight.
+    """
     fit = isotonic_variance(statistics)
     first = np.flatnonzero(np.diff(fit.fitted, prepend=-np.inf))
+    count = np.add.reduceat(fit.count, first)
+    head = int(np.searchsorted(np.cumsum(count), fewest))
+    tail = len(count) - 1 - int(np.searchsorted(np.cumsum(count[::-1]), fewest))
+    first = np.append(first[:1], first[head + 1 : tail + 1])
     last = np.append(first[1:], len(fit.fitted)) - 1
-    return _Levels(
-        fit.forecast[first], fit.forecast[last], fit.fitted[first], np.add.reduceat(fit.count, first)
-    )
-
-
-def _pooled_ends(levels: _Levels, fewest: float) -> _Levels:
-    """Pool levels at both ends until the outer ones contain ``fewest`` samples, by weight."""
-    head = int(np.searchsorted(np.cumsum(levels.samples), fewest))
-    tail = len(levels.samples) - 1 - int(np.searchsorted(np.cumsum(levels.samples[::-1]), fewest))
-    first = np.concatenate([[0], np.arange(head + 1, tail + 1)])
-    count = np.add.reduceat(levels.samples, first)
-    value = np.maximum.accumulate(np.add.reduceat(levels.value * levels.samples, first) / count)
-    return _Levels(levels.low[first], levels.high[np.append(first[1:], len(levels.high)) - 1], value, count)
+    count = np.add.reduceat(fit.count, first)
+    value = np.maximum.accumulate(np.add.reduceat(fit.fitted * fit.count, first) / count)
+    return _Levels(fit.forecast[first], fit.forecast[last], value, count)
 
 
 def _knots(levels: _Levels) -> tuple[FloatArray, FloatArray]:

@@ -346,14 +346,16 @@ class GroupTables:
     @classmethod
     def summed(cls, parts: Sequence[GroupTables], pool: IntArray, labels: tuple[Label, ...]) -> GroupTables:
         """Sum the groups of all parts into pools with these labels; ``pool`` holds the pool of each group."""
-        one, size = parts[0], len(labels)
-        sums = {name: np.zeros(size, dtype=column.dtype) for name, column in one.sums.items()}
-        for name, column in sums.items():
-            np.add.at(column, pool, np.concatenate([part.sums[name] for part in parts]))
+        one, size, order = parts[0], len(labels), np.argsort(pool, kind="stable")
+        starts = run_starts(pool[order])
+        sums = {
+            name: np.add.reduceat(np.concatenate([part.sums[name] for part in parts])[order], starts)
+            for name in one.sums
+        }
         moments = []
         for found in zip(*(part.moments_by_name.values() for part in parts), strict=True):
-            count, rows = (np.concatenate(values, axis=-1) for values in zip(*found, strict=True))
-            moments.append(_pooled_moments(rows, count, pool, size))
+            count, rows = (np.concatenate(values, axis=-1)[..., order] for values in zip(*found, strict=True))
+            moments.append(_moments(rows, count, starts))
 
         def cells(kind: str) -> dict[str, GroupCells]:
             tables = [vars(part)[kind] for part in parts]
@@ -488,22 +490,6 @@ def bucket_spans(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]
     return bucket, bucket_edges(bucket_of(bucket, bits), bits)[1]
 
 
-def _pooled_moments(rows: FloatArray, count: npt.NDArray[Any], pool: IntArray, size: int) -> FloatArray:
-    """Moments of pools of groups, shape (4, size), from mean, m2, low and high of the groups."""
-    mean, m2, low, high = rows
-    n, origin = np.bincount(pool, count, size), np.empty(size)
-    origin[pool[::-1]] = mean[::-1]  # the first group's mean, so that a constant gives exactly zero spread
-    least, greatest = np.full(size, np.inf), np.full(size, -np.inf)
-    np.minimum.at(least, pool, low)
-    np.maximum.at(greatest, pool, high)
-    with np.errstate(invalid="ignore", over="ignore"):
-        origin = np.where(np.isfinite(origin), origin, 0.0)
-        gap = mean - origin[pool]
-        shift = np.bincount(pool, count * gap, size) / n
-        spread = np.bincount(pool, m2 + count * np.square(gap - shift[pool]), size)
-    return np.stack([origin + shift, spread, least, greatest])
-
-
 def _weighted_moments(weights: FloatArray, count: npt.NDArray[Any], rows: FloatArray) -> list[Moments]:
     """Moments of every resample, from mean, m2, low and high of the groups, shape (4, groups)."""
     mean, m2, low, high = rows
@@ -594,8 +580,9 @@ class GroupTally:
             name: np.add.reduceat(columns[name].astype(np.int64), starts) for name in self.layout.counted
         }
         sums |= {name: np.add.reduceat(heavy[name], starts) for name in self.layout.sums}
-        moments = [_moments(columns[name], starts, weight) for name in self.layout.moments]
-        moments += [] if weight is None else [_moments(weight, starts)]
+        variables = [(columns[name], each["count"]) for name in self.layout.moments]
+        variables += [] if weight is None else [(weight, np.ones(len(weight)))]
+        moments = [_moments((values, 0.0, values, values), count, starts) for values, count in variables]
         return GroupTables(
             layout=self.layout,
             labels=tuple(plain_labels(labels[codes[starts]])),
@@ -651,16 +638,15 @@ def count_groups(
     return replace(made, labels=known, members=members or digest_of(labels), n_groups=len(labels))
 
 
-def _moments(values: FloatArray, starts: IntArray, weight: FloatArray | None = None) -> FloatArray:
-    """Mean, m2, low and high of consecutive parts of an array, shape (4, parts)."""
-    size = np.diff(np.append(starts, len(values)))
-    count: npt.NDArray[Any] = size if weight is None else np.add.reduceat(weight, starts)
-    factor = 1.0 if weight is None else weight
-    origin = np.where(np.isfinite(values[starts]), values[starts], 0.0)
+def _moments(rows: Any, count: npt.NDArray[Any], starts: IntArray) -> FloatArray:
+    """Mean, m2, low and high of consecutive parts, shape (4, parts), from those of their entries and their counts."""
+    mean, m2, low, high = rows
+    size = np.diff(np.append(starts, len(mean)))
+    origin = np.where(np.isfinite(mean[starts]), mean[starts], 0.0)
     with np.errstate(invalid="ignore", over="ignore"):  # a zero std gives infinite z
-        shifted = values - np.repeat(origin, size)  # a constant gives exactly zero spread
-        mean = np.add.reduceat(shifted * factor, starts) / count
-        m2 = np.add.reduceat(np.square(shifted - np.repeat(mean, size)) * factor, starts)
+        gap = mean - np.repeat(origin, size)  # a constant gives exactly zero spread
+        shift = np.add.reduceat(gap * count, starts) / np.add.reduceat(count, starts)
+        spread = np.add.reduceat(m2 + np.square(gap - np.repeat(shift, size)) * count, starts)
     return np.stack(
-        [origin + mean, m2, np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)]
+        [origin + shift, spread, np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)]
     )

@@ -152,8 +152,7 @@ class State:
         for statistics, hashes, defect in [sketch.drain() for sketch in self.devices.values()]:
             self.collector.absorb(statistics)
             self.hashes += hashes
-            for name in self.counts:
-                self.counts[name] += statistics.counts[name]
+            self._count(statistics.counts, 0)  # batches were counted as they came
             self.defect = self.defect or defect
         self.maps.to_host()
 
@@ -175,10 +174,10 @@ class State:
             f"unit differs ({self.unit} and {new}); convert to one unit, or pass unit= to accept both"
         )
 
-    def _count(self, counts: Mapping[str, int]) -> None:
+    def _count(self, counts: Mapping[str, int], batches: int = 1) -> None:
         for name in self.counts:
             self.counts[name] += counts.get(name, 0)
-        self.batches += 1
+        self.batches += batches
 
     def tables(self, name: str) -> GroupTables | None:
         """Coarse statistics per label of ``groups`` or ``by``; None without such labels."""
@@ -207,14 +206,12 @@ class State:
                 self.blocks.merge(other.blocks)
             else:
                 self.blocks = None
-        for count in self.counts:
-            self.counts[count] += other.counts[count]
+        self._count(other.counts, other.batches)
         self.hashes += other.hashes
         self._add_classes(other.classes)
         self.even.merge(other.even)
         self.maps.merge(other.maps)
         self.about = other.about or self.about
-        self.batches += other.batches
         self.defect = self.defect or other.defect
 
     def to_arrays(self) -> Arrays:
