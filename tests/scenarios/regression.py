@@ -1738,6 +1738,16 @@ def asymmetric_quantiles(rng):
 
 
 @scenario(
+    "90 % intervals that contain 56 %, around predictions that are noisy, and so vary a little too much", OVER,
+    bias=None, says=("Widen them until they contain 90 %",), never=("First correct",),
+)  # fmt: skip
+def narrow_intervals_of_noisy_predictions(rng):
+    mu = 2 * rng.normal(size=500)
+    y, predicted = mu + rng.normal(size=500), mu + 0.8 * rng.normal(size=500)
+    return (uq.Predictions.from_interval(y, predicted - 1, predicted + 1, 0.9),)
+
+
+@scenario(
     "quantiles 0.5 std too low: intervals miss the truth, but on one side",
     SHAPE,
     bias=True,

@@ -310,9 +310,12 @@ class Findings:
         found |= {"unclear"} if self.places is None else {each.grade for each in self.places.found()}
         return worst_of(found)
 
-    def grade_of_places(self, misses: str | None) -> Grade | None:
-        """Return how much intervals are wrong in places; None if they are not, or everywhere as they are overall."""
-        found = self.in_places.found()
+    def grade_of_places(self, misses: str | None, *, aside: bool) -> Grade | None:
+        """Return how much intervals are wrong in places; None if they are not, or everywhere as they are overall.
+
+        A bias that is not the cause is set ``aside``.
+        """
+        found = [each for each in self.in_places.found() if not (aside and each.quantity == "bias")]
         sides = [
             part.factor_low > 1 if misses == "overconfident" else part.factor_high < 1
             for each in found

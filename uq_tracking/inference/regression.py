@@ -199,14 +199,15 @@ class RegressionTests(Tests):
         self.caveats.extend(self.of_data())
         found, inside = self.findings(), inside_widest(self.statistics, self.at(SCALE_LEVEL))
         calibration: Calibration
-        grade, few = found.grade(), None
+        grade, few, aside = found.grade(), None, False
         if inside is not None:
             calibration, grade = inside.misses or inside.unproven, inside.grade
             if found.shape is not None and self._is_of_shape(inside):
                 calibration = "miscalibrated in shape"
                 grade = "off" if any(each.severity > 2 for each in self._surely_off) else "slight"
-            if (in_places := found.grade_of_places(inside.misses)) is not None:
-                calibration, grade = "miscalibrated in places", in_places
+            aside = calibration == inside.misses and self._is_aside(inside, found)
+            if (in_places := found.grade_of_places(inside.misses, aside=aside)) is not None:
+                calibration, grade, aside = "miscalibrated in places", in_places, False
             off = [each for each in self._surely_off if not _is_median(each)]
             sentence = words.of_interval(calibration, inside, found, self._ends_off, off)
         else:
@@ -243,7 +244,7 @@ class RegressionTests(Tests):
         cure = None if settle_first else self._cure(calibration, found)
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
-        step = "" if settle_first else self._of_step(calibration, found, cure)
+        step = "" if settle_first or aside else self._of_step(calibration, found, cure)
         overall = words.of_all(calibration, found.scale if inside is None else None)
         if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
             calibration, grade = "miscalibrated in shape", "off"
@@ -508,12 +509,7 @@ class RegressionTests(Tests):
             shift = 0.0 if bias is None else bias.value
             left = loss(error + shift * std if found.shift_in_std else error + shift)
         elif "mean" in on and not any(each.made == "period" for each in biased):
-            powers = np.vander((mean - mean.mean()) / max(float(mean.std()), 1e-300), CURVED + 1)
-            fitted = np.empty_like(error)
-            side = doctor.halves_of(len(error), samples.units(self.dependence), fewest=0)
-            for half in (side == 0, side == 1):
-                fitted[half] = powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
-            left = loss(target - fitted)
+            left = loss(self._off_curve(target, mean))
         elif "label" in on and samples.sets:
             label = np.unique([place for _, place in samples.sets], axis=1, return_inverse=True)[1]
             by_mean = loss(error - means_of(error, label)[label])
@@ -522,6 +518,30 @@ class RegressionTests(Tests):
         else:
             return said
         return said if left < loss(error) else None
+
+    def _off_curve(self, target: FloatArray, mean: FloatArray) -> FloatArray:
+        """Return the truth minus a curve of predictions, which each half of the samples fits for the other."""
+        powers = np.vander((mean - mean.mean()) / max(float(mean.std()), 1e-300), CURVED + 1)
+        left = target.copy()
+        side = doctor.halves_of(len(left), self.samples.units(self.dependence), fewest=0)
+        for half in (side == 0, side == 1):
+            left[half] -= powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
+        return left
+
+    def _is_aside(self, inside: Inside, found: Findings) -> bool:
+        """Return whether intervals are too narrow beside a bias along predictions, which is not the cause.
+
+        A curve of predictions then restores less than half of what the widest intervals miss beyond doubt.
+        """
+        on = {each.on for each in found.in_places.found() if each.quantity == "bias"}
+        if self.samples is None or on != {"mean"}:
+            return False
+        rows, levels = self.samples.rows, self.statistics.facts["levels"]
+        target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
+        low, high = special.ndtri([min(levels), max(levels)])[:, None] * std
+        errors = np.stack([target - mean, self._off_curve(target, mean)])
+        held = np.average((low <= errors) & (errors <= high), axis=1, weights=rows.get("weight"))
+        return bool(held[1] - held[0] < (inside.level - inside.high) / 2)
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -828,10 +848,9 @@ class RegressionTests(Tests):
     def _shares_below(self, level: float) -> list[Share]:
         """Return the share of targets below each quantile; those equal to it count half."""
         shares = []
-        for stated, below, upto in _at_quantiles(self.statistics):
-            low, high = (_limits(self.statistics, each, level) for each in (below, upto))
-            value = float((below + upto).sum()) / 2 / _total(self.statistics)
-            shares.append(Share(stated, value, low[0], high[1]))
+        for stated, *held in _at_quantiles(self.statistics):
+            below, upto = (_share(self.statistics, stated, each, level) for each in held)
+            shares.append(Share(stated, (below.value + upto.value) / 2, below.low, upto.high))
         return shares
 
     @cached_property
@@ -1320,10 +1339,9 @@ def inside_widest(statistics: Any, level: float) -> Inside | None:
     if len(quantiles) < 2:
         return None
     (lowest, below, upto), *_, (highest, below_highest, upto_highest) = quantiles
-    within, between = upto_highest - below, np.maximum(below_highest - upto, 0)
-    least = _limits(statistics, between, level)[0]
-    share = float(within.sum()) / _total(statistics)
-    return Inside(highest - lowest, share, *_limits(statistics, within, level), least)
+    within = _share(statistics, highest - lowest, upto_highest - below, level)
+    between = np.maximum(below_highest - upto, 0)
+    return Inside(**vars(within), least=_limits(statistics, between, level)[0])
 
 
 def _at_quantiles(statistics: Any) -> Iterator[tuple[float, FloatArray, FloatArray]]:
