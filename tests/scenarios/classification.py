@@ -247,7 +247,7 @@ def event_wave(rng):
 
 @scenario(
     "right on average, too low at both ends and in the middle, 1500 samples: too few for isotonic", SHAPE, bias=None,
-    says=("Instead, pass 2,000 samples, so that isotonic can be tried",), never=("change the model",),
+    says=("Instead, pass at least 2,000 samples, 150 of each class, so that",), never=("change the model",),
 )  # fmt: skip
 def event_wave_of_few(rng):
     p = rng.uniform(0.1, 0.9, 1500)

@@ -30,8 +30,8 @@ RARE = 0.2
 """Rates below this are compared by their ratio."""
 MORE = "Pass more samples."
 TRY_ISOTONIC = (
-    "pass 2,000 samples, so that isotonic can be tried; if parts differ, also pass by=, such as the site of each "
-    "sample"
+    "pass at least 2,000 samples, 150 of each class, so that isotonic can be tried; if parts differ, also pass by=, "
+    "such as the site of each sample"
 )
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
 REPEATED = "maps have pixels in common, as crops, flips and overlapping tiles do"
