@@ -408,6 +408,7 @@ def shifted(probs: np.ndarray, place: int, factor: float) -> np.ndarray:
     CLASSES,
     bias=None,
     says=("class 2 is stated",),
+    never=("probabilities are also",),
 )
 def one_class_too_high(rng):
     truth = special.softmax(1.5 * rng.normal(size=(3000, 4)), axis=1)
