@@ -247,7 +247,7 @@ def event_wave(rng):
 
 @scenario(
     "right on average, too low at both ends and in the middle, 1500 samples: too few for isotonic", SHAPE, bias=None,
-    says=("Instead, pass 2,000 samples, so that isotonic can be tried",), never=("change the model",),
+    says=("Instead, pass at least 2,000 samples, 150 of each class, so that",), never=("change the model",),
 )  # fmt: skip
 def event_wave_of_few(rng):
     p = rng.uniform(0.1, 0.9, 1500)
@@ -350,6 +350,22 @@ def three_classes_extreme(rng):
     return labelled(rng, 1500, 3, 1.5)
 
 
+@scenario(
+    "logits 2.5 times too large, 3 classes, 90 samples", (*OVER, *CLASSES), bias=None,
+    says=("Recalibrate with temperature, then score other samples",),
+)  # fmt: skip
+def three_classes_of_few_extreme(rng):
+    return labelled(rng, 90, 3, 2.5, 1.0)
+
+
+@scenario(
+    "logits 2.5 times too large, 10 classes, 200 samples", OVER, bias=None,
+    says=("Recalibrate with temperature (",),
+)  # fmt: skip
+def ten_classes_of_few_extreme(rng):
+    return labelled(rng, 200, 10, 2.5, 1.0)
+
+
 @scenario("logits 1.5 times too small, 10 classes", UNDER, bias=None)
 def ten_classes_timid(rng):
     return labelled(rng, 1500, 10, 1 / 1.5)
@@ -392,10 +408,20 @@ def shifted(probs: np.ndarray, place: int, factor: float) -> np.ndarray:
     CLASSES,
     bias=None,
     says=("class 2 is stated",),
+    never=("probabilities are also",),
 )
 def one_class_too_high(rng):
     truth = special.softmax(1.5 * rng.normal(size=(3000, 4)), axis=1)
     return drawn(rng, truth, shifted(truth, 2, 1.8))
+
+
+@scenario(
+    "the odds of one of 4 classes stated 3.3 times too high, 220 samples", (*CLASSES, *OVER), bias=None,
+    says=("Recalibrate with bias_temperature, then score other samples",),
+)  # fmt: skip
+def one_class_of_few_too_high(rng):
+    truth = special.softmax(1.5 * rng.normal(size=(220, 4)), axis=1)
+    return drawn(rng, truth, shifted(truth, 2, 3.3))
 
 
 @scenario(

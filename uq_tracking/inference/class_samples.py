@@ -302,6 +302,11 @@ class ClassSamples(InOrder):
         form = self.data.form
         return np.concatenate([form.probabilities(at) for at in form.places(self.data.shape)])
 
+    @property
+    def allow_offsets(self) -> bool:
+        """Whether all samples together are enough to fit an offset for each class."""
+        return not lacks_samples(self.data.truth, self.data.form.n_classes)
+
     def events(self, level: float) -> Iterator[Rated]:
         """Yield the event of two classes, or errors and the single classes."""
         form = self.data.form

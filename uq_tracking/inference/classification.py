@@ -244,7 +244,8 @@ class ClassTests(Tests):
         off = found.level or found.slope
         score = "cwece" if found.lead == "slope" else "ece"
         score = "worst_class_gap" if found.lead == "level" else score
-        sorts = found.top_event.surely_sorts and (off is None or off.event.surely_sorts)
+        top, chance = found.top_event, right_by_chance(self.statistics)
+        sorts = (top.surely_sorts or top.observed > chance) and (off is None or off.event.sorts is None)
         cure = self._cure(calibration, score) if sorts else None
         is_left = cure is not None and not (cure.method and cure.removes)
         cut = 0.0 if cure is None or math.isfinite(cure.before) else self._cut_off()
@@ -265,7 +266,7 @@ class ClassTests(Tests):
             said,
             slight=slight,
             cure=cure,
-            suspicion=order_of_classes(found) or order_of_rows(self.statistics),
+            suspicion=order_of_classes(found) or order_of_rows(self.statistics, top, chance),
             scale=scale,
             shape_p=found.top.shape_p,
             off_class=off,
@@ -288,15 +289,16 @@ class ClassTests(Tests):
         infinite, which any recalibration mends, the Brier score must fall on average; with few events or errors, the
         loss alone tells. None surely raises the Brier score, nor the number of errors; of two classes, these are not
         counted, as each threshold has an equal one after it. One that may lower the loss is to be tried on other
-        samples, as is the simplest one where few events show no more. None if no error is left after one and none
-        of them lowers the loss.
+        samples, as is the simplest one where samples, or events, are too few to show more; of the level of a class,
+        the one with offsets, if there are samples enough to fit it. None for a shape that these may be too few for.
         """
         statistics, samples = self.statistics, self.samples
         if samples is None or calibration in words.NO_CLAIM:
             return None
         fit = CrossFit.of(samples, samples.units(self.dependence))
-        in_shape, occurs = calibration.startswith("miscalibrated"), samples.event[1]
-        simplest, is_wrong = CURES[two_classes(statistics)][0].method, not samples.rows["correct"].all()
+        in_shape, occurs = calibration == words.IN_SHAPE, samples.event[1]
+        methods, is_wrong = CURES[two_classes(statistics)], not samples.rows["correct"].all()
+        simplest = methods[score == "worst_class_gap" and samples.allow_offsets].method
         untold = Cure(instead=f"recalibrate with {simplest}", score="") if is_wrong and not in_shape else None
         if fit is None:
             return untold
@@ -307,7 +309,7 @@ class ClassTests(Tests):
         others = others[: 1 if two_classes(statistics) else 2]
         loss, brier, best, by_loss = float(least.mean()), others[0], Cure(), Cure()
         unclear, is_unclear = "", False
-        for method in CURES[two_classes(statistics)]:
+        for method in methods:
             try:
                 data = fit.recalibrated(method)
                 after = fit.score(data, metric, self.settings)
@@ -316,6 +318,8 @@ class ClassTests(Tests):
             except (RecalibrationError, Undefined):
                 if method is Isotonic and by_loss.method is None:
                     by_loss = Cure(instead=words.TRY_ISOTONIC)
+                if simplest == BiasTemperature.method:  # halves lack samples
+                    return untold
                 continue
             left, *raised = fit.losses(data)
             if any(map(surely_fall, raised, others)):
@@ -339,9 +343,7 @@ class ClassTests(Tests):
         best = best if best.method else by_loss
         if best.method is None and unclear:
             return Cure(instead=f"recalibrate with {unclear}", score="")
-        if best.method is None and is_few:
-            return untold
-        return None if best.method is None and is_unclear else best
+        return untold if best.method is None and (is_few or is_unclear) else best
 
     def losses(self) -> tuple[float, float]:
         """Return the mean log loss, infinite where a label had probability 0, and the one that is implied."""
@@ -491,23 +493,25 @@ def order_of_classes(found: Found) -> Suspicion | None:
     return Suspicion("order of classes", text, cure)
 
 
-def order_of_rows(statistics: Any) -> Suspicion | None:
-    """Suspect another order of the rows where predictions say nothing about the labels, though they claim to."""
+def right_by_chance(statistics: Any) -> float:
+    """Return the largest share of predictions that chance makes right."""
     pairs, n = statistics.tables["confusion"], statistics.n
     true, predicted = (
         np.bincount(each, pairs.count * statistics.unit)
         for each in np.divmod(pairs.key, statistics.facts["n_classes"])
     )
     least = min(len(true), len(predicted))
-    chance = min(float(true[:least] @ predicted[:least]) / n**2, 1.0)  # sums of weights round
-    by = statistics.orders["one_minus_confidence"]
-    right, claimed = by.sum("correct") / n, 1 - by.sum("one_minus_confidence") / n
-    reach = OF_CHANCE * math.sqrt(chance * (1 - chance) / statistics.n_effective)
-    if n < FEWEST or right > chance + reach or claimed - chance < MUCH + reach:
+    chance = min(float(true[:least] @ predicted[:least] / n**2), 1.0)  # sums of weights round
+    return chance + OF_CHANCE * math.sqrt(chance * (1 - chance) / float(statistics.n_effective))
+
+
+def order_of_rows(statistics: Any, top: Event, chance: float) -> Suspicion | None:
+    """Suspect another order of the rows where predictions say nothing about the labels, though they claim to."""
+    if statistics.n < FEWEST or top.observed > chance or top.stated < chance + MUCH:
         return None
     text = (
-        f"Predictions are right in {words.percent(right)} of cases, no more than by chance, though the model states "
-        f"{words.percent(claimed)}."
+        f"Predictions are right in {words.percent(top.observed)} of cases, no more than by chance, though the model "
+        f"states {words.percent(top.stated)}."
     )
     cure = "Are labels and probabilities in the same order, of rows and of classes?"
     return Suspicion("shuffled", text, cure)

@@ -30,8 +30,8 @@ RARE = 0.2
 """Rates below this are compared by their ratio."""
 MORE = "Pass more samples."
 TRY_ISOTONIC = (
-    "pass 2,000 samples, so that isotonic can be tried; if parts differ, also pass by=, such as the site of each "
-    "sample"
+    "pass at least 2,000 samples, 150 of each class, so that isotonic can be tried; if parts differ, also pass by=, "
+    "such as the site of each sample"
 )
 NO_SIGN = "No sign that the uncertainty ranks errors better than chance."
 REPEATED = "maps have pixels in common, as crops, flips and overlapping tiles do"
@@ -1140,10 +1140,10 @@ def of_classes(
         named = "" if off is None else f"{word} in classes: class {_of_class(off)}"
         if found.lead == "slope" and found.level is not None and not found.level.is_slight:
             named += f" {_level(found.level.event, f'Class {found.level.name}')}."
-        extreme = found.is_extreme
-        if extreme is None:
+        if found.is_extreme is None:
             return named
-        return f"{named} Over all classes, probabilities are also {_how(extreme)}."
+        also, why = ("also ", "") if found.level is None else ("", ", which may follow from that")
+        return f"{named} Over all classes, probabilities are {also}{_how(found.is_extreme)}{why}."
     is_same = off is not None and off.what == "slope" and off.is_extreme == (calibration == "overconfident")
     return lead if off is None or is_same else f"{lead} Class {_of_class(off)}"
 
