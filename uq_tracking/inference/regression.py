@@ -86,8 +86,8 @@ ENOUGH_DRAWS = 50
 CURABLE_SHAPES = ("miscalibrated in shape", "overconfident, most in the tails")
 CURABLE = ("overconfident", "underconfident", "miscalibrated in places", *CURABLE_SHAPES)
 """Words for which a recalibration is looked for."""
-LARGEST_ERROR = 6.0
-"""Size of an error, in medians, from which on it may be a mistake."""
+LARGEST_ERROR, SURROUNDINGS = 6.0, 20
+"""Size of an error, in the mean one of similar predictions, a part of so many, from which on it may be a mistake."""
 CROSSED, OFTEN, EXCHANGED = 0.001, 0.03, 0.9
 """Shares of rows whose quantiles cross, beyond which a caveat says it, and the sentence does, and of those that cross
 at as many places, beyond which that is no noise."""
@@ -461,9 +461,10 @@ class RegressionTests(Tests):
             return f"First correct the {what}{how}. {then} other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
-        size = np.abs(self.samples.z())
-        is_far = size.max() > LARGEST_ERROR * np.median(size)
-        return of_skew or of_sizes or (words.LOOK_FIRST if is_far else words.NO_CURVE)
+        size, part = np.abs(self.samples.z()), np.empty(len(self.samples.rows["mean"]), np.int64)
+        part[np.argsort(self.samples.rows["mean"])] = np.arange(len(part)) * SURROUNDINGS // len(part)
+        is_far = np.max(size / means_of(size, part)[part]) > LARGEST_ERROR
+        return of_skew or (words.LOOK_FIRST if is_far else of_sizes or words.NO_CURVE)
 
     def _law(self, calibration: Calibration, found: Findings) -> str:
         """Name a distribution that is likely to fit better; "" if none is known."""
