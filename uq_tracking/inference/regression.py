@@ -463,7 +463,7 @@ class RegressionTests(Tests):
             return words.AT_LIMIT
         size, part = np.abs(self.samples.z()), np.empty(len(self.samples.rows["mean"]), np.int64)
         part[np.argsort(self.samples.rows["mean"])] = np.arange(len(part)) * SURROUNDINGS // len(part)
-        is_far = np.max(size / means_of(size, part)[part]) > LARGEST_ERROR
+        is_far = np.max(size / np.maximum(means_of(size, part)[part], 1e-300)) > LARGEST_ERROR
         return of_skew or (words.LOOK_FIRST if is_far else of_sizes or words.NO_CURVE)
 
     def _law(self, calibration: Calibration, found: Findings) -> str:
