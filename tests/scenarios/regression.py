@@ -2090,7 +2090,7 @@ def intervals_of_a_series(rng):
 
 @scenario(
     "quantiles, only that of 95 % too low: 88 % lie below it", (*OVER, *SHAPE), bias=None,
-    says=("the 95 % quantile is too low", "Raise it, by a share of each row's width, until 95 % do"), never=("Widen",),
+    says=("the 95 % quantile is too low", "by a share of each row's width, until 95 % do"), never=("Widen",),
 )  # fmt: skip
 def one_low_quantile(rng):
     y, mu, s = calibrated(rng, 3000)
@@ -2197,7 +2197,7 @@ def mean_as_median(rng):
 
 @scenario(
     "quantiles, the median too high, that of 95 % too low", (*SHAPE, *OVER), bias=True,
-    says=("Lower the median until 50 % do.", "Raise it, by a share of each row's width, until 95 % do"), never=("Shift", "Widen"),
+    says=("Lower the median until 50 % do.", "by a share of each row's width, until 95 % do"), never=("Shift", "Widen"),
 )  # fmt: skip
 def median_against_the_end(rng):
     (y, mu, s), levels = calibrated(rng, 5000), [0.05, 0.25, 0.5, 0.75, 0.95]
