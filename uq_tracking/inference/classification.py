@@ -342,6 +342,8 @@ class ClassTests(Tests):
         best = best if best.method else by_loss
         if best.method is None and unclear:
             return Cure(instead=f"recalibrate with {unclear}", score="")
+        if best.method is None and is_unclear and two_classes(statistics) and not is_few:
+            return Cure(instead=words.lowered(words.MORE_FIRST.rstrip(".")))
         return untold if best.method is None and (is_few or is_unclear) else best
 
     def losses(self) -> tuple[float, float]:
@@ -397,6 +399,13 @@ class ClassTests(Tests):
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
         if cure is not None and cure.method is None and 0 < (values := len(np.unique(stated))) <= FEW_VALUES:
             cure = replace(cure, instead=words.of_values(values))
+        elif (
+            cure is not None
+            and cure.method is None
+            and event.slope is None
+            and calibration == "underconfident"
+        ):
+            cure = replace(cure, instead=words.SEPARATED)
         if is_excluded and not always:
             cure = None if cure is None or cure.method is None else cure
             if not (is_systematic and cure):

@@ -87,6 +87,9 @@ NO_CURVE = "Find out what else errors depend on: no curve of predictions that wa
 ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 OF_FITTED = "The fit is exact, as after a recalibration that was fitted to these samples: score others."
 MORE_FIRST = "Score more samples before you correct that."
+SEPARATED = (
+    "multiply all log odds by a large factor: these probabilities separate the classes nearly without error"
+)
 SPECIAL = "Find out what is special there before changing anything elsewhere."
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
