@@ -167,10 +167,7 @@ class EvenSamples:
         valid = None
         if is_whole and side:
             shape = (cells // math.prod(side), *side)
-            if len(order) < cells:
-                valid = np.zeros(cells, dtype=bool)
-                valid[cell] = True
-                valid = valid.reshape(shape)
+            valid = np.isin(np.arange(cells), cell).reshape(shape)
         if group is not None:  # numbered as tables of groups are
             known = [(type(label).__name__, label) for label in self._names["groups"]]
             rank = np.argsort(sorted(range(len(known)), key=known.__getitem__))

@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -169,12 +170,9 @@ class RegressionTests(Tests):
         return mean_bias(self.statistics, self.bias_level, values=self._errors())
 
     @override
-    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
-        return gain_sign(self.statistics, gain, model, level)
-
-    @override
-    def sparsification(self) -> Sparsification:
-        return sparsification(self.statistics, "sq_error")
+    def ranking(self) -> tuple[Sparsification, Callable[[float, float], int]]:
+        curve = sparsification(self.statistics, "sq_error")
+        return curve, partial(gain_sign, self.statistics, curve.model)
 
     @override
     def _ranking(self) -> Ranked:
@@ -284,7 +282,8 @@ class RegressionTests(Tests):
         shape = None if few_tiles or zero else self._shape()
         median = next((each for each in self._below if _is_median(each)), None)
         shares, within, bulk, tail = self._shares(scale)
-        more = {"bulk": bulk} | (self._of_distribution() if is_distribution(self.statistics) else {})
+        of_distribution = is_distribution(self.statistics)
+        bulk, left = best_factor(self.statistics) if of_distribution else (bulk, math.nan)
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         bias = self._bias() if one_sided else None
         found = Findings(
@@ -303,7 +302,11 @@ class RegressionTests(Tests):
             all_shifted=median is not None and self._are_all_like(median),
             of_small_stds=scale is not None and scale.low > 1 and self._are_stds_small(),
             shape_level=self.at(SHAPE_LEVEL),
-            **more,
+            bulk=bulk,
+            left=left,
+            multiple=self._multiple() if of_distribution else None,
+            single_values=of_distribution and self.statistics.counts["n_zero_std"] > 0,
+            median_is_right=of_distribution and self._is_median_right(),
         )
         few = self._few_of_label(found)
         is_local = any(each.on == "label" and each.made != "cell" for each in found.in_places.found())
@@ -328,17 +331,6 @@ class RegressionTests(Tests):
         is_series = self.dependence is None or self.dependence.kind == "blocks"
         are_slow = self.samples.slow_in_spells() if self.samples and is_series and not is_explained else None
         return "" if are_slow is None else words.OF_SPELLS.format(words.BESIDE_SPELLS[are_slow])
-
-    def _of_distribution(self) -> dict[str, Any]:
-        """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
-        factor, left = best_factor(self.statistics)
-        return {
-            "bulk": factor,
-            "left": left,
-            "multiple": self._multiple(),
-            "single_values": self.statistics.counts["n_zero_std"] > 0,
-            "median_is_right": self._is_median_right(),
-        }
 
     def _few_groups(self) -> Few | None:
         """The few groups whose errors are far larger than those of all others, whose size is about right."""
@@ -434,14 +426,14 @@ class RegressionTests(Tests):
         of_skew = words.OF_MEDIANS.format(law or words.SKEWED) * self._is_skewed()
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
-        is_std, is_normal = not is_distribution(self.statistics), self._is_gaussian
+        is_std = not is_distribution(self.statistics)
         are_counts = self._has_whole_numbers()
         sizes = words.of_sizes(calibration, found, is_std=is_std, are_counts=are_counts) * (not self._below)
         of_sizes = sizes and f"{sizes[0].upper()}{sizes[1:]}, then score other samples."
         if not off and cure is None and not self._below:
             if found.in_places.found():
                 return of_sizes
-            return words.of_step(calibration, found, self.settings, law, is_std=is_std, is_normal=is_normal)
+            return words.of_step(calibration, found, self.settings, law, is_std=is_std)
         if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
         alike = self.dependence if self.dependence is not None and self.dependence.kind == "cases" else None
@@ -1144,7 +1136,7 @@ def best_factor(statistics: Any) -> tuple[float, float]:
     they are normal, as lognormal ones on that of logs, its Gaussian scores are smaller. Whichever fits better counts.
     """
     few = form_of(statistics.facts).noisy_std and statistics.moments["size"].low < FEWEST_DRAWS
-    if few or not is_distribution(statistics) or statistics.groups is not None:
+    if few or statistics.groups is not None:
         return math.nan, math.nan
     factors, order = np.exp(np.linspace(-FARTHEST, FARTHEST, FACTORS))[:, None], statistics.orders["z"]
 

@@ -447,9 +447,7 @@ def of_frequent(value: float, share: float) -> str:
     return f"a distribution in which {number} {OWN} ({seen})"
 
 
-def of_step(
-    calibration: str, found: Findings, settings: Settings, law: str, *, is_std: bool, is_normal: bool
-) -> str:
+def of_step(calibration: str, found: Findings, settings: Settings, law: str, *, is_std: bool) -> str:
     """Say what to do where no recalibration was tried on held-out halves; ``law`` names a likely distribution."""
     scale, of_size = found.scale, ("overconfident", "underconfident", "overconfident, most in the tails")
     if calibration in of_size and scale is not None and not scale.low <= 1 <= scale.high:
@@ -466,12 +464,12 @@ def of_step(
     if calibration == of_size[-1]:
         means = "family='student_t' for means and stds"
         return f"State heavier tails{f' ({means})' * is_std}, then score again."
-    if calibration == IN_SHAPE and is_std and not is_normal:
+    if calibration == IN_SHAPE and is_std and settings.family != "gaussian":
         return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
     if calibration == IN_SHAPE:
         shown = "report.plot('pit_histogram') shows where it differs"
         shown += "; of a mixture, first try wider or narrower components" * (not is_std)
-        or_else = ", or recalibrate with cdf_isotonic" * is_normal
+        or_else = ", or recalibrate with cdf_isotonic" * is_std
         return f"State {law or f'another distribution ({shown})'}{or_else}, then score other samples."
     return ""
 
