@@ -1211,7 +1211,8 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     """
     gains = (100 * (1 - left) for left in found.left)
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
-    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({best} % with a perfect ranking)"
+    score = "the Brier score" if of_classes else "RMSE"
+    said = f": without the most uncertain 20 %, {score} is {lower} % lower ({best} % with a perfect ranking)"
     words = {
         "useful": (
             f"The uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
