@@ -420,9 +420,8 @@ class ClassSamples(InOrder):
         fifths = fifth == np.arange(PARTS)[:, None]
 
         def values_of(score: FloatArray) -> FloatArray:
-            return means_of(
-                score if label is None else score - means_of(score, label, weight)[label], block, weight
-            )
+            rest = score if label is None else score - means_of(score, label, weight)[label]
+            return means_of(rest, block, weight)
 
         for of, share, (stated, occurs) in self.events(level):
             lean, fixed = stated - np.average(stated, weights=weight), _refitted(stated, occurs, weight)

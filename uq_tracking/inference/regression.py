@@ -55,7 +55,7 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, is_slow, without_labels
+from uq_tracking.inference.samples import is_slow, without_labels
 from uq_tracking.inference.verdict import Calibration, Estimate, Ranked, Tests, Verdict, gain_sign, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
@@ -184,11 +184,7 @@ class RegressionTests(Tests):
     def verdict(self) -> Verdict:
         suspicions = self.suspicions()
         if self.dependence is not None and self.dependence.alike and self.dependence.group is None:
-            return self._unjudged(
-                suspicions,
-                words.of_too_alike(self.dependence, self._size(), self.samples.shape),
-                self.dependence,
-            )
+            return self._unjudged(suspicions)
         no_error = not self.statistics.orders["abs_error"].sum("abs_error")
         if reason := self.too_little() or "every error is 0" * no_error:
             return self._unjudged(suspicions, no_verdict(reason).text)
@@ -740,11 +736,7 @@ class RegressionTests(Tests):
             rest = float(np.abs(order.position(at) / order.total - LEVELS).max())
             own = rest > CENTRED_SHAPE / math.sqrt(n) and z.variance() > 0
         grouped = groups.count(statistics) is not None
-        if grouped:
-            count = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
-            below = count / groups.total(statistics)
-        else:
-            below = quantile_shares(statistics, settings, LEVELS)
+        below = quantile_shares(statistics, settings, LEVELS)
         worst = int(np.abs(below - LEVELS).argmax())
         gap = abs(float(below[worst] - LEVELS[worst])) if grouped else pit_ks(statistics, settings)
         excluded = self._gap_of_quantiles()
@@ -885,20 +877,16 @@ class RegressionTests(Tests):
         on_both_sides = len({each.level < 0.5 for each in self._off}) > 1
         return inside.misses == "overconfident" and are_worse and not (are_near and on_both_sides)
 
-    def _size(self) -> float:
-        """Return the root mean square of z; NaN where it is not known."""
-        z = self.statistics.moments["z"]
-        known = math.isfinite(z.m2) and not form_of(self.statistics.facts).is_interval
-        return math.sqrt(z.variance() + z.mean * z.mean) if known else math.nan
-
-    def _unjudged(
-        self, suspicions: tuple[Suspicion, ...], reason: str, dependence: Dependence | None = None
-    ) -> Verdict:
-        """Say that samples are too few, or too much alike, unless that does not explain the size of the errors."""
-        size, enough = self._size(), dependence is not None or self.statistics.counts["n"] >= FEWEST_BEYOND
+    def _unjudged(self, suspicions: tuple[Suspicion, ...], reason: str = "") -> Verdict:
+        """Say why nothing is judged, by default that samples are alike, unless errors are too large for that."""
+        z, dependence, cause = self.statistics.moments["z"], None if reason else self.dependence, "chance"
+        enough = dependence is not None or self.statistics.counts["n"] >= FEWEST_BEYOND
+        is_known = math.isfinite(z.m2) and not form_of(self.statistics.facts).is_interval
+        size = math.sqrt(z.variance() + z.mean * z.mean) if is_known else math.nan
+        if dependence is not None:
+            cause, reason = "any dependence", words.of_too_alike(dependence, size, self.samples.shape)
         beyond = enough and size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
-        if beyond:
-            reason = words.of_beyond(size, "chance" if dependence is None else "any dependence")
+        reason = words.of_beyond(size, cause) if beyond else reason
         word: Calibration = "overconfident" if beyond else "not enough data"
         return replace(
             no_verdict(""),

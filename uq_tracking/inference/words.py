@@ -533,12 +533,9 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             return f"Consistent with calibrated in size: {best}."
         by_labels = not any(each.made == "period" for each in places.patterns)
         strata = by_labels * sum(part.word != "too few" for part in places.strata)
-        where = {
-            f"where {' or '.join(tested)} are small or large": bool(tested),
-            f"in any of {strata} strata": strata > 1,
-            "a drift along the order of the samples": "order" in along,
-        }
-        nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
+        nowhere = f", nor where {' or '.join(tested)} are small or large" * bool(tested)
+        nowhere += f", nor in any of {strata} strata" * (strata > 1)
+        nowhere += ", nor a drift along the order of the samples" * ("order" in along)
         error = "no miscalibration found" + (not found.is_clean()) * " that matters"
         return f"Consistent with calibrated: {error}{', neither overall' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
@@ -1213,18 +1210,13 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
     score = "the Brier score" if of_classes else "RMSE"
     said = f": without the most uncertain 20 %, {score} is {lower} % lower ({best} % with a perfect ranking)"
-    words = {
-        "useful": (
-            f"The uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
-            f"{said if found.left[0] < 1 else ''}."
-        ),
-        "no better than constant": NO_SIGN,
-        "worse than constant": (
-            "The uncertainty ranks errors worse than chance: "
-            f"{'' if of_classes else 'check whether larger values mean more certain; '}a constant would do better."
-        ),
-    }
-    return words.get(found.word, "")
+    if found.word == "useful":
+        weakly = ", but weakly" * is_little(found.recovered)
+        return f"The uncertainty ranks errors{weakly}{said * (found.left[0] < 1)}."
+    if found.word == "worse than constant":
+        check = "check whether larger values mean more certain; " * (not of_classes)
+        return f"The uncertainty ranks errors worse than chance: {check}a constant would do better."
+    return NO_SIGN * (found.word == "no better than constant")
 
 
 def of_cure(cure: Cure) -> str:
