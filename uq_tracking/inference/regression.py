@@ -637,9 +637,6 @@ class RegressionTests(Tests):
         samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all
         if samples is None or not are_known(samples.rows["std"] > 0):
             return None
-        is_known = samples.independent or self.dependence is not None or samples.group is not None
-        if not is_known and groups.count(self.statistics) is not None:
-            return None
         rows, group = samples.rows, samples.units(self.dependence)
         equal = sum(float((upto - below).sum()) for _, below, upto in _at_quantiles(self.statistics))
         if equal > MOST_EQUAL * _total(self.statistics):

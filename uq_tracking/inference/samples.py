@@ -969,18 +969,20 @@ class Samples(InOrder):
 
 def beside(data: Any, select: Callable[[Any], Any]) -> dict[str, Any]:
     """Return what predictions know of the samples selected: clock, groups, labels, and whether they are maps."""
-    by = None
-    if data.by is not None:
-        labels, codes = data.label_codes("by")
-        used, place = np.unique(select(codes), return_inverse=True)
-        by = tuple(str(label) for label in plain_labels(labels[used])), place
+    by = None if data.by is None else data.label_codes("by")
     return {
         "clock": None if data.clock is None else select(data.clock),
         "group": None if data.groups is None else select(data.label_codes("groups")[1]),
         "independent": data.independent,
         "spatial": looks_spatial(data.shape),
-        "by": by,
+        "by": by and labels_of(plain_labels(by[0]), select(by[1])),
     }
+
+
+def labels_of(names: Sequence[Any], place: IntArray) -> tuple[tuple[str, ...], IntArray]:
+    """Return the names of the labels that samples have, and the place of each sample's label among them."""
+    used, own = np.unique(place, return_inverse=True)
+    return tuple(str(names[each]) for each in used), own
 
 
 def members_of(data: Any) -> int | None:
