@@ -167,7 +167,8 @@ class EvenSamples:
         valid = None
         if is_whole and side:
             shape = (cells // math.prod(side), *side)
-            valid = np.isin(np.arange(cells), cell).reshape(shape)
+            valid = np.zeros(shape, dtype=bool)
+            valid.reshape(-1)[cell] = True
         if group is not None:  # numbered as tables of groups are
             known = [(type(label).__name__, label) for label in self._names["groups"]]
             rank = np.argsort(sorted(range(len(known)), key=known.__getitem__))
