@@ -63,9 +63,7 @@ def test_strata_that_are_recalibrated_apart_are_calibrated():
     for name, method in (("one_site_too_small", "std_scaling"), ("event_at_one_site", "logistic")):
         arrays, options = SCENARIOS[name].make(np.random.default_rng(30))
         verdict = uq.evaluate(*arrays, **options).verdict
-        assert (
-            "If the stratum is known at prediction time, recalibrate each stratum separately." in verdict.text
-        )
+        assert f"recalibrate each stratum separately with {method}." in verdict.text
         (truth, *forecast), by = arrays, options["by"]
         probs = options.get("probs")
         for label in np.unique(by):

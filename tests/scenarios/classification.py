@@ -425,6 +425,17 @@ def one_class_of_few_too_high(rng):
 
 
 @scenario(
+    "three classes, at one of four sites with other frequencies", ("miscalibrated in places",), bias=None,
+    says=("recalibrate each stratum separately with bias_temperature",), never=("First check labels",),
+)  # fmt: skip
+def classes_of_one_site(rng):
+    logits, site = 1.5 * rng.normal(size=(3000, 3)), rng.integers(0, 4, 3000)
+    shift = (site == 0)[:, None] * np.asarray([1.5, 0, -1.5])
+    truth = (logits + shift + rng.gumbel(size=(3000, 3))).argmax(axis=1)
+    return (truth,), {"probs": special.softmax(logits, axis=1), "by": site}
+
+
+@scenario(
     "4 classes with names, the odds of one stated at a third",
     (*CLASSES, *UNDER, *OVER),
     bias=None,

@@ -1702,7 +1702,7 @@ def crossing_neighbors(rng):
 
 @scenario(
     "medians 0.8 times as far from 0 as they should be, quantiles as far from them as they should be",
-    PLACES, USEFUL, bias=None, says=("predictions vary too little", "add curve - median to all quantiles"),
+    PLACES, USEFUL, bias=None, says=("predictions vary too little", "by the pinball loss at its level"),
 )  # fmt: skip
 def shrunk_medians(rng):
     (y, mu, s), levels = calibrated(rng, 1000), np.asarray([0.05, 0.5, 0.95])
@@ -1745,6 +1745,41 @@ def narrow_intervals_of_noisy_predictions(rng):
     mu = 2 * rng.normal(size=500)
     y, predicted = mu + rng.normal(size=500), mu + 0.8 * rng.normal(size=500)
     return (uq.Predictions.from_interval(y, predicted - 1, predicted + 1, 0.9),)
+
+
+FIVE = [0.05, 0.25, 0.5, 0.75, 0.95]
+
+
+@scenario(
+    "quantiles of prices, those of high ones too low", (*PLACES, *SHAPE), bias=None,
+    says=("by the pinball loss at its level",), never=("Shift all", "Raise the median"),
+)  # fmt: skip
+def quantiles_of_prices(rng):
+    price = np.exp(rng.normal(2, 0.7, 2000))
+    y = price * np.exp(0.6 * rng.normal(size=2000))
+    quantiles = (1.1 * price**0.85)[:, None] * np.exp(0.6 * stats.norm.ppf(FIVE))
+    return (uq.Predictions.from_quantiles(y, quantiles, FIVE),)
+
+
+@scenario(
+    "quantiles of rain: 42 % of the days are dry, 52 % stated so", (*SHAPE, *PLACES, *OVER, *UNDER, *FINE, *UNKNOWN),
+    bias=None, never=("Shift all",),
+)  # fmt: skip
+def quantiles_of_rain(rng):
+    size, levels = np.exp(0.6 * rng.normal(size=2000)), np.asarray([0.1, 0.25, 0.5, 0.75, 0.9])
+    y = np.where(rng.random(2000) < 0.42, 0, size * rng.gamma(1, size=2000))
+    quantiles = size[:, None] * stats.gamma.ppf(np.clip((levels - 0.52) / 0.48, 0, 1), 1)
+    return (uq.Predictions.from_quantiles(y, quantiles, levels),)
+
+
+@scenario(
+    "90 % intervals of four sites, of one 2.2 times too narrow, of one 2.2 times too wide", PLACES, FLAT, bias=None,
+    says=("In each stratum, multiply the widths by what makes 90 % lie inside",),
+)  # fmt: skip
+def intervals_of_two_wrong_sites(rng):
+    mu, site = 3 * rng.normal(size=2000), rng.integers(0, 4, 2000)
+    y = mu + np.asarray([2.2, 0.45, 1, 1])[site] * rng.normal(size=2000)
+    return (uq.Predictions.from_interval(y, mu - 1.645, mu + 1.645, 0.9, by=site),)
 
 
 @scenario(
@@ -2055,7 +2090,7 @@ def intervals_of_a_series(rng):
 
 @scenario(
     "quantiles, only that of 95 % too low: 88 % lie below it", (*OVER, *SHAPE), bias=None,
-    says=("the 95 % quantile is too low", "Raise it until 95 % do"), never=("Widen",),
+    says=("the 95 % quantile is too low", "by a share of each row's width, until 95 % do"), never=("Widen",),
 )  # fmt: skip
 def one_low_quantile(rng):
     y, mu, s = calibrated(rng, 3000)
@@ -2162,7 +2197,7 @@ def mean_as_median(rng):
 
 @scenario(
     "quantiles, the median too high, that of 95 % too low", (*SHAPE, *OVER), bias=True,
-    says=("Lower the median until 50 % do.", "Raise it until 95 % do"), never=("Shift", "Widen"),
+    says=("Lower the median until 50 % do.", "row's width, until 95 % do"), never=("Shift", "Widen"),
 )  # fmt: skip
 def median_against_the_end(rng):
     (y, mu, s), levels = calibrated(rng, 5000), [0.05, 0.25, 0.5, 0.75, 0.95]
@@ -2172,7 +2207,7 @@ def median_against_the_end(rng):
 
 @scenario(
     "symmetric 90 % intervals of skewed errors: 0 % of the truth below, 8.2 % above", SHAPE, bias=None,
-    says=("the 5 % quantile is too low", "Raise it until 5 % do, and raise the 95 % quantile until"),
+    says=("the 5 % quantile is too low", "until 5 % do, and raise the 95 % quantile until"),
     never=("Narrow",),
 )  # fmt: skip
 def symmetric_for_skewed(rng):

@@ -250,9 +250,8 @@ class ClassTests(Tests):
         cut = 0.0 if cure is None or math.isfinite(cure.before) else self._cut_off()
         said = f"Classes stated at about 0 occur in {words.percent(cut)} of cases. " * (cut > 0) + said
         if cure is not None and cure.method and is_left and off is not None and off.mixed:
-            said += " First check labels, and correct them: are some of class {} in fact class {}?".format(
-                *off.mixed
-            )
+            ask = "First check labels, and correct them: are some of class {} in fact class {}? "
+            cure = replace(cure, before_all=ask.format(*off.mixed))
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")

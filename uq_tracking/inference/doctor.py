@@ -683,6 +683,8 @@ class Cure:
         "ones); else change the model"
     )
     """What to do if no recalibration helps."""
+    before_all: str = ""
+    """What to check before it."""
 
 
 def alike_across(

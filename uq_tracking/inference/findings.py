@@ -326,6 +326,10 @@ class Findings:
             return None
         return worst_of([each.grade for each in found])
 
+    def is_biased_in_places(self) -> bool:
+        """Whether predictions are biased in places, which are corrected before all."""
+        return any(each.quantity == "bias" for each in self.in_places.found())
+
     def bias_of_one_label(self) -> bool:
         """Whether a single label is biased, which makes the mean of all so."""
         found = self.in_places.found()
@@ -352,8 +356,7 @@ class Findings:
         size = self.in_places.size
         if self.scale is None or self.scale.low <= 1 or size is None:
             return False
-        one_sided = any(each.quantity == "bias" for each in self.in_places.found())
-        return (one_sided or self.certain_bias()) and size[1] <= 1
+        return (self.is_biased_in_places() or self.certain_bias()) and size[1] <= 1
 
     def is_beyond_bias(self) -> bool:
         """Whether the size of errors is wrong by more than their bias explains."""

@@ -87,8 +87,8 @@ ENOUGH_DRAWS = 50
 CURABLE_SHAPES = ("miscalibrated in shape", "overconfident, most in the tails")
 CURABLE = ("overconfident", "underconfident", "miscalibrated in places", *CURABLE_SHAPES)
 """Words for which a recalibration is looked for."""
-LARGEST_ERROR = 6.0
-"""Size of an error, in medians, from which on it may be a mistake."""
+LARGEST_ERROR, SURROUNDINGS = 6.0, 20
+"""Size of an error, in the mean one of similar predictions, a part of so many, from which on it may be a mistake."""
 CROSSED, OFTEN, EXCHANGED = 0.001, 0.03, 0.9
 """Shares of rows whose quantiles cross, beyond which a caveat says it, and the sentence does, and of those that cross
 at as many places, beyond which that is no noise."""
@@ -114,6 +114,8 @@ TAILS, TAILS_LEVEL, FEWEST_OF_TAILS = (0.05, 0.95), 0.998, 200
 CELLS = [
     f"samples of {size} std and {side} prediction" for side in ("low", "high") for size in ("small", "large")
 ]
+SHIFTED = 0.02
+"""Share of the targets that a shift of all quantiles may move out of the widest intervals."""
 CURVED = 3
 """Degree of the curve that is fitted to the truth along predictions."""
 FEWEST_BEYOND = 5
@@ -236,7 +238,8 @@ class RegressionTests(Tests):
         cure = None if settle_first else self._cure(calibration, found)
         if cure is not None and cure.method and of_ranking == words.NO_SIGN:
             of_ranking = words.NO_CURE
-        step = "" if settle_first or aside else self._of_step(calibration, found, cure)
+        is_named = settle_first or aside or found.all_shifted
+        step = "" if is_named else self._of_step(calibration, found, cure)
         overall = words.of_all(calibration, found.scale if inside is None else None)
         if calibration in words.NO_CLAIM and (vectors := self._of_vectors()) is not None:
             calibration, grade = "miscalibrated in shape", "off"
@@ -278,6 +281,8 @@ class RegressionTests(Tests):
         shares, within, bulk, tail = self._shares(scale)
         of_distribution = is_distribution(self.statistics)
         bulk, left = best_factor(self.statistics) if of_distribution else (bulk, math.nan)
+        places = None if few_tiles else self._places()
+        are_biased = places is not None and any(each.quantity == "bias" for each in places.found())
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         bias = self._bias() if one_sided else None
         found = Findings(
@@ -287,13 +292,13 @@ class RegressionTests(Tests):
             shares=shares,
             within_scale=within,
             tail=tail,
-            places=None if few_tiles else self._places(),
+            places=places,
             shape=shape,
             bias=bias,
             shift_in_std=bias is not None and self._is_shift_in_std(bias.value),
             bias_in_std=self._bias_in_std() if one_sided else None,
             below_median=median,
-            all_shifted=median is not None and self._are_all_like(median),
+            all_shifted=median is not None and not are_biased and self._are_all_like(median),
             of_small_stds=scale is not None and scale.low > 1 and self._are_stds_small(),
             shape_level=self.at(SHAPE_LEVEL),
             bulk=bulk,
@@ -442,8 +447,9 @@ class RegressionTests(Tests):
             return f"First correct the {what}{how}. {then} other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
-        size = np.abs(self.samples.z())
-        is_far = size.max() > LARGEST_ERROR * np.median(size)
+        size, part = np.abs(self.samples.z()), np.empty(len(self.samples.rows["mean"]), np.int64)
+        part[np.argsort(self.samples.rows["mean"])] = np.arange(len(part)) * SURROUNDINGS // len(part)
+        is_far = np.max(size / np.maximum(means_of(size, part)[part], 1e-300)) > LARGEST_ERROR
         return of_skew or (words.LOOK_FIRST if is_far else of_sizes or words.NO_CURVE)
 
     def _law(self, calibration: Calibration, found: Findings) -> str:
@@ -522,12 +528,16 @@ class RegressionTests(Tests):
         on = {each.on for each in found.in_places.found() if each.quantity == "bias"}
         if self.samples is None or on != {"mean"}:
             return False
-        rows, levels = self.samples.rows, self.statistics.facts["levels"]
-        target, mean, std = (rows[name].astype(np.float64) for name in ("target", "mean", "std"))
-        low, high = special.ndtri([min(levels), max(levels)])[:, None] * std
-        errors = np.stack([target - mean, self._off_curve(target, mean)])
-        held = np.average((low <= errors) & (errors <= high), axis=1, weights=rows.get("weight"))
+        target, mean = (self.samples.rows[name].astype(np.float64) for name in ("target", "mean"))
+        held = self._inside(np.stack([target - mean, self._off_curve(target, mean)]))
         return bool(held[1] - held[0] < (inside.level - inside.high) / 2)
+
+    def _inside(self, errors: FloatArray) -> FloatArray:
+        """Return the share of each row of errors that lies inside the widest intervals."""
+        rows, levels = self.samples.rows, self.statistics.facts["levels"]
+        low, high = special.ndtri([min(levels), max(levels)])[:, None] * rows["std"]
+        held = np.average((low <= errors) & (errors <= high), axis=1, weights=rows.get("weight"))
+        return np.asarray(held)
 
     def _cure(self, calibration: Calibration, found: Findings) -> Cure | None:
         """Return what removes the error, where standard deviations or the shape are all that is wrong."""
@@ -638,8 +648,7 @@ class RegressionTests(Tests):
         if samples is None or not are_known(samples.rows["std"] > 0):
             return None
         rows, group = samples.rows, samples.units(self.dependence)
-        equal = sum(float((upto - below).sum()) for _, below, upto in _at_quantiles(self.statistics))
-        if equal > MOST_EQUAL * _total(self.statistics):
+        if self._equal_quantiles:
             self.notes.append(words.OF_EQUAL)
             return find_narrow(self._of_rows(self._inside_of(rows), group), LEVEL / self.among)
         errors = along = rest = self._of_rows(rows, group)
@@ -838,6 +847,12 @@ class RegressionTests(Tests):
         return self._shares_below(self.bias_level)
 
     @property
+    def _equal_quantiles(self) -> bool:
+        """Whether many targets equal a quantile."""
+        equal = sum(float((upto - below).sum()) for _, below, upto in _at_quantiles(self.statistics))
+        return equal > MOST_EQUAL * _total(self.statistics)
+
+    @property
     def _off(self) -> list[Share]:
         """The shares below quantiles, not the median, that are off by more than chance."""
         return [each for each in self._below if each.is_off and not _is_median(each)]
@@ -859,9 +874,14 @@ class RegressionTests(Tests):
         return [each for each in found if each.is_off and each.severity > 1]
 
     def _are_all_like(self, median: Share) -> bool:
-        """Return whether the median is off, as are most other quantiles, and none to the other side."""
+        """Return whether the median is off, as most other quantiles are, and a shift keeps targets inside."""
         like = [each.is_high == median.is_high for each in self._off]
-        return median.is_off and all(like) and 2 * len(like) >= len(self._below) - 1
+        are_like = median.is_off and all(like) and 2 * len(like) >= len(self._below) - 1
+        if self.samples is None or not are_like or self._equal_quantiles:
+            return are_like and not self._equal_quantiles
+        error = self.samples.rows["target"].astype(np.float64) - self.samples.rows["mean"]
+        held = self._inside(np.stack([error, error - np.median(error)]))
+        return bool(held[1] > held[0] - SHIFTED)
 
     def _is_of_shape(self, inside: Inside) -> bool:
         """Return whether quantiles are wrong that no change of widths mends."""

@@ -122,7 +122,7 @@ COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _DOES = {
     "std_scaling": "one factor for all",
     "std_isotonic": "a factor for each size of std",
-    "cdf_isotonic": "a new shape of the distribution",
+    "cdf_isotonic": "a new shape of the distribution: score its quantiles",
     "logistic": "a shift and a factor of the logits",
     "isotonic": "an increasing curve of probabilities",
     "temperature": "one divisor of the logits",
@@ -287,6 +287,8 @@ def _of_places(found: Findings, calibration: str, unit: str, level: float | None
     if of_labels and all(each.quantity == "scale" for each in of_labels):
         named, made = [places.strata[each.named[0]] for each in of_labels], {each.made for each in of_labels}
         rest = of_each(places.enough, joint=len({part.of for part in named}) > 1)
+        if level is not None:
+            rest = f"In each stratum, multiply the widths by what makes {percent(level)} lie inside."
         if recurring:
             period, unit = named[0].of.split()[-2:]
             is_long = any(":" in part.name for part in places.strata if part.of == named[0].of)
@@ -360,13 +362,13 @@ def of_bias(found: Findings, settings: Settings) -> str:
         if not share.is_off:
             return ""
         (side, step), low, high = _side(share), percent(share.low), percent(share.high)
-        mend = f"{step.capitalize()} the median until 50 % do."
+        mend = f" {step.capitalize()} the median until 50 % do." * (not found.is_biased_in_places())
         if found.all_shifted:
             way = "down" if share.is_high else "up"
-            mend = f"Shift all quantiles {way} equally, until 50 % do. Then score again."
+            mend = f" Shift all quantiles {way} equally, until 50 % do. Then score again."
         return (
             f"Predictions are too {side}: {percent(share.value)} of the true values ({low} to {high}) lie below the "
-            f"predicted median. {mend}"
+            f"predicted median.{mend}"
         )
     bias, in_std = found.bias, found.bias_in_std
     if found.bias_grade == "fine":
@@ -654,8 +656,8 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
         move = "add y_std * mean((y_true - y_pred) / y_std) to y_pred"
     if of_quantiles:
         fit = (
-            "fit a smooth curve of y_true against the median (of intervals, the midpoint), and add curve - median to "
-            "all quantiles of the row"
+            "fit a smooth curve of y_true against each quantile, by the pinball loss at its level, and replace the "
+            "quantile by it"
         )
         move = "shift each quantile until its stated share of the true values lies below it"
     by = {each.on: each for each in biased}
@@ -674,11 +676,11 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     return f": {where}, {move}"
 
 
-def of_each(enough: float = 0.0, *, joint: bool = False) -> str:
+def of_each(enough: float = 0.0, *, joint: bool = False, method: str = "std_scaling") -> str:
     """Say which strata need a recalibration of their own: joint ones, if several sets of labels are wrong."""
     others = ", and the others together" if enough else ""
     which = "combination of these labels" if joint else "stratum"
-    each = f"recalibrate each {which}{with_enough(enough)} separately{others}"
+    each = f"recalibrate each {which}{with_enough(enough)} separately with {method}{others}"
     return f"If the stratum is known at prediction time, {each}."
 
 
@@ -837,7 +839,7 @@ def of_interval(
         on = [each.on for each in found.in_places.found() if each.quantity == "scale"]
         along = "predictions" if "mean" in on else "widths"
         cure = f"In each fifth of the {along}, multiply the widths by what makes {percent(inside.level)} lie inside."
-        cure *= not COVARIATES.keys().isdisjoint(on) and "label" not in on
+        cure *= not (found.is_biased_in_places() or COVARIATES.keys().isdisjoint(on) or "label" in on)
         return " ".join(filter(None, [*of_places, cure, f"Overall, {held}."]))
     mend = not found.all_shifted
     if calibration == IN_SHAPE:
@@ -864,7 +866,8 @@ def _of_quantile(share: Share, off: Sequence[Share], *, mend: bool = True) -> st
     """Say how a quantile is wrong, and how to move it, and others."""
     (side, step), level = _side(share), percent(share.level)
     said = f"the {level} quantile is too {side}: {percent(share.value)} lie below it"
-    return f"{said}. {step.capitalize()} it until {level} do{_and_move(off, [share])}" if mend else said
+    step = f"{step.capitalize()} it, by a share of each row's width, until"
+    return f"{said}. {step} {level} do{_and_move(off, [share])}" if mend else said
 
 
 def _side(share: Share) -> tuple[str, str]:
@@ -1082,7 +1085,8 @@ def _of_each_label(off: OffPart) -> str:
         outlines = "; a map of what occurs minus what is stated shows their true outlines"
         return f"Recalibrate such parts separately{outlines * (not off.ends[0][0].startswith('axis'))}."
     if off.least >= ENOUGH or off.of == "errors":
-        return of_each(ENOUGH * (off.least < ENOUGH))
+        method = "logistic" if off.of == "the event" else "bias_temperature"
+        return of_each(ENOUGH * (off.least < ENOUGH), method=method)
     return (
         f"If the stratum is known at prediction time, recalibrate each of {ENOUGH} samples or more separately, and "
         f"shift the log odds of each smaller one by n / (n + {ENOUGH / 4:.0f}) of what its n samples ask for."
@@ -1238,7 +1242,7 @@ def of_cure(cure: Cure) -> str:
         score = f"calibration error {cure.score if '_' in cure.score else cure.score.upper()}"
         before, after = ("less than 0.001" if each < 0.001 else format_number(each, 2) for each in ends)
     found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
-    return f"Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
+    return f"{cure.before_all}Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
 
 
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
