@@ -29,7 +29,7 @@ from uq_tracking.inference.places import (
     some_of,
     trend_of,
 )
-from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, beside, chosen
+from uq_tracking.inference.samples import COPIES, MOST_NUMBERS, Dependence, InOrder, beside, chosen, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.predictions import looks_spatial
 from uq_tracking.metrics.events import fitted_odds
@@ -252,10 +252,7 @@ class ClassSamples(InOrder):
         kept = np.sort(at_random[kept])
         form = replace(self.data.form, values=self.data.form.values[:, kept])
         data = changed(self.data, truth=self.data.truth[kept], form=form, counts={"n": len(kept)})
-        by = self.by
-        if by is not None:
-            used, stratum = np.unique(by[1][kept], return_inverse=True)
-            by = tuple(by[0][each] for each in used), stratum
+        by = self.by and labels_of(self.by[0], self.by[1][kept])
         mirrored = bool(np.any(np.diff(truth[order])[equal]))
         own = replace(self, data=data, shape=(len(kept),), valid=None, by=by, case=None)
         return replace(own, repeated=n, mirrored=mirrored)
@@ -420,9 +417,8 @@ class ClassSamples(InOrder):
         fifths = fifth == np.arange(PARTS)[:, None]
 
         def values_of(score: FloatArray) -> FloatArray:
-            return means_of(
-                score if label is None else score - means_of(score, label, weight)[label], block, weight
-            )
+            rest = score if label is None else score - means_of(score, label, weight)[label]
+            return means_of(rest, block, weight)
 
         for of, share, (stated, occurs) in self.events(level):
             lean, fixed = stated - np.average(stated, weights=weight), _refitted(stated, occurs, weight)

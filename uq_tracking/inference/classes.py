@@ -362,11 +362,10 @@ def class_table(statistics: Any, names: Sequence[str] | None = None) -> ClassTab
     confusion, classes = statistics.tables["confusion"], statistics.facts["n_classes"]
     values = _scores(confusion.key, confusion.count * statistics.unit, classes)
     labels = tuple(map(str, range(classes))) if names is None else tuple(names)
-    groups = statistics.groups
-    limits = (
-        {} if groups is None or len(groups) < FEWEST_GROUPS else _limits_of_scores(groups, values, classes)
-    )
-    table = ClassTable(labels, values, limits)
+    tables: GroupTables | None = statistics.groups
+    table = ClassTable(labels, values)
+    if tables is not None and len(tables) >= FEWEST_GROUPS:
+        table = replace(table, limits=_limits_of_scores(tables, values, classes))
     return table if statistics.classes is None else _with_stated(table, statistics)
 
 
@@ -429,24 +428,18 @@ def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatA
 def _limits_of_scores(
     groups: GroupTables, values: Mapping[str, FloatArray], classes: int
 ) -> dict[str, FloatArray]:
+    from scipy.sparse import csr_array
+
     cells, weights = groups.tables["confusion"], set_weights(len(groups))
     pair = np.asarray(cells.bucket, dtype=np.int64)
     parts = [_scores(pair, count, classes) for count in cells.weighted(weights)["count"]]
     freedom = size_freedom((1 - weights) @ np.square(groups.sizes_by_weight.astype(float)))
-    is_known, made = _worth(groups, classes) >= FEWEST_CARRYING, {}
+    true = csr_array((np.ones(len(pair)), (np.arange(len(pair)), pair // classes)), (len(pair), classes))
+    held = (cells.sums["count"] @ true).toarray()
+    is_known = np.asarray([size_freedom(column) + 1 >= FEWEST_CARRYING for column in held.T])
+    made = {}
     for name in tuple(values)[1:]:  # those after the support
         without = np.stack([part[name] for part in parts])
         varies = np.ptp(without, axis=0) > 0
         made[name] = np.clip(_limits(without, values[name], freedom, is_known & varies), 0, 1)
     return made
-
-
-def _worth(groups: GroupTables, classes: int) -> FloatArray:
-    """Return in how many equal groups each class occurs, shape (classes,)."""
-    from scipy.sparse import csr_array
-
-    cells = groups.tables["confusion"]
-    true = np.asarray(cells.bucket, dtype=np.int64) // classes
-    places = csr_array((np.ones(len(true)), (np.arange(len(true)), true)), shape=(len(true), classes))
-    held = (cells.sums["count"] @ places).toarray()
-    return np.asarray([size_freedom(column) + 1 for column in held.T])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,8 +82,6 @@ CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
 
 class ClassTests(Tests):
     """Tests of class probabilities."""
-
-    shows = "the Brier score"
 
     @override
     def too_few_errors(self) -> str | None:
@@ -446,12 +445,9 @@ class ClassTests(Tests):
         return Estimated(gap, low, high, influence.dominance)
 
     @override
-    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
-        return -rank_sign(self.statistics, "one_minus_confidence", "correct", level)
-
-    @override
-    def sparsification(self) -> Sparsification:
-        return sparsification_brier(self.statistics)
+    def ranking(self) -> tuple[Sparsification, Callable[[float, float], int]]:
+        by_doubt = partial(rank_sign, self.statistics, "one_minus_confidence", "correct")
+        return sparsification_brier(self.statistics), lambda _, level: -by_doubt(level)
 
 
 def of_event(found: Tested, event: Event) -> Calibration:

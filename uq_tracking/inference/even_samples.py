@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.inference.class_samples import ClassSamples
-from uq_tracking.inference.samples import RUN_BITS, Samples, child, chosen, halvings_for
+from uq_tracking.inference.samples import RUN_BITS, Samples, child, chosen, halvings_for, labels_of
 from uq_tracking.inputs.forms.probabilities import Probabilities
 from uq_tracking.inputs.predictions import Predictions, looks_spatial
 from uq_tracking.npz import Arrays, prefixed, under
@@ -167,26 +167,19 @@ class EvenSamples:
         valid = None
         if is_whole and side:
             shape = (cells // math.prod(side), *side)
-            if len(order) < cells:
-                valid = np.zeros(cells, dtype=bool)
-                valid[cell] = True
-                valid = valid.reshape(shape)
+            valid = np.zeros(shape, dtype=bool)
+            valid.reshape(-1)[cell] = True
         if group is not None:  # numbered as tables of groups are
             known = [(type(label).__name__, label) for label in self._names["groups"]]
             rank = np.argsort(sorted(range(len(known)), key=known.__getitem__))
             group = np.unique(rank[group], return_inverse=True)[1]
-        strata = None
-        if by is not None:
-            used, label = np.unique(by, return_inverse=True)
-            names = list(self._names["by"])
-            strata = tuple(str(names[number]) for number in used), label
         about: dict[str, Any] = {
             "group": group,
             "independent": self._independent,
             "shape": shape,
             "valid": valid,
             "spatial": len(side) == 2,
-            "by": strata,
+            "by": None if by is None else labels_of(list(self._names["by"]), by),
             "case": None if is_whole or () in self._sides else case,
             "total": self._count if self._halvings else None,
         }

@@ -289,8 +289,8 @@ def too_few_of(samples: float, what: str = "misclassified") -> str | None:
     return f"too few errors ({counted} {what}; at least {FEWEST_ERRORS} are needed)"
 
 
-def tail_index(z: Order) -> tuple[float, int] | None:
-    """Hill's estimate for absolute values, and from how many; None if there are too few, or they have no width.
+def tail_index(z: Order) -> tuple[float, int]:
+    """Hill's estimate for absolute values, and from how many; infinite of too few, or if they have no width.
 
     Parameters
     ----------
@@ -300,14 +300,14 @@ def tail_index(z: Order) -> tuple[float, int] | None:
     n = z.total
     size = round(TAIL_SHARE * n)
     if size < FEWEST_IN_TAIL:
-        return None
+        return math.inf, FEWEST_IN_TAIL
     ranks = n - size + (np.arange(min(size, PLACES)) + 0.5) * (size / min(size, PLACES)) + 0.5
     start, values = z.absolute_value([n - size])[0], z.absolute_value(ranks)
     if not (start > 0 and np.isfinite(values).all()):
-        return None
+        return math.inf, size
     with np.errstate(over="ignore"):
         spread = float(np.log(values / start).mean())
-    return (1 / spread, size) if spread > 0 else None
+    return 1 / spread if spread > 0 else math.inf, size
 
 
 def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
@@ -319,10 +319,7 @@ def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     of = statistics if statistics.groups is None else OfGroups(statistics.groups)
     if form_of(of.facts).noisy_std or "z" not in of.orders:
         return False
-    found = tail_index(of.orders["z"])
-    if found is None:
-        return False
-    index, size = found
+    index, size = tail_index(of.orders["z"])
     return index * (1 - cautious / math.sqrt(size)) < HEAVY
 
 

@@ -327,11 +327,6 @@ class _Sorted:
     order: Ordered
     errors: Errors
 
-    @classmethod
-    def by(cls, on: Covariate, covariate: FloatArray, order: Ordered, errors: Errors) -> _Sorted:
-        """Put errors into an order."""
-        return cls(on, covariate[order.place], order, errors.at(order.place))
-
     def without_lines(self, values: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Return what remains of values after a straight line in the covariate within each part."""
         starts, sizes = self.order.starts, self.order.sizes
@@ -385,7 +380,8 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
     def ordered_by(on: Covariate) -> _Sorted:
         # rounding makes no widths differ, else its size, that of the ends, would be found
         values = np.asarray(np.log(errors.std).round(DIGITS), np.float64) if on == "std" else covariates[on]
-        return _Sorted.by(on, covariates[on], Ordered.by(values, count, weight), errors)
+        order = Ordered.by(values, count, weight)
+        return _Sorted(on, covariates[on][order.place], order, errors.at(order.place))
 
     ordered = map_threads(ordered_by, covariates, least=2 if len(errors.error) >= SIDE_BY_SIDE else 3)
     ordered = [each for each in ordered if each.order.sizes.max() < NEARLY_ALL * len(errors.error)]
@@ -499,7 +495,7 @@ def find_strata(
         errors, label, group = errors.at(some), label[some], None if group is None else group[some]
     place = np.argsort(label, kind="stable")
     order = Ordered(place, np.zeros(len(place)), np.searchsorted(label[place], np.arange(len(names))))
-    samples = _Sorted.by("label", label.astype(float), order, errors)
+    samples = _Sorted("label", label[place].astype(float), order, errors.at(place))
     few = order.sizes < PER_PART
     own = tests_of(label)
     number = (tests_of_all or max(own, 1)) / (1 - TOGETHER)
@@ -620,18 +616,16 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
     end = np.max(inside * np.cumsum(mass), axis=1) / mass.sum()
     in_part = inside * mass / (inside * mass).sum(axis=1, keepdims=True)
     reach = float(special.stdtrit(blocks - 2, 1 - level / 4))
-    noise = [of_size.noise, of_bias.noise]
-    if blocks > 2 * PARTS:  # a wave is no noise
-        noise = [
-            min(each, _noise_within(fifths, values)) for each, values in zip(noise, (size, bias), strict=True)
-        ]
     held = np.sqrt(inside.sum(axis=1))
 
-    def half(quantity: Quantity, usual: float) -> FloatArray:
+    def half(quantity: Quantity, usual: float, values: FloatArray) -> FloatArray:
+        usual = (
+            min(usual, _noise_within(fifths, values)) if blocks > 2 * PARTS else usual
+        )  # a wave is no noise
         own = [odd[each][2] if each == quantity else usual for each in odd]
         return np.asarray(reach * np.asarray([usual] * PARTS + own) / held)
 
-    half_size, half_bias = half("scale", noise[0]), half("bias", noise[1])
+    half_size, half_bias = half("scale", of_size.noise, size), half("bias", of_bias.noise, bias)
     factor, own = np.sqrt(in_part @ square), in_part @ bias
     factors = (factor, factor * np.exp(-half_size), factor * np.exp(half_size))
     columns = (share, 100 * (end - share), 100 * end, *factors, own, own - half_bias, own + half_bias)
@@ -822,10 +816,7 @@ def _pattern(
 def _differ(first: Part, last: Part, slope: float) -> bool:
     """Return whether the factors of two parts differ by more than chance."""
     value, low, high = np.transpose([first.size("scale"), last.size("scale")])
-    return bool(
-        math.copysign(value[1] - value[0], (value[1] - value[0]) * slope)
-        > DIFFERENT * math.hypot(*(high - low) / 2)
-    )
+    return bool((value[1] - value[0]) * np.sign(slope) > DIFFERENT * math.hypot(*(high - low) / 2))
 
 
 def _named(quantity: Quantity, parts: Sequence[Part], claimed: list[int]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -54,7 +55,7 @@ from uq_tracking.inference.places import (
     grade_of_factor,
     tests_of,
 )
-from uq_tracking.inference.samples import Dependence, is_slow, without_labels
+from uq_tracking.inference.samples import is_slow, without_labels
 from uq_tracking.inference.verdict import Calibration, Estimate, Ranked, Tests, Verdict, gain_sign, no_verdict
 from uq_tracking.inputs.forms import form_of
 from uq_tracking.inputs.forms.draws import MOST_HALVED
@@ -151,8 +152,6 @@ DEEPEST = 8.2
 class RegressionTests(Tests):
     """Tests of predictive distributions of a number."""
 
-    shows = "RMSE"
-
     @override
     def scale(self) -> Estimated:
         found = std_scale(self.statistics, family_of(self.settings), self.at(SCALE_LEVEL))
@@ -171,12 +170,9 @@ class RegressionTests(Tests):
         return mean_bias(self.statistics, self.bias_level, values=self._errors())
 
     @override
-    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
-        return gain_sign(self.statistics, gain, model, level)
-
-    @override
-    def sparsification(self) -> Sparsification:
-        return sparsification(self.statistics, "sq_error")
+    def ranking(self) -> tuple[Sparsification, Callable[[float, float], int]]:
+        curve = sparsification(self.statistics, "sq_error")
+        return curve, partial(gain_sign, self.statistics, curve.model)
 
     @override
     def _ranking(self) -> Ranked:
@@ -190,11 +186,7 @@ class RegressionTests(Tests):
     def verdict(self) -> Verdict:
         suspicions = self.suspicions()
         if self.dependence is not None and self.dependence.alike and self.dependence.group is None:
-            return self._unjudged(
-                suspicions,
-                words.of_too_alike(self.dependence, self._size(), self.samples.shape),
-                self.dependence,
-            )
+            return self._unjudged(suspicions)
         no_error = not self.statistics.orders["abs_error"].sum("abs_error")
         if reason := self.too_little() or "every error is 0" * no_error:
             return self._unjudged(suspicions, no_verdict(reason).text)
@@ -287,9 +279,10 @@ class RegressionTests(Tests):
         shape = None if few_tiles or zero else self._shape()
         median = next((each for each in self._below if _is_median(each)), None)
         shares, within, bulk, tail = self._shares(scale)
+        of_distribution = is_distribution(self.statistics)
+        bulk, left = best_factor(self.statistics) if of_distribution else (bulk, math.nan)
         places = None if few_tiles else self._places()
         are_biased = places is not None and any(each.quantity == "bias" for each in places.found())
-        more = {"bulk": bulk} | (self._of_distribution() if is_distribution(self.statistics) else {})
         one_sided = median is None and not form_of(self.statistics.facts).is_interval
         bias = self._bias() if one_sided else None
         found = Findings(
@@ -308,7 +301,11 @@ class RegressionTests(Tests):
             all_shifted=median is not None and not are_biased and self._are_all_like(median),
             of_small_stds=scale is not None and scale.low > 1 and self._are_stds_small(),
             shape_level=self.at(SHAPE_LEVEL),
-            **more,
+            bulk=bulk,
+            left=left,
+            multiple=self._multiple() if of_distribution else None,
+            single_values=of_distribution and self.statistics.counts["n_zero_std"] > 0,
+            median_is_right=of_distribution and self._is_median_right(),
         )
         few = self._few_of_label(found)
         is_local = any(each.on == "label" and each.made != "cell" for each in found.in_places.found())
@@ -333,17 +330,6 @@ class RegressionTests(Tests):
         is_series = self.dependence is None or self.dependence.kind == "blocks"
         are_slow = self.samples.slow_in_spells() if self.samples and is_series and not is_explained else None
         return "" if are_slow is None else words.OF_SPELLS.format(words.BESIDE_SPELLS[are_slow])
-
-    def _of_distribution(self) -> dict[str, Any]:
-        """Return what is found of distributions alone: the factor that fits F(y) best, and what a shift would do."""
-        factor, left = best_factor(self.statistics)
-        return {
-            "bulk": factor,
-            "left": left,
-            "multiple": self._multiple(),
-            "single_values": self.statistics.counts["n_zero_std"] > 0,
-            "median_is_right": self._is_median_right(),
-        }
 
     def _few_groups(self) -> Few | None:
         """The few groups whose errors are far larger than those of all others, whose size is about right."""
@@ -439,14 +425,14 @@ class RegressionTests(Tests):
         of_skew = words.OF_MEDIANS.format(law or words.SKEWED) * self._is_skewed()
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
-        is_std, is_normal = not is_distribution(self.statistics), self._is_gaussian
+        is_std = not is_distribution(self.statistics)
         are_counts = self._has_whole_numbers()
         sizes = words.of_sizes(calibration, found, is_std=is_std, are_counts=are_counts) * (not self._below)
         of_sizes = sizes and f"{sizes[0].upper()}{sizes[1:]}, then score other samples."
         if not off and cure is None and not self._below:
             if found.in_places.found():
                 return of_sizes
-            return words.of_step(calibration, found, self.settings, law, is_std=is_std, is_normal=is_normal)
+            return words.of_step(calibration, found, self.settings, law, is_std=is_std)
         if not off or any(each.on in ("order", "within") for each in biased) or calibration not in CURABLE:
             return ""
         alike = self.dependence if self.dependence is not None and self.dependence.kind == "cases" else None
@@ -661,9 +647,6 @@ class RegressionTests(Tests):
         samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all
         if samples is None or not are_known(samples.rows["std"] > 0):
             return None
-        is_known = samples.independent or self.dependence is not None or samples.group is not None
-        if not is_known and groups.count(self.statistics) is not None:
-            return None
         rows, group = samples.rows, samples.units(self.dependence)
         if self._equal_quantiles:
             self.notes.append(words.OF_EQUAL)
@@ -759,11 +742,7 @@ class RegressionTests(Tests):
             rest = float(np.abs(order.position(at) / order.total - LEVELS).max())
             own = rest > CENTRED_SHAPE / math.sqrt(n) and z.variance() > 0
         grouped = groups.count(statistics) is not None
-        if grouped:
-            count = groups.below_quantiles(statistics, family_of(settings), LEVELS).sum(axis=0)
-            below = count / groups.total(statistics)
-        else:
-            below = quantile_shares(statistics, settings, LEVELS)
+        below = quantile_shares(statistics, settings, LEVELS)
         worst = int(np.abs(below - LEVELS).argmax())
         gap = abs(float(below[worst] - LEVELS[worst])) if grouped else pit_ks(statistics, settings)
         excluded = self._gap_of_quantiles()
@@ -915,20 +894,16 @@ class RegressionTests(Tests):
         on_both_sides = len({each.level < 0.5 for each in self._off}) > 1
         return inside.misses == "overconfident" and are_worse and not (are_near and on_both_sides)
 
-    def _size(self) -> float:
-        """Return the root mean square of z; NaN where it is not known."""
-        z = self.statistics.moments["z"]
-        known = math.isfinite(z.m2) and not form_of(self.statistics.facts).is_interval
-        return math.sqrt(z.variance() + z.mean * z.mean) if known else math.nan
-
-    def _unjudged(
-        self, suspicions: tuple[Suspicion, ...], reason: str, dependence: Dependence | None = None
-    ) -> Verdict:
-        """Say that samples are too few, or too much alike, unless that does not explain the size of the errors."""
-        size, enough = self._size(), dependence is not None or self.statistics.counts["n"] >= FEWEST_BEYOND
+    def _unjudged(self, suspicions: tuple[Suspicion, ...], reason: str = "") -> Verdict:
+        """Say why nothing is judged, by default that samples are alike, unless errors are too large for that."""
+        z, dependence, cause = self.statistics.moments["z"], None if reason else self.dependence, "chance"
+        enough = dependence is not None or self.statistics.counts["n"] >= FEWEST_BEYOND
+        is_known = math.isfinite(z.m2) and not form_of(self.statistics.facts).is_interval
+        size = math.sqrt(z.variance() + z.mean * z.mean) if is_known else math.nan
+        if dependence is not None:
+            cause, reason = "any dependence", words.of_too_alike(dependence, size, self.samples.shape)
         beyond = enough and size > BEYOND_DEPENDENCE and not is_distribution(self.statistics)
-        if beyond:
-            reason = words.of_beyond(size, "chance" if dependence is None else "any dependence")
+        reason = words.of_beyond(size, cause) if beyond else reason
         word: Calibration = "overconfident" if beyond else "not enough data"
         return replace(
             no_verdict(""),
@@ -1164,7 +1139,7 @@ def best_factor(statistics: Any) -> tuple[float, float]:
     they are normal, as lognormal ones on that of logs, its Gaussian scores are smaller. Whichever fits better counts.
     """
     few = form_of(statistics.facts).noisy_std and statistics.moments["size"].low < FEWEST_DRAWS
-    if few or not is_distribution(statistics) or statistics.groups is not None:
+    if few or statistics.groups is not None:
         return math.nan, math.nan
     factors, order = np.exp(np.linspace(-FARTHEST, FARTHEST, FACTORS))[:, None], statistics.orders["z"]
 

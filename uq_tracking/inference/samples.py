@@ -205,17 +205,14 @@ def _of_repeats(scores: Scores, mean: FloatArray) -> Dependence | None:
 
 def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
     """Return how many independent samples groups are worth, and the p-value of their being alike."""
-    n = len(group)
-    size = np.bincount(group)
-    known = size > 0
-    groups = int(known.sum())
+    n, size = len(group), np.bincount(group)
+    groups = int(np.count_nonzero(size))
     if groups < 2 or n <= groups:
         return float(n), 1.0
     worth, p = float(n), 1.0
     for score in scores:
         centred = score - score.mean()
-        sums = np.bincount(group, centred)[known]
-        between = float(np.square(sums) @ (1 / size[known]))
+        between = float(np.square(means_of(centred, group)) @ size)
         within = inner(centred, centred) - between
         if between <= 0:
             continue
@@ -230,9 +227,7 @@ def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
 
 def is_slow(values: FloatArray, group: IntArray) -> bool:
     """Return whether values vary more between groups than within them."""
-    return 2 * float(np.square(values - means_of(values, group)[group]).sum()) < float(
-        np.square(values - values.mean()).sum()
-    )
+    return bool(2 * np.var(values - means_of(values, group)[group]) < np.var(values))
 
 
 def are_intervals(label: IntArray, values: FloatArray) -> bool:
@@ -974,18 +969,20 @@ class Samples(InOrder):
 
 def beside(data: Any, select: Callable[[Any], Any]) -> dict[str, Any]:
     """Return what predictions know of the samples selected: clock, groups, labels, and whether they are maps."""
-    by = None
-    if data.by is not None:
-        labels, codes = data.label_codes("by")
-        used, place = np.unique(select(codes), return_inverse=True)
-        by = tuple(str(label) for label in plain_labels(labels[used])), place
+    by = None if data.by is None else data.label_codes("by")
     return {
         "clock": None if data.clock is None else select(data.clock),
         "group": None if data.groups is None else select(data.label_codes("groups")[1]),
         "independent": data.independent,
         "spatial": looks_spatial(data.shape),
-        "by": by,
+        "by": by and labels_of(plain_labels(by[0]), select(by[1])),
     }
+
+
+def labels_of(names: Sequence[Any], place: IntArray) -> tuple[tuple[str, ...], IntArray]:
+    """Return the names of the labels that samples have, and the place of each sample's label among them."""
+    used, own = np.unique(place, return_inverse=True)
+    return tuple(str(names[each]) for each in used), own
 
 
 def members_of(data: Any) -> int | None:

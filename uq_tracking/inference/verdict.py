@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -86,8 +86,6 @@ class Ranked(NamedTuple):
 
     word: Ranking
     recovered: float | None = None
-    score: str = ""
-    """What the sparsification curve shows."""
     left: tuple[float, float] = (1.0, 1.0)
     """That of all but the most uncertain fifth over that of all samples, for the uncertainty and for the oracle."""
 
@@ -225,8 +223,6 @@ class Tests(ABC):
     """Number of reports that are judged together: each test has its share of the level."""
     names: Sequence[str] | None = None
     """Names of the classes."""
-    shows: ClassVar[str]
-    """What the sparsification curve shows."""
 
     @abstractmethod
     def scale(self) -> Estimated:
@@ -242,14 +238,10 @@ class Tests(ABC):
         return LEVEL
 
     @abstractmethod
-    def sparsification(self) -> Sparsification:
-        """Sparsification curves of model and oracle."""
+    def ranking(self) -> tuple[Sparsification, Callable[[float, float], int]]:
+        """Return sparsification curves, and a test of ranking: better than chance (1), worse (-1), or not shown (0).
 
-    @abstractmethod
-    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
-        """Test whether the uncertainty ranks errors better than chance (1), worse (-1), or neither is shown (0).
-
-        ``gain`` is the area under the random gain, and ``model`` the sparsification curve.
+        The test takes the area under the random gain, and a level.
         """
 
     def at(self, level: float) -> float:
@@ -369,14 +361,14 @@ class Tests(ABC):
     def _ranking(self) -> Ranked:
         """Test whether uncertainty sorts errors, and find what that gains."""
         try:
-            curve = self.sparsification()
+            curve, sign_of_gain = self.ranking()
         except Undefined:
             return Ranked("not enough data")
         gain, best = (float(np.trapezoid(1 - each, FRACTIONS)) for each in (curve.model, curve.oracle))
         recovered = gain / best if best > 1e-12 else None
         fifth = int(np.searchsorted(FRACTIONS, FIFTH))
         left = float(curve.model[fifth]), float(curve.oracle[fifth])
-        found = Ranked("no better than constant", recovered, self.shows, left)
+        found = Ranked("no better than constant", recovered, left)
         if abs(gain) < 1e-9:
             return found
         try:
@@ -384,7 +376,7 @@ class Tests(ABC):
                 raise Undefined(f"at least {FEWEST_RANKED} independent samples are needed")
             if few := self.too_few_errors():
                 raise Undefined(few)
-            sign = self.ranking_sign(gain, curve.model, self.at(LEVEL))
+            sign = sign_of_gain(gain, self.at(LEVEL))
         except Undefined as reason:
             self.caveats.append(f"The ranking is not tested: {reason}.")
             return found._replace(word="not enough data")
@@ -441,7 +433,7 @@ def rank_sign(statistics: Any, by: str, payload: str, level: float) -> int:
     return sign_of(*Influence.of(parts, None, groups.freedom(statistics)).tested(parts.sum() / 2), level)
 
 
-def gain_sign(statistics: Any, gain: float, model: FloatArray, level: float) -> int:
+def gain_sign(statistics: Any, model: FloatArray, gain: float, level: float) -> int:
     """Test whether larger stds go with larger errors (1), with smaller ones (-1), or neither is shown (0).
 
     Groups are tested by their contributions to the area under the random gain.
@@ -449,10 +441,10 @@ def gain_sign(statistics: Any, gain: float, model: FloatArray, level: float) -> 
     Parameters
     ----------
     statistics : statistics of the task
-    gain : float
-        That area.
     model : array, shape (100,)
         The model's sparsification curve.
+    gain : float
+        That area.
     level : float
 
     Raises

@@ -452,9 +452,7 @@ def of_frequent(value: float, share: float) -> str:
     return f"a distribution in which {number} {OWN} ({seen})"
 
 
-def of_step(
-    calibration: str, found: Findings, settings: Settings, law: str, *, is_std: bool, is_normal: bool
-) -> str:
+def of_step(calibration: str, found: Findings, settings: Settings, law: str, *, is_std: bool) -> str:
     """Say what to do where no recalibration was tried on held-out halves; ``law`` names a likely distribution."""
     scale, of_size = found.scale, ("overconfident", "underconfident", "overconfident, most in the tails")
     if calibration in of_size and scale is not None and not scale.low <= 1 <= scale.high:
@@ -471,12 +469,12 @@ def of_step(
     if calibration == of_size[-1]:
         means = "family='student_t' for means and stds"
         return f"State heavier tails{f' ({means})' * is_std}, then score again."
-    if calibration == IN_SHAPE and is_std and not is_normal:
+    if calibration == IN_SHAPE and is_std and settings.family != "gaussian":
         return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
     if calibration == IN_SHAPE:
         shown = "report.plot('pit_histogram') shows where it differs"
         shown += "; of a mixture, first try wider or narrower components" * (not is_std)
-        or_else = ", or recalibrate with cdf_isotonic" * is_normal
+        or_else = ", or recalibrate with cdf_isotonic" * is_std
         return f"State {law or f'another distribution ({shown})'}{or_else}, then score other samples."
     return ""
 
@@ -540,12 +538,9 @@ def _of_scale(calibration: str, found: Findings, scale: Estimate, settings: Sett
             return f"Consistent with calibrated in size: {best}."
         by_labels = not any(each.made == "period" for each in places.patterns)
         strata = by_labels * sum(part.word != "too few" for part in places.strata)
-        where = {
-            f"where {' or '.join(tested)} are small or large": bool(tested),
-            f"in any of {strata} strata": strata > 1,
-            "a drift along the order of the samples": "order" in along,
-        }
-        nowhere = "".join(f", nor {place}" for place, is_tested in where.items() if is_tested)
+        nowhere = f", nor where {' or '.join(tested)} are small or large" * bool(tested)
+        nowhere += f", nor in any of {strata} strata" * (strata > 1)
+        nowhere += ", nor a drift along the order of the samples" * ("order" in along)
         error = "no miscalibration found" + (not found.is_clean()) * " that matters"
         return f"Consistent with calibrated: {error}{', neither overall' * bool(nowhere)}{nowhere}; {best}."
     if calibration == UNTOLD:
@@ -1220,19 +1215,15 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     """
     gains = (100 * (1 - left) for left in found.left)
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
-    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({best} % with a perfect ranking)"
-    words = {
-        "useful": (
-            f"The uncertainty ranks errors{', but weakly' if is_little(found.recovered) else ''}"
-            f"{said if found.left[0] < 1 else ''}."
-        ),
-        "no better than constant": NO_SIGN,
-        "worse than constant": (
-            "The uncertainty ranks errors worse than chance: "
-            f"{'' if of_classes else 'check whether larger values mean more certain; '}a constant would do better."
-        ),
-    }
-    return words.get(found.word, "")
+    score = "the Brier score" if of_classes else "RMSE"
+    said = f": without the most uncertain 20 %, {score} is {lower} % lower ({best} % with a perfect ranking)"
+    if found.word == "useful":
+        weakly = ", but weakly" * is_little(found.recovered)
+        return f"The uncertainty ranks errors{weakly}{said * (found.left[0] < 1)}."
+    if found.word == "worse than constant":
+        check = "check whether larger values mean more certain; " * (not of_classes)
+        return f"The uncertainty ranks errors worse than chance: {check}a constant would do better."
+    return NO_SIGN * (found.word == "no better than constant")
 
 
 def of_cure(cure: Cure) -> str:
