@@ -339,12 +339,12 @@ def growing_noise(rng, n, bias=0.0):
 
 
 @scenario(
-    "the same std for all of 100 samples, noise that grows with predictions",
-    (*PLACES, *OVER, *UNDER, *FINE, *UNKNOWN),
+    "the same std for all of 150 samples, noise that grows with predictions",
+    (*PLACES, *OVER, *UNDER),
     bias=None,
 )
 def growing_noise_of_few(rng):
-    return growing_noise(rng, 100)
+    return growing_noise(rng, 150)
 
 
 @scenario(

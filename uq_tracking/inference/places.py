@@ -134,6 +134,10 @@ class Part:
         _, low, high = self.size(quantity)
         return not low <= 0 <= high
 
+    def is_of_bias(self) -> bool:
+        """Check whether the bias explains errors that are too large."""
+        return self.is_off("bias") and 1 < self.factor_low <= math.hypot(1, self.bias)
+
     def size(self, quantity: Quantity) -> tuple[float, float, float]:
         """Return the log of the factor, or the bias, with limits."""
         if quantity == "bias":
@@ -808,6 +812,7 @@ def _pattern(
     may_be_right = not slope and not any(parts[place].is_off(quantity) for place in named)
     may_be_right |= is_size and slope != 0 and not _differ(parts[0], parts[-1], slope)
     may_be_right |= bool(named) and parts[named[0]].distance(quantity) < negligible
+    may_be_right |= is_size and bool(named) and all(parts[place].is_of_bias() for place in named)
     if worst in ("off", "slight") and (p >= level or (named and may_be_right)):
         worst = "unclear"  # it differs from the others, but may be right itself
     return Pattern(quantity, on, p, slope, named, worst)
