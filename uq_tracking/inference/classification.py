@@ -396,15 +396,12 @@ class ClassTests(Tests):
         if is_line or (self.samples is not None and self.samples.is_isotonic_fit):
             self.caveats.append(words.OF_FITTED)
         cure = self._cure(calibration, "ece") if event.surely_sorts and is_wrong else None
-        if cure is not None and cure.method is None and 0 < (values := len(np.unique(stated))) <= FEW_VALUES:
-            cure = replace(cure, instead=words.of_values(values))
-        elif (
-            cure is not None
-            and cure.method is None
-            and event.slope is None
-            and calibration == "underconfident"
-        ):
-            cure = replace(cure, instead=words.SEPARATED)
+        if cure is not None and cure.method is None:
+            values = len(np.unique(stated))
+            if 0 < values <= FEW_VALUES:
+                cure = replace(cure, instead=words.of_values(values))
+            elif event.slope is None and calibration == "underconfident":
+                cure = replace(cure, instead=words.SEPARATED)
         if is_excluded and not always:
             cure = None if cure is None or cure.method is None else cure
             if not (is_systematic and cure):

@@ -623,9 +623,8 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
     held = np.sqrt(inside.sum(axis=1))
 
     def half(quantity: Quantity, usual: float, values: FloatArray) -> FloatArray:
-        usual = (
-            min(usual, _noise_within(fifths, values)) if blocks > 2 * PARTS else usual
-        )  # a wave is no noise
+        if blocks > 2 * PARTS:  # a wave is no noise
+            usual = min(usual, _noise_within(fifths, values))
         own = [odd[each][2] if each == quantity else usual for each in odd]
         return np.asarray(reach * np.asarray([usual] * PARTS + own) / held)
 
@@ -819,7 +818,7 @@ def _pattern(
 
 
 def _differ(first: Part, last: Part, slope: float) -> bool:
-    """Return whether the factors of two parts differ by more than chance."""
+    """Return whether the factors of two parts differ by more than chance, to the side of a slope."""
     value, low, high = np.transpose([first.size("scale"), last.size("scale")])
     return bool((value[1] - value[0]) * np.sign(slope) > DIFFERENT * math.hypot(*(high - low) / 2))
 

@@ -639,9 +639,10 @@ class RegressionTests(Tests):
             value, influence = float(inside.sum() / of.sum()), Influence.of_ratio(inside, of)
             shares.append(Share(stated, value, *effective_share_limits(value, influence, len(held), level)))
         worst = max((each for each in shares if each.is_off), key=lambda each: each.severity, default=None)
+        if worst is None or size == 1:
+            return None
         z = samples.z()[rows["whole"] > 0].reshape(-1, size)
-        mean = float(np.corrcoef(z.T)[np.triu_indices(size, 1)].mean())
-        return None if worst is None else words.of_vectors(worst, mean)
+        return words.of_vectors(worst, float(np.corrcoef(z.T)[np.triu_indices(size, 1)].mean()))
 
     def _places(self) -> Places | None:
         samples, are_known = self.samples, np.any if is_distribution(self.statistics) else np.all
