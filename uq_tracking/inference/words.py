@@ -595,7 +595,7 @@ def _of_strata(pattern: Pattern, strata: tuple[Stratum, ...], level: float | Non
     tested = [place for place, each in enumerate(strata) if each.of == part.of and each.word != "too few"]
     rest = [strata[place] for place in tested if place not in pattern.named]
     all_wrong = is_right or not leads or any(each.is_off("scale") or each.is_off("bias") for each in rest)
-    both = pattern.quantity == "bias" and len({strata[place].bias > 0 for place in pattern.named}) > 1
+    both = len({strata[place].size(pattern.quantity)[0] > 0 for place in pattern.named}) > 1
     noun = {"axis": "places", "map ": "maps"}.get(part.name[:4], "areas")
     also = f"; {others} other {noun if is_area else 'strata'} too{', in either direction' * both}"
     also += " (verdict.places.strata lists them)"
