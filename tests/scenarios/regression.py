@@ -2177,7 +2177,7 @@ def intervals_of_two_widths(rng):
 
 @scenario(
     "98 % intervals: 0.1 % of the truth below, 1.9 % above", SHAPE,
-    says=("% quantile is too low", "Raise it until", ", and raise the"), never=("Shift", "Widen", "Narrow"),
+    says=("% quantile is too low", "Raise it, by", ", and raise the"), never=("Shift", "Widen", "Narrow"),
 )  # fmt: skip
 def intervals_of_two_tails(rng):
     (y, mu, s), ends = calibrated(rng, 20_000), stats.norm.ppf([0.001, 0.981])

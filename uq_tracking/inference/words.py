@@ -972,7 +972,8 @@ def of_slope(event: Event, *, extreme: bool, only_high: bool, second: bool = Fal
             little = "hardly related to the event"
             what = little if high < HARDLY else "too extreme, or say nothing about the event"
         limits *= event.sorts is not None or (high < 1 if extreme else low > 1)
-        asked = "; are labels and probabilities in the same order?" if "related" in what else "."
+        step = "; recalibrate with logistic, then score other samples." if "nothing" in what else "."
+        asked = "; are labels and probabilities in the same order?" if "related" in what else step
         end = "; are they those of the other class?" if event.sorts == "reversed" else asked
         end = f". {IF_CONFIDENCES}" if only_high and end != "." else end
         what += f" (calibration slope {slope:.2f}{limits})"
