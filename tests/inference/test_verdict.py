@@ -414,7 +414,7 @@ def test_what_a_ranking_gains_is_what_the_sparsification_curve_shows():
 def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     rng = np.random.default_rng(6)
     found = replace(uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]).verdict, recovered=share)
-    text = words.of_ranking(Ranked(found.ranking, share, (0.75, 0.5)))
+    text = words.of_ranking(Ranked(found.ranking, share, "RMSE", (0.75, 0.5)))
     assert f"The uncertainty ranks errors{word}:" in text
     assert found.knows_little == bool(word)
 

@@ -83,6 +83,8 @@ CURES: Mapping[bool, tuple[type[ClassificationRecalibration], ...]] = {
 class ClassTests(Tests):
     """Tests of class probabilities."""
 
+    shows = "the Brier score"
+
     @override
     def too_few_errors(self) -> str | None:
         if self.statistics.groups is not None:

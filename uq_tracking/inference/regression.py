@@ -152,6 +152,8 @@ DEEPEST = 8.2
 class RegressionTests(Tests):
     """Tests of predictive distributions of a number."""
 
+    shows = "RMSE"
+
     @override
     def scale(self) -> Estimated:
         found = std_scale(self.statistics, family_of(self.settings), self.at(SCALE_LEVEL))

@@ -24,7 +24,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -86,6 +86,8 @@ class Ranked(NamedTuple):
 
     word: Ranking
     recovered: float | None = None
+    score: str = ""
+    """What the sparsification curve shows."""
     left: tuple[float, float] = (1.0, 1.0)
     """That of all but the most uncertain fifth over that of all samples, for the uncertainty and for the oracle."""
 
@@ -223,6 +225,8 @@ class Tests(ABC):
     """Number of reports that are judged together: each test has its share of the level."""
     names: Sequence[str] | None = None
     """Names of the classes."""
+    shows: ClassVar[str]
+    """What the sparsification curve shows."""
 
     @abstractmethod
     def scale(self) -> Estimated:
@@ -368,7 +372,7 @@ class Tests(ABC):
         recovered = gain / best if best > 1e-12 else None
         fifth = int(np.searchsorted(FRACTIONS, FIFTH))
         left = float(curve.model[fifth]), float(curve.oracle[fifth])
-        found = Ranked("no better than constant", recovered, left)
+        found = Ranked("no better than constant", recovered, self.shows, left)
         if abs(gain) < 1e-9:
             return found
         try:

@@ -1216,8 +1216,7 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     """
     gains = (100 * (1 - left) for left in found.left)
     lower, best = (f"{gain:.0f}" if 1 <= gain < 99 else f"{gain:.3g}" for gain in gains)
-    score = "the Brier score" if of_classes else "RMSE"
-    said = f": without the most uncertain 20 %, {score} is {lower} % lower ({best} % with a perfect ranking)"
+    said = f": without the most uncertain 20 %, {found.score} is {lower} % lower ({best} % with a perfect ranking)"
     if found.word == "useful":
         weakly = ", but weakly" * is_little(found.recovered)
         return f"The uncertainty ranks errors{weakly}{said * (found.left[0] < 1)}."

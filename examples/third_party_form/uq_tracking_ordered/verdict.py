@@ -8,6 +8,7 @@ test at 2.5 %, and all thresholds together another one. With groups, variances a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,6 @@ from uq_tracking.inference.verdict import (
 from uq_tracking.inference.words import of_ranking
 from uq_tracking.metrics.ranking import Sparsification, sparsification
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.statistics.orders import FloatArray
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,10 @@ class OrderedTests(Tests):
         bias = (sums["mean_class"] - sums["label"]) / n
         return Estimated(bias, bias - reach, bias + reach, 0.0)
 
-    def ranking_sign(self, gain: float, model: FloatArray, level: float) -> int:
-        """Test whether scores grow with those expected."""
-        return rank_sign(self.statistics, "expected_rps", "rps", level)
-
-    def sparsification(self) -> Sparsification:
-        """Return the score of the rest as the least certain samples are removed."""
-        return sparsification(self.statistics, "rps", "expected_rps", "rps", "every score is 0")
+    def ranking(self) -> tuple[Sparsification, Callable[[float, float], int]]:
+        """Return the score of the rest as the least certain samples are removed, and whether it grows as expected."""
+        curve = sparsification(self.statistics, "rps", "expected_rps", "rps", "every score is 0")
+        return curve, lambda _, level: rank_sign(self.statistics, "expected_rps", "rps", level)
 
     def thresholds(self) -> list[Threshold]:
         """Return the thresholds whose tests reject, at 2.5 % for all together, the clearest one first."""
