@@ -126,7 +126,7 @@ Lowered for evaluation.
 Raised for inference by 73 lines: vectors as a whole, sizes of maps, pixels that maps share, areas of class maps,
 images that lack what others show, constant targets, distributions that true values name; for tracking and top by 29:
 calls stay with their server, and runs whose creation was not answered are found again. Lowered elsewhere.
-Raised for inference by 53 lines: every error names a step (of few samples, beside a bias, of draws and of classes),
+Raised for inference by 56 lines: every error names a step (of few samples, beside a bias, of draws and of classes),
 those of quantiles were tried on fresh data, intervals are too narrow beside a bias, and padding. Lowered elsewhere.
 """
 
