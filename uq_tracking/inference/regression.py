@@ -428,7 +428,7 @@ class RegressionTests(Tests):
         if calibration == "biased" or (of_skew and off and not biased and calibration in CURABLE):
             return of_skew or f"{words.of_shift(found, self.settings)}."
         is_std = not is_distribution(self.statistics)
-        are_counts = self._has_whole_numbers()
+        are_counts = not is_std and self._has_whole_numbers()
         sizes = words.of_sizes(calibration, found, is_std=is_std, are_counts=are_counts) * (not self._below)
         of_sizes = sizes and f"{sizes[0].upper()}{sizes[1:]}, then score other samples."
         if not off and cure is None and not self._below:
@@ -849,7 +849,7 @@ class RegressionTests(Tests):
         """The share of targets below each quantile."""
         return self._shares_below(self.bias_level)
 
-    @property
+    @cached_property
     def _equal_quantiles(self) -> bool:
         """Whether many targets equal a quantile."""
         equal = sum(float((upto - below).sum()) for _, below, upto in _at_quantiles(self.statistics))
