@@ -23,7 +23,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 RIGHT = ("calibrated", "consistent with calibrated", "not enough data")
 SHARED = 0.2
 """Share of the variance of the errors that the samples of a group have in common."""
-SPREAD = 0.5
+SPREAD = 0.6
+"""Spread of the log of standard deviations, as where the tests were designed."""
 
 Maker = Callable[[np.random.Generator, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 

@@ -73,8 +73,9 @@ NEGLIGIBLE_SHAPE = 0.01
 """Largest gap between shares below quantiles and their levels that does not matter."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
-DIFFERENT = 0.7
-"""Least difference of two parts of a trend, in half the width of the limits that hold for all parts."""
+IN_SQUARES, AS_SIZES, LARGEST_SQUARE = 0.05, 0.8, 25.0
+"""A trend of mean sizes, which also differ where only the shape does, must be found in squares at this level, with
+this share of its slope. Squares count up to so many mean ones, else a single one tells."""
 LEAST_STD = 1e-6
 """Standard deviations that are smaller, in the largest one, weigh no more than this one when lines are fitted."""
 NEARLY_ALL = 0.97
@@ -353,6 +354,14 @@ class _Sorted:
             return trend
         return Contrasts.joined([trend, contrast_parts(score, self.order.starts, **units)])
 
+    def is_of_shape(self, of_sizes: Contrasts, level: float) -> bool:
+        """Return whether mean sizes have a trend that squares do not have, or hardly."""
+        square = np.square(self.errors.z)
+        most = LARGEST_SQUARE * float(np.average(square, weights=self.errors.weight))
+        trend = contrast_trend(np.minimum(square, most), self.order.rank, ratio=True, **self.errors.units)
+        found = trend.p[0] < IN_SQUARES and trend.estimate[0] / of_sizes.estimate[0] > 2 * AS_SIZES
+        return bool(of_sizes.p[0] < level and not found)
+
 
 def some_of(n: int, most: int) -> slice | IntArray:
     """Choose at most ``most`` of n samples: one of each stretch of equal length, at random, but always the same."""
@@ -397,17 +406,19 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
         tested["bias", each.on] = each.tests("bias", z, in_parts=in_parts)
     number = sum(len(tests.p) for tests in tested.values())
     own = {each.on: _parts(each, 1 - level / number) for each in ordered}
-    also: dict[tuple[Quantity, Covariate], float] = {}
+    also = dict.fromkeys(tested, 0.0)
     size = None
     significant = {what for what, tests in tested.items() if number * tests.p.min() < level}
 
     def test_again(samples: _Sorted, quantity: Quantity, values: Iterable[FloatArray]) -> None:
         p = (samples.tests(quantity, z, in_parts=in_parts).p.min() for z in values)
-        also[quantity, samples.on] = min(1.0, number * float(max(p)))
+        also[quantity, samples.on] = max(also[quantity, samples.on], min(1.0, number * float(max(p))))
 
     for each in ordered:
         if ("bias", each.on) in significant:
             test_again(each, "bias", each.errors.seconds())
+        if ("scale", each.on) in significant and each.is_of_shape(tested["scale", each.on], level / number):
+            also["scale", each.on] = 1.0
     of_mean = next((each for each in ordered if each.on == "mean"), None)
     if of_mean is not None and (significant or abs(float(np.mean(errors.z))) > ONE_SIDED):
         # by lines through all errors alike, and through those of small stds most of all
@@ -423,9 +434,7 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
         for each in ordered:
             if ("scale", each.on) in significant:
                 test_again(each, "scale", np.abs(rest[:, each.order.place] / each.errors.std))
-    patterns = [
-        _pattern(of, tests, also.get(of, 0.0), number, level, own[of[1]]) for of, tests in tested.items()
-    ]
+    patterns = [_pattern(of, tests, also[of], number, level, own[of[1]]) for of, tests in tested.items()]
     patterns = [each for each in patterns if not _repeats(each, patterns, ordered)]
     return Places(own, tuple(sorted(patterns, key=lambda pattern: pattern.p)), size)
 
@@ -807,20 +816,12 @@ def _pattern(
     slope = float(tests.estimate[0]) if trend < level else 0.0
     claimed = [0, len(parts) - 1] if slope else np.flatnonzero(adjusted[1:] < level).tolist()
     named = _named(quantity, parts, claimed) if slope or len(adjusted) > 1 else ()
-    is_size = quantity == "scale"  # mean absolute errors also differ where only the shape does
     may_be_right = not slope and not any(parts[place].is_off(quantity) for place in named)
-    may_be_right |= is_size and slope != 0 and not _differ(parts[0], parts[-1], slope)
     may_be_right |= bool(named) and parts[named[0]].distance(quantity) < negligible
-    may_be_right |= is_size and bool(named) and all(parts[place].is_of_bias() for place in named)
+    may_be_right |= quantity == "scale" and bool(named) and all(parts[place].is_of_bias() for place in named)
     if worst in ("off", "slight") and (p >= level or (named and may_be_right)):
         worst = "unclear"  # it differs from the others, but may be right itself
     return Pattern(quantity, on, p, slope, named, worst)
-
-
-def _differ(first: Part, last: Part, slope: float) -> bool:
-    """Return whether the factors of two parts differ by more than chance, to the side of a slope."""
-    value, low, high = np.transpose([first.size("scale"), last.size("scale")])
-    return bool((value[1] - value[0]) * np.sign(slope) > DIFFERENT * math.hypot(*(high - low) / 2))
 
 
 def _named(quantity: Quantity, parts: Sequence[Part], claimed: list[int]) -> tuple[int, ...]:
