@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -170,3 +171,25 @@ def test_truth_that_was_filled_with_predictions_is_recognized():
     assert "mask=(y_true == y_pred)" in str(found)
     rain = np.maximum(mean, 0)
     assert not uq.evaluate(np.maximum(mean + 0.1 * rng.normal(size=300), 0), rain, std).suspicions
+
+
+@pytest.mark.parametrize("value", [-9999, 0.12345678, 3.4028234663852886e38])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_recurring_value_of_the_truth_is_masked_by_what_is_said(value, dtype):
+    rng = np.random.default_rng(22)
+    mean, there = 3 * rng.normal(size=1000), np.arange(1000) % 20 == 0
+    y_true = np.where(there, value, mean + rng.normal(size=1000)).astype(dtype)
+    (found,) = uq.evaluate(y_true, mean, np.ones(1000)).suspicions
+    assert found.name in ("missing code", "stuck truth")
+    mask = re.search(r"mask=(\(.*\))\.", found.fix)
+    assert mask is not None
+    np.testing.assert_array_equal(eval(mask[1], {"y_true": y_true}), there)
+
+
+def test_zeros_for_which_standard_deviations_make_room_are_no_placeholders():
+    rng = np.random.default_rng(23)
+    mean = 4 * rng.normal(size=1000)
+    y = np.where(rng.random(1000) < 0.15, 0, mean + 0.5 * rng.normal(size=1000))
+    assert not uq.evaluate(y, mean, np.sqrt(0.15 * mean**2 + 0.25)).suspicions
+    (found,) = uq.evaluate(y, mean, np.full(1000, 0.5)).suspicions
+    assert found.name == "stuck truth"

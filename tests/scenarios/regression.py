@@ -2583,7 +2583,7 @@ def one_sensor_drifts(rng):
 
 @scenario(
     "by=sensor: one of eight is stuck in the last fifth, errors 4 times the stated size there",
-    (*PLACES, *OVER, *TAILS), bias=None, says=("stratum '5'",),
+    ANY, bias=None, says=("of the true values are exactly 0.7", "mask=(y_true == 0.7)"),
 )  # fmt: skip
 def one_sensor_is_stuck(rng):
     sensor, mu = np.arange(1600) % 8, 2 * rng.normal(size=1600)

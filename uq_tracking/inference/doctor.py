@@ -71,6 +71,8 @@ SMALL, OF_SEEN, FITS = 0.1, 0.2, 0.05
 is right within so much."""
 OF_FILLED, LARGER_FILLED = 0.02, 1.8
 """Share of predictions that a recurring one must be, and how many times as large as others its errors."""
+OF_OTHERS = 0.7
+"""Least size of the other errors where a true value that recurs is suspected."""
 OPPOSITE = 0.25
 """Share of samples of which both truth and prediction are high, or low, below which a sign may be wrong."""
 MOST_SHIFTED, OF_SHIFTED = 24, 0.5
@@ -99,8 +101,8 @@ class Suspicion:
         ``relative std``, ``shifted std``, ``no noise``, ``constant truth``, ``unit``, ``sign``, ``standardized``,
         ``offset``, ``shuffled``, ``early rows``, ``late rows``, ``missing code``, ``corrupt target``,
         ``near-constant std``, ``spread of means``, ``crossing quantiles``, ``classes``, ``exchanged``,
-        ``order of classes``, ``logits``, ``filled truth``, ``filled prediction``, ``std from errors``, ``seen``,
-        ``padding``, ``crossed groups`` or ``groups in sequence``.
+        ``order of classes``, ``logits``, ``filled truth``, ``stuck truth``, ``filled prediction``,
+        ``std from errors``, ``seen``, ``padding``, ``crossed groups`` or ``groups in sequence``.
     text : str
         What was seen, in one or two sentences.
     fix : str
@@ -166,8 +168,10 @@ def examine(
                 or _of_std(error, std, float(target.std()))
             )
             found.append(of_std or _transformed(target, mean, std))
-        filled = _filled_prediction(mean, error / std)
-        found += [of_some, _missing_code(target, error / std), filled, _near_constant(std)]
+        z = error / std
+        of_truth = _missing_code(target, z) or _recurring("stuck truth", "true values", "y_true", target, z)
+        filled = _recurring("filled prediction", "predictions", "y_pred", mean, z)
+        found += [of_some, of_truth, filled, _near_constant(std)]
     return tuple(each for each in found if each is not None)
 
 
@@ -383,7 +387,7 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         return None
     said, cure = (
         "stds are below a thousandth of the median",
-        "; else set std_floor= to the smallest plausible std.",
+        "? Then mask them; else set std_floor= to the smallest plausible std.",
     )
     return _placeholders("tiny std", said, there, error / std, 1 / TINY / 10, cure)
 
@@ -438,7 +442,7 @@ def _filled(target: FloatArray, std: FloatArray, error: FloatArray, in_order: bo
         return None
     share = f"{format_number(100 * count / len(error), 2)} %"
     if not in_order and np.ptp(target[there]) == np.ptp(std[there]) == 0 < np.ptp(std[~there]):
-        value = format_number(float(target[there][0]))
+        value = _literal(target[there][0])
         fix = f"If they are padding, mask them: mask=(y_true == {value}) & (y_pred == {value})."
         return Suspicion("padding", f"{share} of the samples have the same truth, prediction and std.", fix)
     sizes = np.abs(error[~there]).astype(np.float32)
@@ -531,6 +535,11 @@ def _corrupt_target(error: FloatArray) -> Suspicion | None:
     )
 
 
+def _literal(value: float) -> str:
+    """Return a number as it is typed in code, where it must be equal."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def _larger(here: float, rest: float) -> str:
     """Say how much larger errors of some samples are."""
     size = format_number(here, 2, compact=True)
@@ -559,7 +568,7 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
         code = here >= least * rest and lonely and (listed or alien) and (frequent or beyond)
         if not code and not (filled and frequent):
             continue
-        share, named = format_number(100 * count[place] / n, 2), format_number(float(value[place]))
+        share, named = format_number(100 * count[place] / n, 2), _literal(value[place])
         return Suspicion(
             "missing code",
             f"{share} % of the true values are exactly {named}, "
@@ -569,16 +578,23 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
     return None
 
 
-def _filled_prediction(mean: FloatArray, z: FloatArray) -> Suspicion | None:
-    """Recognize a single prediction that recurs, though no other does, and whose errors are far too large."""
-    value, count = np.unique(mean, return_counts=True)
+def _recurring(name: str, of: str, code: str, values: FloatArray, z: FloatArray) -> Suspicion | None:
+    """Recognize a single value that recurs, though no other does, and whose errors are far too large."""
+    value, count = np.unique(values, return_counts=True)
     place = int(count.argmax())
     most, next_most = int(count[place]), int(np.partition(count, -2)[-2]) if len(count) > 1 else 0
-    if most < max(10, OF_FILLED * len(mean)) or 10 * next_most > most or 2 * most > len(mean):
+    if most < max(10, OF_FILLED * len(values)) or 10 * next_most > most or 2 * most > len(values):
         return None
-    named = format_number(float(value[place]))
-    said, cure = f"predictions are exactly {named}", f": mask=(y_pred == {named})."
-    return _placeholders("filled prediction", said, mean == value[place], z, LARGER_FILLED, cure)
+    named, there = _literal(value[place]), values == value[place]
+    if (
+        code == "y_true" and root_mean_square(z[~there]) < OF_OTHERS
+    ):  # stds may make room for it, as for zeros
+        return None
+    said, cure = (
+        f"{of} are exactly {named}",
+        f", or is a sensor stuck? Then mask them: mask=({code} == {named}).",
+    )
+    return _placeholders(name, said, there, z, LARGER_FILLED, cure)
 
 
 def _placeholders(
@@ -587,7 +603,7 @@ def _placeholders(
     """Take samples for placeholders if their errors are so many times as large as others."""
     here, rest = root_mean_square(z[there]), root_mean_square(z[~there])
     text = f"{format_number(100 * float(there.mean()), 2)} % of the {said}, {_larger(here, rest)}"
-    fix = f"Are these placeholders rather than predictions? Then mask them{cure}"
+    fix = f"Are these placeholders{cure}"
     return Suspicion(name, text, fix) if here >= least * rest else None
 
 

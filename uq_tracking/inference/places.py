@@ -73,7 +73,7 @@ NEGLIGIBLE_SHAPE = 0.01
 """Largest gap between shares below quantiles and their levels that does not matter."""
 END_TO_END = 1.39
 """Deviation in the outer fifths per unit of slope on standardized ranks."""
-IN_SQUARES, AS_SIZES, LARGEST_SQUARE = 0.05, 0.8, 25.0
+IN_SQUARES, AS_SIZES, LARGEST_SQUARE = 0.02, 0.8, 25.0
 """A trend of mean sizes, which also differ where only the shape does, must be found in squares at this level, with
 this share of its slope. Squares count up to so many mean ones, else a single one tells."""
 LEAST_STD = 1e-6
@@ -356,10 +356,11 @@ class _Sorted:
 
     def is_of_shape(self, of_sizes: Contrasts, level: float) -> bool:
         """Return whether mean sizes have a trend that squares do not have, or hardly."""
-        square = np.square(self.errors.z)
+        square, slope = np.square(self.errors.z), float(of_sizes.estimate[0])
         most = LARGEST_SQUARE * float(np.average(square, weights=self.errors.weight))
         trend = contrast_trend(np.minimum(square, most), self.order.rank, ratio=True, **self.errors.units)
-        found = trend.p[0] < IN_SQUARES and trend.estimate[0] / of_sizes.estimate[0] > 2 * AS_SIZES
+        expected = 2 * slope / (1 + slope**2 / 2)  # nearly, where the log of sizes follows a line
+        found = trend.p[0] < IN_SQUARES and trend.estimate[0] / expected > AS_SIZES
         return bool(of_sizes.p[0] < level and not found)
 
 

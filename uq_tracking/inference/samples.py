@@ -220,7 +220,7 @@ def worth_of(scores: Scores, group: IntArray) -> tuple[float, float]:
             worth, p = min(worth, float(groups)), 0.0
             continue
         ratio = between / (groups - 1) / (within / (n - groups))
-        worth = min(worth, n / ratio)
+        worth = min(worth, n / max(ratio, 1e-300))
         p = min(p, float(special.fdtrc(groups - 1, n - groups, ratio)))
     return worth, p
 
@@ -533,6 +533,7 @@ def find_season(scores: Sequence[FloatArray]) -> int:
     """
     for score in scores:
         values, n = score - score.mean(), len(score)
+        values /= np.abs(values).max() or 1.0
         if np.ptp(score) <= EQUAL * np.abs(score).max():
             continue
         differ = (each for each in USUAL if worth_of([values], np.arange(n) % each)[1] < SURELY)

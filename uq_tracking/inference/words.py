@@ -1042,8 +1042,8 @@ def of_off_stratum(off: OffPart, *, all_wrong: bool) -> str:
         rises = f"where they rise by 0.1, the rate of {off.of} rises by {value} ({low} to {high})"
         said = f"probabilities are {_how(slopes[0] < 1)}: {rises}"
     elif of_errors:
-        ends = [end / event.stated for end in (event.observed, event.low, event.high)]
-        said = f"{_of_errors(event.stated, event.observed)}, {_times_as_many(*ends)}"
+        ends = [end / (event.stated or 1) for end in (event.observed, event.low, event.high)]
+        said = _of_errors(event.stated, event.observed) + f", {_times_as_many(*ends)}" * (event.stated > 0)
     else:
         said = _level(event, off.of)
     if off.recur:
