@@ -968,7 +968,7 @@ def stream_of_class_maps(rng):
 
 @scenario(
     "16 calibrated maps of 4 classes, of which only the accuracy is asked for", (*FINE, *UNKNOWN), bias=None,
-    says=("correlated",), never=("rows are sorted",),
+    says=("are alike",), never=("rows are sorted",),
 )  # fmt: skip
 def class_maps_of_accuracy(rng):
     labels, options = class_maps(rng, 16, spread=5)

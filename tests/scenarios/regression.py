@@ -2265,7 +2265,7 @@ def clipped_intervals(rng):
 
 @scenario(
     "90 % intervals of one width but clipped at 0: they contain 90 % of all, 73 % where high", PLACES, bias=None,
-    says=("places are tested only for widths that are too small",),
+    says=("only widths that are too small are looked for",), never=("perhaps a limit",),
 )  # fmt: skip
 def clipped_conformal(rng):
     x = 1.5 * rng.normal(size=11_000)
@@ -2707,7 +2707,7 @@ def calibrated_maps_of_two_scanners(rng):
 
 @scenario(
     "order=: errors shrink from 1.7 to .6 times the stated size and grow again", PLACES, bias=None,
-    says=("between 40 % and 60 % of the way", "Find out what is special there"), never=("Recalibrate with",),
+    says=("between 40 % and 60 % of the way", "no one correction fits them all"), never=("Recalibrate with",),
 )  # fmt: skip
 def wave_of_sizes(rng):
     mu, s, z = of_rows(rng, 2000)

@@ -933,7 +933,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but uncorrected they are no better than one constant width."
+            but = ", but intervals scaled by them are no shorter than equal ones that contain as much."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

@@ -91,6 +91,7 @@ SEPARATED = (
     "multiply all log odds by a large factor: these probabilities separate the classes nearly without error"
 )
 SPECIAL = "Find out what is special there before changing anything elsewhere."
+OF_WAVE = "Find out what changes along the samples: no one correction fits them all."
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
 CLIP = (
@@ -104,11 +105,11 @@ UNORDERED = (
 )
 FEW_OF_LABELS = (
     "Whether labels of by= differ is not known: a label needs at least 20 samples, from 3 groups or independent "
-    "stretches of rows. Pass coarser labels."
+    "stretches of rows. Pass labels that several groups share, such as a site."
 )
 OF_EQUAL = (
-    "Many true values equal a quantile, so intervals that are right contain more than stated, and places are tested "
-    "only for widths that are too small."
+    "Many true values equal a quantile, and count half: right intervals then contain more than stated, so only "
+    "widths that are too small are looked for."
 )
 OF_WEIGHTS = (
     "Samples of a class have equal weights: this holds for data in which classes are as frequent as these make "
@@ -125,7 +126,7 @@ COVARIATES = {"std": "standard deviations", "mean": "predictions"}
 _DOES = {
     "std_scaling": "one factor for all",
     "std_isotonic": "a factor for each size of std",
-    "cdf_isotonic": "a new shape of the distribution: score its quantiles",
+    "cdf_isotonic": "a new shape of the distribution: use its quantiles",
     "logistic": "a shift and a factor of the logits",
     "isotonic": "an increasing curve of probabilities",
     "temperature": "one divisor of the logits",
@@ -158,7 +159,8 @@ def of_weights(statistics: Any) -> str:
 def of_mistakes(suspicions: Sequence[Suspicion], calibration: str, said: str) -> str:
     """Say which mistakes are likely, and little else: numbers of a wrong input mislead; "" if there are none."""
     mistakes = " Also: ".join(str(each) for each in suspicions if each.is_mistake)
-    if calibration != "overconfident in few samples":  # that one leaves the others as they are
+    of_rows = any(each.name in ("missing code", "stuck truth") for each in suspicions)
+    if calibration != "overconfident in few samples" or of_rows:  # that one leaves the others as they are
         settle = f'Until then, disregard the verdict "{calibration}".'
         said = "" if any(each.name == "classes" for each in suspicions) else settle
     return f"First check the input: {mistakes} {said}".rstrip() if mistakes else ""
@@ -397,8 +399,9 @@ def of_vectors(share: Share, correlation: float) -> str:
     value, low, high, stated = map(percent, (share.value, share.low, share.high, share.level))
     return (
         f"Miscalibrated in shape: whole vectors do not follow the stated distribution. Its {stated} ellipsoids "
-        f"contain {value} of them ({low} to {high}). Keep the standard deviations, and state the correlations of "
-        f"(y_true - y_pred) / y_std, {format_number(round(correlation, 2) + 0.0)} on average. One by one:"
+        f"contain {value} of them ({low} to {high}). Keep the standard deviations, and replace the stated "
+        "correlations by those of (y_true - y_pred) / y_std, "
+        f"{format_number(round(correlation, 2) + 0.0)} on average. One by one:"
     )
 
 
@@ -473,7 +476,8 @@ def of_step(calibration: str, found: Findings, settings: Settings, law: str, *, 
         return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
     if calibration == IN_SHAPE:
         shown = "report.plot('pit_histogram') shows where it differs"
-        shown += "; of a mixture, first try wider or narrower components" * (not is_std)
+        if not is_std and scale is not None and not scale.low <= 1 <= scale.high:
+            shown += f"; first try {'wider' if scale.low > 1 else 'narrower'} ones"
         or_else = ", or recalibrate with cdf_isotonic" * is_std
         return f"State {law or f'another distribution ({shown})'}{or_else}, then score other samples."
     return ""
@@ -699,12 +703,17 @@ def _of_drift(pattern: Pattern, parts: tuple[Part, ...], *, is_known: bool) -> s
     of_label = f" of stratum '{pattern.within}'" if pattern.within else ""
     if not pattern.slope:
         part = parts[pattern.named[0]]
-        size = f"errors are {_times_stated(*part.factors)}"
-        bias = f"predictions are {_bias_of(part, is_known=is_known)}"
-        what = bias if pattern.quantity == "bias" else size
-        where = between(part.low, part.high) + of_label
-        where = f"{where[0].upper()}{where[1:]}"
-        return f"{where}, {what}. {SPECIAL}"
+        size = part.size(pattern.quantity)[0]
+        other = min(parts[:PARTS], key=lambda each: each.size(pattern.quantity)[0] / size)
+        is_wave = other.is_off(pattern.quantity) and 2 * other.size(pattern.quantity)[0] / size < -1
+        said = []
+        for each in (part, other)[: 1 + is_wave]:
+            what = f"errors are {_times_stated(*each.factors)}"
+            if pattern.quantity == "bias":
+                what = f"predictions are {_bias_of(each, is_known=is_known)}"
+            said.append(f"{between(each.low, each.high)}{of_label}, {what}")
+        where = "; ".join(said)
+        return f"{where[0].upper()}{where[1:]}. {OF_WAVE if is_wave else SPECIAL}"
     first, last = parts[0], parts[PARTS - 1]
     shares = [f"{round(100 * part.share, 9):.0f} %" for part in (first, last)]
     what = (
@@ -768,7 +777,7 @@ def _of_part(pattern: Pattern, parts: tuple[Part, ...], place: int, unit: str, l
     smallest, largest = ("smallest", "largest") if pattern.on == "std" else ("lowest", "highest")
     said, own = _found_in(part, pattern.quantity, level), COVARIATES[pattern.on]
     if low == high:
-        limit = ", perhaps a limit" * (place in (0, len(parts) - 1))
+        limit = ", perhaps a limit" * (pattern.on == "mean" and place in (0, len(parts) - 1))
         what = f"they{said.removeprefix(own)}" if said.startswith(own) else said
         return f"where {own} are {low}{unit} ({share} of them{limit}), {what}"
     if place == 0:
@@ -1093,7 +1102,8 @@ def _of_each_label(off: OffPart) -> str:
         return of_each(ENOUGH * (off.least < ENOUGH), method=method)
     return (
         f"If the stratum is known at prediction time, recalibrate each of {ENOUGH} samples or more separately, and "
-        f"shift the log odds of each smaller one by n / (n + {ENOUGH / 4:.0f}) of what its n samples ask for."
+        f"in each smaller one, of n samples, add n / (n + {ENOUGH / 4:.0f}) * log(observed odds / stated odds) to "
+        "the log odds."
     )
 
 
@@ -1233,7 +1243,7 @@ def of_cure(cure: Cure) -> str:
             f"{cure.instead.capitalize()}, then score other samples: these are too few to show that it helps."
         )
     if cure.method is None:
-        return f"No recalibration that was tried fixes it on held-out halves. Instead, {cure.instead}."
+        return f"No single recalibration fixes it on held-out halves. Instead, {cure.instead}."
     ends, left = (cure.before, cure.after), "after which no miscalibration is found."
     if not cure.removes:
         left = "though some miscalibration is left. Then score other samples."
@@ -1253,7 +1263,12 @@ def of_dependence(found: Dependence, n: int, total: int | None) -> str:
     if found.kind == "copies":
         return of_copies(int(found.worth), n, "similar predictions")
     seen = f"{n:,} samples" if total is None else f"the {n:,} samples looked at, of {total:,},"
-    return f"Neighboring errors are correlated: {seen} count as about {_about(found.worth)} independent ones."
+    alike = (
+        "Errors of each case (image, series) are alike"
+        if found.kind == "cases"
+        else "Neighboring errors are correlated"
+    )
+    return f"{alike}: {seen} count as about {_about(found.worth)} independent ones."
 
 
 def of_copies(different: int, n: int, predictions: str) -> str:
@@ -1285,8 +1300,8 @@ def of_too_alike(found: Dependence, size: float, shape: Sequence[int]) -> str:
         )
     reason = (
         f"errors are correlated along the {rows}, which are worth about {worth} independent "
-        f"{'sample' if worth == '1' else 'samples'}. Pass more samples; if they belong to several series, "
-        "pass groups=, the series of each row"
+        f"{'sample' if worth == '1' else 'samples'}. Pass more samples; if they belong to several independent "
+        "series, pass groups=, the series of each row"
         if found.reach is None
         else f"errors are correlated over about {found.reach} pixels; the maps hold about {worth} "
         "independent areas. Pass more maps"
