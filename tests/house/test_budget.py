@@ -30,13 +30,13 @@ inputs                3637    2250      14    18
 metrics               2421    1400      13     9
 recalibration         1307     920       7     8
 runs                  1371    1000       8     8
-statistics            2626    2350      13    13
+statistics            2624    2350      13    13
 streams               1280     760       6     7
 tables                 703     430       4     4
 tasks                  232     360       2     2
 testing                592     420       4     5
 tracking              3011    1950      17    17
-total                33907   20540     173   164
+total                33905   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

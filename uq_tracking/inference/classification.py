@@ -500,7 +500,7 @@ def order_of_classes(found: Found) -> Suspicion | None:
 def right_by_chance(statistics: Any) -> float:
     """Return the largest share of predictions that chance makes right."""
     true, predicted, _ = samples_by_class(statistics)
-    chance = min(float(true @ predicted) / statistics.n**2, 1.0)  # sums of weights round
+    chance = min(float(true @ predicted / statistics.n**2), 1.0)  # sums of weights round
     return chance + OF_CHANCE * math.sqrt(chance * (1 - chance) / float(statistics.n_effective))
 
 

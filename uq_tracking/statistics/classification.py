@@ -156,15 +156,13 @@ def _by_confidence(rows: Rows) -> Mapping[str, Column]:
     return {"one_minus_confidence": keys.view(np.float64), **found}
 
 
-def samples_by_class(statistics: Statistics) -> tuple[FloatArray, FloatArray, FloatArray]:
+def samples_by_class(statistics: Statistics) -> tuple[npt.NDArray[Any], ...]:
     """Return the samples, or their weight, labelled, predicted, and both labelled and predicted as each class."""
     table = statistics.tables["confusion"]
     return pairs_by_class(table.key, table.count, table.size)
 
 
-def pairs_by_class(
-    pair: IntArray, count: npt.NDArray[Any], classes: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def pairs_by_class(pair: IntArray, count: npt.NDArray[Any], classes: int) -> tuple[npt.NDArray[Any], ...]:
     """Return the same of counts of pairs ``true * classes + predicted``."""
     true, predicted = np.divmod(pair, classes)
     alike = true == predicted
