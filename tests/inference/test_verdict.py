@@ -11,6 +11,7 @@ from scipy import ndimage, special, stats
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.inference import words
+from uq_tracking.inference.classification import right_by_chance
 from uq_tracking.inference.limits import Influence, share_limits
 from uq_tracking.inference.regression import inside_widest, mean_square_scores
 from uq_tracking.inference.verdict import Ranked
@@ -688,3 +689,14 @@ def test_labels_drawn_from_the_outcome_are_no_places():
     probs, labels = probs[..., 1], (labels == 1).astype(int)
     for by in ("boundary", labels):
         assert uq.evaluate(labels, probs=probs, by=by).verdict.calibration in FINE
+
+
+def test_a_common_factor_on_weights_does_not_move_what_chance_makes_right():
+    rng = np.random.default_rng(0)
+    labels, probs = rng.integers(0, 3, 500), rng.dirichlet(np.ones(3), 500)
+    weights = rng.uniform(1, 5, 500)
+    light, heavy = (
+        uq.evaluate(labels, probs=probs, weights=each).statistics for each in (weights, 7 * weights)
+    )
+    assert right_by_chance(light) < 0.5
+    assert_allclose(right_by_chance(heavy), right_by_chance(light))

@@ -35,7 +35,7 @@ from uq_tracking.inference.limits import FEWEST_CARRYING, FEWEST_GROUPS, Influen
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.events import EventCells, square_of
 from uq_tracking.metrics.groups import size_freedom
-from uq_tracking.statistics.classification import BY_WEIGHT, ClassSums
+from uq_tracking.statistics.classification import BY_WEIGHT, ClassSums, pairs_by_class
 from uq_tracking.statistics.groups import GroupTables
 from uq_tracking.statistics.orders import FloatArray, IntArray
 
@@ -410,10 +410,7 @@ def _limits(without: FloatArray, values: FloatArray, freedom: float, known: Any)
 
 def _scores(pair: IntArray, count: FloatArray, classes: int) -> dict[str, FloatArray]:
     """Return the columns from counts of pairs ``true * classes + predicted``."""
-    true, predicted = np.divmod(pair, classes)
-    is_right = true == predicted
-    support, called = np.bincount(true, count, classes), np.bincount(predicted, count, classes)
-    right = np.bincount(true[is_right], count[is_right], classes)
+    support, called, right = pairs_by_class(pair, count, classes)
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             "support": support,

@@ -47,6 +47,7 @@ from uq_tracking.metrics.ranking import Sparsification
 from uq_tracking.metrics.registry import Undefined, select
 from uq_tracking.recalibration.base import ClassificationRecalibration
 from uq_tracking.recalibration.classification import BiasTemperature, Isotonic, Logistic, Temperature
+from uq_tracking.statistics.classification import samples_by_class
 from uq_tracking.statistics.orders import Block, FloatArray
 from uq_tracking.typed import override
 
@@ -498,13 +499,8 @@ def order_of_classes(found: Found) -> Suspicion | None:
 
 def right_by_chance(statistics: Any) -> float:
     """Return the largest share of predictions that chance makes right."""
-    pairs, n = statistics.tables["confusion"], statistics.n
-    true, predicted = (
-        np.bincount(each, pairs.count * statistics.unit)
-        for each in np.divmod(pairs.key, statistics.facts["n_classes"])
-    )
-    least = min(len(true), len(predicted))
-    chance = min(float(true[:least] @ predicted[:least] / n**2), 1.0)  # sums of weights round
+    true, predicted, _ = samples_by_class(statistics)
+    chance = min(float(true @ predicted / statistics.n**2), 1.0)  # sums of weights round
     return chance + OF_CHANCE * math.sqrt(chance * (1 - chance) / float(statistics.n_effective))
 
 

@@ -158,17 +158,14 @@ def examine(
         return (other,)
     found = [corrupt or _of_truth(target, mean, std, group), _filled(target, std, error, in_order), shifted]
     if np.all(std > 0):
+        z = error / std
         of_some = _unit_of_some(error, std) or _tiny_stds(error, std)
         if gaussian and spread_of_means is not None:
             found.append(_spread_of_means(error, std, spread_of_means))
         elif gaussian and (of_some is None or of_some.name != "unit of some"):
-            of_std = (
-                _seen(error / std)
-                or _std_from_errors(target, error, std)
-                or _of_std(error, std, float(target.std()))
-            )
+            leaked = _seen(z) or _std_from_errors(target, error, std)
+            of_std = leaked or _of_std(error, std, float(target.std()))
             found.append(of_std or _transformed(target, mean, std))
-        z = error / std
         of_truth = _missing_code(target, z) or _recurring("stuck truth", "true values", "y_true", target, z)
         filled = _recurring("filled prediction", "predictions", "y_pred", mean, z)
         found += [of_some, of_truth, filled, _near_constant(std)]
@@ -385,10 +382,8 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
     there = std < TINY * np.median(std)
     if len(error) < FEWEST or not 0 < there.mean() < 0.5:
         return None
-    said, cure = (
-        "stds are below a thousandth of the median",
-        "? Then mask them; else set std_floor= to the smallest plausible std.",
-    )
+    cure = "? Then mask them; else set std_floor= to the smallest plausible std."
+    said = "stds are below a thousandth of the median"
     return _placeholders("tiny std", said, there, error / std, 1 / TINY / 10, cure)
 
 
@@ -579,22 +574,20 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
 
 
 def _recurring(name: str, of: str, code: str, values: FloatArray, z: FloatArray) -> Suspicion | None:
-    """Recognize a single value that recurs, though no other does, and whose errors are far too large."""
+    """Recognize a single value that recurs, though no other does, and whose errors are far too large.
+
+    Beside a truth whose errors are, such as 0, stds may be too large for all others to make room for it.
+    """
     value, count = np.unique(values, return_counts=True)
     place = int(count.argmax())
     most, next_most = int(count[place]), int(np.partition(count, -2)[-2]) if len(count) > 1 else 0
     if most < max(10, OF_FILLED * len(values)) or 10 * next_most > most or 2 * most > len(values):
         return None
     named, there = _literal(value[place]), values == value[place]
-    if (
-        code == "y_true" and root_mean_square(z[~there]) < OF_OTHERS
-    ):  # stds may make room for it, as for zeros
+    if code == "y_true" and root_mean_square(z[~there]) < OF_OTHERS:
         return None
-    said, cure = (
-        f"{of} are exactly {named}",
-        f", or is a sensor stuck? Then mask them: mask=({code} == {named}).",
-    )
-    return _placeholders(name, said, there, z, LARGER_FILLED, cure)
+    cure = f", or is a sensor stuck? Then mask them: mask=({code} == {named})."
+    return _placeholders(name, f"{of} are exactly {named}", there, z, LARGER_FILLED, cure)
 
 
 def _placeholders(

@@ -553,11 +553,7 @@ def find_season(scores: Sequence[FloatArray]) -> int:
         )
         if not stands_out and period not in usual:
             continue
-        place, later = places_of(n, period), np.arange(n) >= n // 2
-        halves = [
-            means_of(values[half], place[half], places=int(place.max()) + 1) for half in (later, ~later)
-        ]
-        if not np.ptp(halves, axis=1).all() or np.asarray(np.corrcoef(halves))[0, 1] < LASTS:
+        if not _lasts([values], places_of(n, period), np.arange(n)):
             continue
         means = means_of(values, np.arange(n) % period * FEWEST_CASES // period)
         if period < FEWEST_CASES or np.asarray(np.corrcoef(means, np.roll(means, 1)))[0, 1] >= SMOOTH:

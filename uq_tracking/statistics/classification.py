@@ -156,17 +156,20 @@ def _by_confidence(rows: Rows) -> Mapping[str, Column]:
     return {"one_minus_confidence": keys.view(np.float64), **found}
 
 
-def samples_by_class(
-    statistics: Statistics,
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+def samples_by_class(statistics: Statistics) -> tuple[npt.NDArray[Any], ...]:
     """Return the samples, or their weight, labelled, predicted, and both labelled and predicted as each class."""
     table = statistics.tables["confusion"]
-    true, predicted = np.divmod(table.key, table.size)
+    return pairs_by_class(table.key, table.count, table.size)
+
+
+def pairs_by_class(pair: IntArray, count: npt.NDArray[Any], classes: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return the same of counts of pairs ``true * classes + predicted``."""
+    true, predicted = np.divmod(pair, classes)
     alike = true == predicted
     return (
-        np.bincount(true, table.count, table.size),
-        np.bincount(predicted, table.count, table.size),
-        np.bincount(true[alike], table.count[alike], table.size),
+        np.bincount(true, count, classes),
+        np.bincount(predicted, count, classes),
+        np.bincount(true[alike], count[alike], classes),
     )
 
 

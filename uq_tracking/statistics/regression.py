@@ -121,7 +121,9 @@ class RegressionLayout(Layout):
     def tables_of(
         self, columns: Rows, facts: Mapping[str, Any], counts: npt.NDArray[Any] | None = None
     ) -> dict[str, CellCounts]:
-        return {"joint": Joint.counted(columns["std"], columns["abs_error"], counts)}
+        if counts is None:  # numbers alone are sorted faster than with their places
+            return {"joint": Joint.of(columns["std"], columns["error"])}
+        return super().tables_of(columns, facts, counts)
 
     @override
     def places(self, columns: Rows, facts: Mapping[str, Any], bits: int) -> dict[str, Places]:

@@ -225,21 +225,13 @@ class Joint(CellCounts):
         return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
-    def counted(cls, std: FloatArray, size: FloatArray, weight: FloatArray | None = None) -> Joint:
-        """Count samples of these stds and absolute errors, or sum their weights."""
-        key = cls.keys(coarse_bucket(std, JOINT_BITS), coarse_bucket(size, JOINT_BITS))
-        if weight is None:  # numbers alone are sorted faster than with their places
-            return cls(*np.unique(key, return_counts=True), JOINT_BITS)
-        used, place = np.unique(key, return_inverse=True)
-        return cls(used, np.bincount(place, weight, len(used)), JOINT_BITS)
-
-    @classmethod
     def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
         """Count samples."""
         made = [cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), JOINT_BITS)]
         for start in range(0, len(std), TABLE_BLOCK):  # a table is traversed once for each of these
             s, a = (column[start : start + TABLE_BLOCK].astype(np.float64) for column in (std, error))
-            made.append(cls.counted(s, np.abs(a)))
+            key = cls.keys(coarse_bucket(s, JOINT_BITS), coarse_bucket(np.abs(a), JOINT_BITS))
+            made.append(cls(*np.unique(key, return_counts=True), JOINT_BITS))
         return cls.total(made)
 
     def coarsened(self, bits: int) -> Joint:
