@@ -251,7 +251,7 @@ class ClassTests(Tests):
             said = f"Classes stated at about 0 occur in {words.percent(cut)} of cases. {said}"
             cure = replace(cure, before_all=words.NO_ZEROS, instead=words.OF_ZEROS)
         if cure is not None and not (cure.method and cure.removes) and off is not None:
-            if off.mixed:
+            if off.mixed and not cure.before_all:
                 ask = "First check labels, and correct them: are some of class {} in fact class {}? "
                 cure = replace(cure, before_all=ask.format(*off.mixed))
             elif found.slope is not None and found.slope.stands_out:
