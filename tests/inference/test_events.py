@@ -110,6 +110,13 @@ def test_the_level_of_equal_probabilities_is_exact(events, n, p):
     assert_allclose(level_p(events, n * p, n * p * (1 - p), n), expected, rtol=1e-9)
 
 
+def test_a_slope_whose_limits_reach_one_is_not_said():
+    happened, p = drawn(800, odds(2.0, 0.9), seed=[3, 137])
+    found = uq.evaluate(happened, probs=p).verdict
+    assert found.event.slope_high > 0.995
+    assert "Its probabilities" not in found.text
+
+
 SAID = {
     "too low": (
         odds(1.6),

@@ -181,10 +181,22 @@ def event_of_ten(rng):
 # ---- an event, miscalibrated ----
 
 
-@scenario("true odds twice the stated ones", LOW, bias=None, says=("Probabilities too low: ",))
+@scenario(
+    "true odds twice the stated ones", LOW, bias=None, says=("Probabilities too low: ",),
+    never=(" to 1.00; 1 is", "limits 1.00 to"),
+)  # fmt: skip
 def event_too_low(rng):
     p = stated(rng, 1500)
     return events(rng, p, odds(p, 2))
+
+
+@scenario(
+    "odds 5 % too high, 40,000 samples: slightly", (*HIGH, *FINE), USEFUL, bias=None,
+    never=("Slightly prob",),
+)  # fmt: skip
+def event_slightly_too_high(rng):
+    p = stated(rng, 40_000)
+    return events(rng, odds(p, 1.05), p)
 
 
 @scenario("true odds half of the stated ones", HIGH, bias=None, says=("Probabilities too high: ",))
@@ -408,7 +420,7 @@ def shifted(probs: np.ndarray, place: int, factor: float) -> np.ndarray:
     CLASSES,
     bias=None,
     says=("class 2 is stated",),
-    never=("probabilities are also",),
+    never=("probabilities are", "classes are miscalibrated"),
 )
 def one_class_too_high(rng):
     truth = special.softmax(1.5 * rng.normal(size=(3000, 4)), axis=1)
@@ -463,7 +475,8 @@ def rare_class_too_high(rng):
     "3 classes that are stated at .45, .45 and .10, and occur at .38, .52 and .10",
     CLASSES,
     bias=None,
-    says=("classes are miscalibrated",),
+    says=("class 0 is stated at 0.45", "All confidences are equal, so they cannot rank errors."),
+    never=("classes are miscalibrated", "No sign"),
 )
 def two_classes_exchanged(rng):
     truth = np.tile([0.38, 0.52, 0.10], (5000, 1))
@@ -535,7 +548,10 @@ def five_classes_constant(rng):
     return labelled_with(rng, np.full((2000, 5), 0.2))
 
 
-@scenario("3 classes, hardly an error is implied, one in twenty is wrong", OVER, bias=None)
+@scenario(
+    "3 classes, hardly an error is implied, one in twenty is wrong", OVER, bias=None, says=("All confidences are",),
+    never=(" Class ",),
+)  # fmt: skip
 def three_classes_near_certain(rng):
     place = rng.integers(0, 3, 400)
     probs = np.full((400, 3), 0.0005)
@@ -1135,7 +1151,8 @@ def five_classes_by_votes(rng):
 
 @scenario(
     "10 classes by votes of the 5 nearest of 500 samples, confidences .08 too high", (*OVER, *CLASSES),
-    ANY_RANKING, bias=None, says=("Recalibrate with temperature",), never=("No recalibration",),
+    ANY_RANKING, bias=None, never=("No recalibration",),
+    says=("Classes stated at about 0", "No class should get 0: ", "Recalibrate with temperature"),
 )  # fmt: skip
 def ten_classes_of_nearest(rng):
     labels, centres = rng.integers(0, 10, 1000), 0.7 * rng.normal(size=(10, 8))
@@ -1357,7 +1374,8 @@ def event_of_training_rows(rng):
 
 @scenario(
     "10 classes, 1500 nearly certain samples, the logit of one is noisy", (*OVER, *CLASSES, *UNKNOWN), ANY_RANKING,
-    bias=None, never=("No recalibration",),
+    bias=None, says=("First look at the scores of class 8. Recalibrate with",),
+    never=("No recalibration", "classes are miscalibrated", "Over all classes"),
 )  # fmt: skip
 def ten_classes_of_one_noisy(rng):
     logits = 10 * rng.normal(size=(1500, 10))

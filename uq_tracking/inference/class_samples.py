@@ -383,7 +383,7 @@ class ClassSamples(InOrder):
             judged |= known
             for place in np.flatnonzero(known & (tests.p < each)).tolist():
                 event = event_at(place, slope=slope)
-                if is_off(event):
+                if event.is_off:
                     off.setdefault(place, event)
             joint = tests.together(size, known) if is_nested(group, label) else None
             least = SLIGHT_GAP * float(np.average(np.square(lean), weights=weight)) if slope else SLIGHT_GAP
@@ -504,13 +504,6 @@ def _ranks_within(values: FloatArray, label: IntArray) -> FloatArray:
 def _side(event: Event) -> tuple[bool, bool]:
     """Return whether it is the rate that is wrong, and whether it, or the slope, is too high."""
     return event.slope is None, event.stated > event.observed if event.slope is None else event.slope > 1
-
-
-def is_off(event: Event) -> bool:
-    """Return whether limits exclude what is stated, or a slope of 1, and the difference matters."""
-    if event.slope_low is None or event.slope_high is None:
-        return event.limits_agree and not event.is_level_slight
-    return not event.slope_low <= 1 <= event.slope_high and not event.is_slope_slight
 
 
 def are_dealt(label: IntArray) -> bool:

@@ -41,6 +41,8 @@ from uq_tracking.statistics.orders import FloatArray, IntArray
 
 PART = 0.0125
 """Level of each of the four parts."""
+FAR_OUT = 1.5
+"""Slopes of all other classes are at least so many times that of a class whose scores are looked at first."""
 LEAST_VARIANCE = 1e-9
 """Variance of the log probability below which all outcomes are stated to be equally likely, apart from rounding."""
 
@@ -54,7 +56,8 @@ class OffClass:
     name : str
         Its name, or its number.
     off : int
-        Number of classes that are off, and of how many.
+        Number of classes that are off, and of how many; 1 if errors of all others may follow from this one, as
+        probabilities add to 1.
     of : int
     event : Event
         How often it is stated and occurs, and its calibration slope.
@@ -62,6 +65,8 @@ class OffClass:
         What is wrong with it.
     is_extreme : bool
         Of a slope, whether probabilities are too extreme (else not extreme enough).
+    stands_out : bool
+        Of a slope, whether it is far smaller than those of all other classes.
     mixed : tuple of str
         If two of more classes are off, and one has what the other lacks: that one, whose labels may be of the other.
     """
@@ -72,6 +77,7 @@ class OffClass:
     event: Event
     what: str
     is_extreme: bool = False
+    stands_out: bool = False
     mixed: tuple[str, ...] = ()
 
     @property
@@ -238,6 +244,7 @@ def _worst_level(
     has = events[often].stated - gaps[rare]
     are_mixed = off == 2 < len(p) and events[often].low <= has <= events[often].high
     mixed = (names[often], names[rare]) * are_mixed
+    off = 1 if all(gap * gaps[worst] < 0 for place, gap in gaps.items() if place != worst) else off
     return OffClass(names[worst], off, len(p), events[worst], "level", mixed=mixed)
 
 
@@ -262,9 +269,11 @@ def _worst_slope(
         return None
     what, place, p, z = min(off, key=lambda each: log_of_p(each[2], each[3]) + math.log(number[each[0]]))
     strength["slope"] = log_of_p(p, z) + math.log(number[what] / part)
-    return OffClass(
-        names[place], len({each[1] for each in off}), len(tests), tests[place].event(fits[place]), what, z < 0
-    )
+    event = tests[place].event(fits[place])
+    others = [fit[1] for fit in fits if fit is not None and fit is not fits[place]]
+    stands_out = what == "slope" and 0 < FAR_OUT * (event.slope_high or 0) < min(others, default=0)
+    number_off = 1 if stands_out else len({each[1] for each in off})
+    return OffClass(names[place], number_off, len(tests), event, what, z < 0, stands_out)
 
 
 LEVEL = 0.95

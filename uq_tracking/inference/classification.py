@@ -240,28 +240,26 @@ class ClassTests(Tests):
         if found.sharpness is not None and abs(found.sharpness) < FITTED:
             self.caveats.append(words.OF_FITTED)
         slight = not certain and is_slight(calibration, found, scale)
-        said = words.of_certain(certain)
+        said, losses, off = words.of_certain(certain), self.losses(), found.level or found.slope
         if not certain:
-            said = words.of_classes(calibration, found, scale, self.losses(), slight=slight)
-        off = found.level or found.slope
+            said = words.of_classes(calibration, found, scale, losses, slight=slight)
         score = "cwece" if found.lead == "slope" else "ece"
         score = "worst_class_gap" if found.lead == "level" else score
         top, chance = found.top_event, right_by_chance(self.statistics)
         sorts = (top.surely_sorts or top.observed > chance) and (off is None or off.event.sorts is None)
         cure = self._cure(calibration, score) if sorts else None
-        is_left = cure is not None and not (cure.method and cure.removes)
-        cut = 0.0 if cure is None or math.isfinite(cure.before) else self._cut_off()
-        said = f"Classes stated at about 0 occur in {words.percent(cut)} of cases. " * (cut > 0) + said
-        if cure is not None and cure.method and is_left and off is not None and off.mixed:
-            ask = "First check labels, and correct them: are some of class {} in fact class {}? "
-            cure = replace(cure, before_all=ask.format(*off.mixed))
-        if is_left and off is not None and not off.event.observed:
-            rest = "if it cannot occur, and divide the others by their sum"
-            cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
-        elif cut and cure is not None and not cure.method:
-            cure = Cure(
-                instead="pass the probabilities of all classes, or spread that share over those stated at about 0"
-            )
+        if cure is not None and not (cure.method and math.isfinite(losses[0])) and (cut := self._cut_off()):
+            said = f"Classes stated at about 0 occur in {words.percent(cut)} of cases. {said}"
+            cure = replace(cure, before_all=words.NO_ZEROS, instead=words.OF_ZEROS)
+        if cure is not None and not (cure.method and cure.removes) and off is not None:
+            if off.mixed and not cure.before_all:
+                ask = "First check labels, and correct them: are some of class {} in fact class {}? "
+                cure = replace(cure, before_all=ask.format(*off.mixed))
+            elif found.slope is not None and found.slope.stands_out:
+                cure = replace(cure, before_all=f"First look at the scores of class {found.slope.name}. ")
+            if not off.event.observed:
+                rest = "if it cannot occur, and divide the others by their sum"
+                cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
         return self._concluded(
             calibration,
             said,
@@ -385,7 +383,7 @@ class ClassTests(Tests):
         if is_excluded:
             calibration = "overconfident"
             said = words.of_certain(always) if always else words.of_impossible(*ends)
-            said += f" {words.of_level(event)}" * ("level" in found.strength)
+            said += f" {words.of_level(event)}" * ("level" in found.strength and event.limits_agree)
         elif errors:
             calibration, said = "overconfident", words.of_too_many_errors(*errors)
         else:

@@ -118,6 +118,13 @@ class Event:
         return self.slope is not None and SLIGHT_SLOPE[0] < self.slope < SLIGHT_SLOPE[1]
 
     @property
+    def is_off(self) -> bool:
+        """Return whether limits exclude what is stated, or a slope of 1, and the difference matters."""
+        if self.slope_low is None or self.slope_high is None:
+            return self.limits_agree and not self.is_level_slight
+        return not self.slope_low <= 1 <= self.slope_high and not self.is_slope_slight
+
+    @property
     def sorts(self) -> str | None:
         """Say that probabilities do not sort the outcomes; None if they do, however badly."""
         if self.slope is None or self.slope_high is None or self.slope > 0:

@@ -49,6 +49,7 @@ IF_SORTED = "If rows are sorted by y_true, even in part, pass groups=False; if t
 UNRANKED = "Whether the uncertainty ranks errors cannot be told either."
 MOST_NAMED = 3
 """Other labels that are named one by one."""
+EQUAL_CONFIDENCES = "All confidences are equal, so they cannot rank errors."
 EQUAL_STDS = "All standard deviations are equal, so they cannot rank errors."
 FAR_BEYOND = 3.0
 """Size of all errors, in that of most, beyond which a few may be mistakes."""
@@ -94,6 +95,9 @@ SPECIAL = "Find out what is special there before changing anything elsewhere."
 OF_WAVE = "Find out what changes along the samples: no one correction fits them all."
 NOT_FOR_LONG = "If this goes on, no fixed correction will hold: recalibrate regularly, on recent samples."
 CHECK_LABELS = "Check those labels, or clip probabilities away from 0 and 1."
+NO_ZEROS = "No class should get 0: recalibration first replaces 0 by half the least other probability. "
+UNEVEN = "Miscalibrated in shape: {} are too high at some levels and too low at others (p {})"
+OF_ZEROS = "pass the probabilities of all classes, or spread that share over those stated at about 0"
 CLIP = (
     "Clip probabilities away from 0 and 1, at 1 / n if each is a share of n training samples, as of a leaf, "
     "neighbors or a calibration bin."
@@ -961,8 +965,8 @@ def _level(event: Event, name: str) -> str:
 
 def of_level(event: Event) -> str:
     """Say that the event is stated too often or too rarely."""
-    word = "Probabilities too high" if event.stated > event.observed else "Probabilities too low"
-    return f"{_graded(word, event.is_level_slight)}: {_level(event, 'the event')}."
+    word = _graded("Too high" if event.stated > event.observed else "Too low", event.is_level_slight)
+    return f"Probabilities {lowered(word)}: {_level(event, 'the event')}."
 
 
 def of_slope(event: Event, *, extreme: bool, only_high: bool, second: bool = False) -> str:
@@ -996,17 +1000,15 @@ def of_event(calibration: str, event: Event, found: Tested, *, only_high: bool) 
     """Say how calibrated the probability of an event is."""
     if calibration in ("too high", "too low"):
         parts = [of_level(event)]
-        if "slope" in found.strength and found.slope is not None:
+        low, high = (round(end or 0, 2) for end in (event.slope_low, event.slope_high))
+        if "slope" in found.strength and found.slope is not None and not low <= 1 <= high:
             parts.append(of_slope(event, extreme=found.slope < 0, only_high=only_high, second=True))
         return " ".join(parts)
     if calibration in ("overconfident", "underconfident"):
         parts = [of_slope(event, extreme=calibration == "overconfident", only_high=only_high)]
-        return " ".join([*parts, of_level(event)] if "level" in found.strength else parts)
+        return " ".join([*parts, *[of_level(event)] * ("level" in found.strength and event.limits_agree)])
     if calibration == IN_SHAPE:
-        return (
-            "Miscalibrated in shape: probabilities are too high at some levels and too low at others "
-            f"(p {_p(found.shape_p)}), though right on average."
-        )
+        return f"{UNEVEN.format('probabilities', _p(found.shape_p))}, though right on average."
     within = f" ({percent(event.low)} to {percent(event.high)})"
     if calibration == UNTOLD:
         return f"Not enough data to tell: event rate {_rates(event)}{within}. {MORE}"
@@ -1141,10 +1143,7 @@ def of_classes(
         return f"Consistent with calibrated: no miscalibration found in the confidence{any_class}{best}."
     off = found.level or found.slope
     if calibration == IN_SHAPE:
-        lead = (
-            "Miscalibrated in shape: confidences are too high at some levels and too low at others "
-            f"(p {_p(found.top.shape_p)})."
-        )
+        lead = f"{UNEVEN.format('confidences', _p(found.top.shape_p))}."
     elif calibration in ("overconfident", "underconfident"):
         lead = _of_whole(calibration, found, scale, losses, slight=slight)
     else:
@@ -1153,12 +1152,13 @@ def of_classes(
         named = "" if off is None else f"{word} in classes: class {_of_class(off)}"
         if found.lead == "slope" and found.level is not None and not found.level.is_slight:
             named += f" {_level(found.level.event, f'Class {found.level.name}')}."
-        if found.is_extreme is None:
+        if found.is_extreme is None or found.level is not None:  # as that may explain it
             return named
-        also, why = ("also ", "") if found.level is None else ("", ", which may follow from that")
-        return f"{named} Over all classes, probabilities are {also}{_how(found.is_extreme)}{why}."
+        return f"{named} Over all classes, probabilities are also {_how(found.is_extreme)}."
     is_same = off is not None and off.what == "slope" and off.is_extreme == (calibration == "overconfident")
-    return lead if off is None or is_same else f"{lead} Class {_of_class(off)}"
+    if off is None or is_same or not (off.what == "shape" or off.event.is_off):
+        return lead
+    return f"{lead} Class {_of_class(off)}"
 
 
 def _of_whole(
@@ -1233,7 +1233,8 @@ def of_ranking(found: Ranked, *, of_classes: bool = False) -> str:
     if found.word == "worse than constant":
         check = "check whether larger values mean more certain; " * (not of_classes)
         return f"The uncertainty ranks errors worse than chance: {check}a constant would do better."
-    return NO_SIGN * (found.word == "no better than constant")
+    is_equal = of_classes and found.recovered is not None and abs(found.recovered) < 1e-9
+    return (EQUAL_CONFIDENCES if is_equal else NO_SIGN) * (found.word == "no better than constant")
 
 
 def of_cure(cure: Cure) -> str:
