@@ -505,7 +505,7 @@ def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, group: Any)
         product = (target - target.mean()) * (mean - mean.mean())
         chance = float(np.linalg.norm(np.bincount(group, product))) / n / spreads
     most = (0.3 if group is None else 0.45) * claimed - 2.6 * chance
-    alike = abs(correlation) <= min(3 * chance, 0.15, most)
+    alike = -min(4 * chance, 0.3) <= correlation <= min(4 * chance, 0.15, most)
     if of_mean >= 0.2 * of_target and alike and bias**2 <= 0.1 * of_target:
         random = math.sqrt(of_target + of_mean + bias**2)
         return Suspicion(
