@@ -2600,9 +2600,10 @@ def two_raters(rng):
 
 @scenario(
     "monthly data of 20 years, biased by the month (1 std)",
-    (*OVER, *PLACES, *SHAPE),
+    PLACES,
     bias=None,
     says=("recur every 12",),
+    never=("std_scaling",),
 )
 def biased_by_the_month(rng):
     s, mu, month = spread_stds(rng, 240, 0.3), 2 * rng.normal(size=240), np.arange(240) % 12

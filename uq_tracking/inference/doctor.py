@@ -23,12 +23,12 @@ from uq_tracking.formatting import format_number
 from uq_tracking.inference.limits import means_of
 from uq_tracking.inference.places import (
     NEGLIGIBLE_SHAPE,
-    SIZE_LEVEL,
     Errors,
     find_places,
     find_strata,
     grade_of_factor,
     mean_limits,
+    size_of,
     some_of,
 )
 from uq_tracking.inputs.validation import log_size, root_mean_square, slope_of
@@ -840,7 +840,6 @@ def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None, label: Int
     """Check that neither the size nor places of standard deviations are wrong, combinations of halves, nor labels."""
     mean, std = rows["mean"], rows["std"]
     errors = Errors(rows["target"] - mean, std, mean, rows.get("weight"), group)
-    square = mean_limits(np.square(errors.z), **errors.units, level=SIZE_LEVEL, log=True)
     halves = [(column > np.median(column)).astype(np.int64) for column in (std, mean)]
     found = find_places(errors).found()
     for each in (halves[0] + 2 * halves[1], label):
@@ -848,7 +847,7 @@ def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None, label: Int
             names, cell = np.unique(each, return_inverse=True)
             found = (*found, *find_strata(errors, cell, [str(name) for name in names]).found())
     wrong = any(each.quantity == "scale" or each.on == "label" for each in found)
-    return grade_of_factor(*(math.sqrt(each) for each in square)) in ("fine", "unclear") and not wrong
+    return grade_of_factor(*size_of(errors.z, errors.units)) in ("fine", "unclear") and not wrong
 
 
 def _has_shape(rows: Mapping[str, FloatArray], group: IntArray | None) -> bool:
