@@ -313,8 +313,9 @@ def shrunk(rng):
 
 
 @scenario(
-    "bias of 0.4 std by the sign of the prediction", PLACES, USEFUL, says=("too low",), never=("Recalibrate",)
-)
+    "bias of 0.4 std by the sign of the prediction", PLACES, USEFUL, says=("too low",),
+    never=("Recalibrate", "no curve"),
+)  # fmt: skip
 def biased_by_prediction(rng):
     y, mu, s = calibrated(rng, 2000)
     return y + 0.4 * s * np.sign(mu), mu, s

@@ -42,6 +42,7 @@ from uq_tracking.inference.places import (
     LEVEL,
     LEVEL_OF_CELLS,
     LEVEL_OF_LABELS,
+    PARTS,
     Errors,
     Grade,
     Made,
@@ -449,8 +450,7 @@ class RegressionTests(Tests):
             return f"First correct the {what}{how}. {then} other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
-        size, part = np.abs(self.samples.z()), np.empty(len(self.samples.rows["mean"]), np.int64)
-        part[np.argsort(self.samples.rows["mean"])] = np.arange(len(part)) * SURROUNDINGS // len(part)
+        size, part = np.abs(self.samples.z()), _parts_of(self.samples.rows["mean"], SURROUNDINGS)
         is_far = np.max(size / np.maximum(means_of(size, part)[part], 1e-300)) > LARGEST_ERROR
         return of_skew or (words.LOOK_FIRST if is_far else of_sizes or words.NO_CURVE)
 
@@ -503,7 +503,10 @@ class RegressionTests(Tests):
             shift = 0.0 if bias is None else bias.value
             left = loss(error + shift * std if found.shift_in_std else error + shift)
         elif "mean" in on and not any(each.made == "period" for each in biased):
-            left = loss(self._off_curve(target, mean))
+            left, fifth = loss(self._off_curve(target, mean)), _parts_of(mean, PARTS)[:, None] == range(PARTS)
+            by_share = loss(self._off_fit(fifth, error / std) * std)
+            if by_share < loss(error) <= left:
+                said, left = words.of_correction(biased, in_std=True), by_share
         elif "label" in on and samples.sets:
             label = np.unique([place for _, place in samples.sets], axis=1, return_inverse=True)[1]
             by_mean = loss(error - means_of(error, label)[label])
@@ -514,12 +517,16 @@ class RegressionTests(Tests):
         return said if left < loss(error) else None
 
     def _off_curve(self, target: FloatArray, mean: FloatArray) -> FloatArray:
-        """Return the truth minus a curve of predictions, which each half of the samples fits for the other."""
-        powers = np.vander((mean - mean.mean()) / max(float(mean.std()), 1e-300), CURVED + 1)
-        left = target.copy()
+        """Return the truth minus a curve of predictions."""
+        centred = (mean - mean.mean()) / max(float(mean.std()), 1e-300)
+        return self._off_fit(np.vander(centred, CURVED + 1), target)
+
+    def _off_fit(self, columns: FloatArray, values: FloatArray) -> FloatArray:
+        """Return values minus what columns explain, which each half of the samples fits for the other."""
+        left = values.copy()
         side = doctor.halves_of(len(left), self.samples.units(self.dependence), fewest=0)
         for half in (side == 0, side == 1):
-            left[half] -= powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
+            left[half] -= columns[half] @ np.linalg.lstsq(columns[~half], values[~half], rcond=None)[0]
         return left
 
     def _is_aside(self, inside: Inside, found: Findings) -> bool:
@@ -977,6 +984,11 @@ class RegressionTests(Tests):
             return metric(self.statistics, self.settings)
         except Undefined:
             return math.nan
+
+
+def _parts_of(values: FloatArray, parts: int) -> IntArray:
+    """Return which of so many parts, of as many samples each, in increasing order, holds each value."""
+    return np.asarray(np.argsort(np.argsort(values)) * parts // len(values))
 
 
 def _are_shifted(errors: Errors) -> bool:

@@ -657,6 +657,7 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     move = "add mean(y_true - y_pred) to y_pred"
     if in_std:
         move = "add y_std * mean((y_true - y_pred) / y_std) to y_pred"
+        fit = f"in each fifth of the predictions, {move}"
     if of_quantiles:
         fit = (
             "fit a smooth curve of y_true against each quantile, by the pinball loss at its level, and replace the "
