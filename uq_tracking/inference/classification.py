@@ -253,7 +253,7 @@ class ClassTests(Tests):
         said = f"Classes stated at about 0 occur in {words.percent(cut)} of cases. " * (cut > 0) + said
         if cure is not None and cure.method and is_left and off is not None and off.mixed:
             ask = "First check labels, and correct them: are some of class {} in fact class {}? "
-            cure = replace(cure, before_all=ask.format(*off.mixed))
+            cure = replace(cure, step=f"{ask.format(*off.mixed)}{cure.step}")
         if is_left and off is not None and not off.event.observed:
             rest = "if it cannot occur, and divide the others by their sum"
             cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")

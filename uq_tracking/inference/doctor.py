@@ -586,15 +586,11 @@ def _recurring(name: str, of: str, code: str, values: FloatArray, z: FloatArray)
     if most < max(10, OF_FILLED * len(values)) or 10 * next_most > most or 2 * most > len(values):
         return None
     named, there = _literal(value[place]), values == value[place]
-    if (
-        code == "y_true" and root_mean_square(z[~there]) < OF_OTHERS
-    ):  # stds may make room for it, as for zeros
+    # stds may make room for it, as for zeros
+    if code == "y_true" and root_mean_square(z[~there]) < OF_OTHERS:
         return None
-    said, cure = (
-        f"{of} are exactly {named}",
-        f", or is a sensor stuck? Then mask them: mask=({code} == {named}).",
-    )
-    return _placeholders(name, said, there, z, LARGER_FILLED, cure)
+    cure = f", or is a sensor stuck? Then mask them: mask=({code} == {named})."
+    return _placeholders(name, f"{of} are exactly {named}", there, z, LARGER_FILLED, cure)
 
 
 def _placeholders(
@@ -699,8 +695,8 @@ class Cure:
         "ones); else change the model"
     )
     """What to do if no recalibration helps."""
-    before_all: str = ""
-    """What to check before it."""
+    step: str = "Recalibrate"
+    """What to do, and before it."""
 
 
 def alike_across(

@@ -231,7 +231,7 @@ class Places:
 
     parts: Mapping[Covariate, tuple[Part, ...]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
-    size: tuple[float, float, float] | None = None
+    size: tuple[float, ...] | None = None
     """Root mean square of z, with its 98 % limits, without the bias within fifths of the prediction, blocks of an
     order or places of a period; None where there is hardly any."""
     strata: tuple[Stratum, ...] = ()
@@ -666,9 +666,8 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
     beyond = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2))
     error = beyond * of_spread.noise / math.sqrt(blocks)
     logs = np.average(spread, weights=mass) + error * np.asarray([0, -1, 1])
-    return Places(
-        {"order": parts}, tuple(patterns), tuple(np.exp(logs).tolist()) if patterns[0].found else None
-    )
+    without_bias = tuple(np.exp(logs).tolist()) if patterns[0].found else None
+    return Places({"order": parts}, tuple(patterns), without_bias)
 
 
 def find_drifting_label(errors: Errors, label: IntArray, names: Sequence[str], *, level: float) -> Places:
@@ -868,11 +867,10 @@ def _parts(samples: _Sorted, level: float) -> tuple[Part, ...]:
     return tuple(made)
 
 
-def size_of(z: FloatArray, units: Mapping[str, Any]) -> tuple[float, float, float]:
+def size_of(z: FloatArray, units: Mapping[str, Any]) -> tuple[float, ...]:
     """Return the root mean square with its limits."""
-    square, *limits = mean_limits(np.square(z), **units, level=SIZE_LEVEL, log=True)
-    low, high = (_finite(math.sqrt(each)) for each in limits)
-    return _finite(math.sqrt(square)), low, high
+    found = mean_limits(np.square(z), **units, level=SIZE_LEVEL, log=True)
+    return tuple(_finite(math.sqrt(each)) for each in found)
 
 
 def mean_limits(

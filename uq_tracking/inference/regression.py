@@ -520,8 +520,7 @@ class RegressionTests(Tests):
 
     def _off_curve(self, target: FloatArray, mean: FloatArray) -> FloatArray:
         """Return the truth minus a curve of predictions."""
-        centred = (mean - mean.mean()) / max(float(mean.std()), 1e-300)
-        return self._off_fit(np.vander(centred, CURVED + 1), target)
+        return self._off_fit(np.vander((mean - mean.mean()) / max(mean.std(), 1e-300), CURVED + 1), target)
 
     def _off_fit(self, columns: FloatArray, values: FloatArray) -> FloatArray:
         """Return values minus what columns explain, which each half of the samples fits for the other."""
@@ -567,7 +566,10 @@ class RegressionTests(Tests):
             return cure and replace(cure, removes=shape or found.bias_grade != "slight")
         if any(each.on != "std" for each in places.found()):  # what no function of the std mends
             return Cure(instead=words.of_sizes(calibration, found, is_std=True))
-        law = "" if cure.method else self._law(calibration, found)
+        law = self._law(calibration, found)
+        if cure.method:
+            is_evident = law not in ("", words.STUDENT_T, words.SKEWED)
+            return replace(cure, step=f"State {law}, or recalibrate") if is_evident else cure
         unless = ", unless parts differ (pass by=, such as the site of each sample)" * (words.OWN not in law)
         return Cure(instead=f"state {law}{unless}") if law else cure
 
@@ -1134,7 +1136,9 @@ def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     few_decide = not of_draws and (found.dominance > DOMINATED or heavy_tails(statistics))
     if of_scores.low <= 1 <= of_scores.high:
         is_known = found.low <= 1 <= found.high and max(found.high, 1 / max(found.low, 1e-9)) <= UNKNOWN
-        are_outlying = of_draws and found.low > SURELY  # how far beyond all draws errors are, scores do not see
+        are_outlying = (
+            of_draws and found.low > SURELY
+        )  # how far beyond all draws errors are, scores do not see
         return found if are_outlying or (is_known and not few_decide) else of_scores
     factor, left = best_factor(statistics)
     log, of_all = math.log(factor), math.log(of_scores.value)

@@ -1246,7 +1246,7 @@ def of_cure(cure: Cure) -> str:
         score = f"calibration error {cure.score if '_' in cure.score else cure.score.upper()}"
         before, after = ("less than 0.001" if each < 0.001 else format_number(each, 2) for each in ends)
     found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
-    return f"{cure.before_all}Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
+    return f"{cure.step} with {cure.method} ({_DOES[cure.method]}): {found}"
 
 
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
