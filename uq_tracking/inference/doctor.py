@@ -389,7 +389,7 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         "stds are below a thousandth of the median",
         "? Then mask them; else set std_floor= to the smallest plausible std.",
     )
-    return _placeholders("tiny std", said, there, error / std, 1 / TINY / 10, cure)
+    return _placeholder("tiny std", said, there, error / std, 1 / TINY / 10, cure)
 
 
 def _std_from_errors(target: FloatArray, error: FloatArray, std: FloatArray) -> Suspicion | None:
@@ -590,17 +590,14 @@ def _recurring(name: str, of: str, code: str, values: FloatArray, z: FloatArray)
     if code == "y_true" and root_mean_square(z[~there]) < OF_OTHERS:
         return None
     cure = f", or is a sensor stuck? Then mask them: mask=({code} == {named})."
-    return _placeholders(name, f"{of} are exactly {named}", there, z, LARGER_FILLED, cure)
+    return _placeholder(name, f"{of} are exactly {named}", there, z, LARGER_FILLED, cure)
 
 
-def _placeholders(
-    name: str, said: str, there: Any, z: FloatArray, least: float, cure: str
-) -> Suspicion | None:
+def _placeholder(name: str, said: str, there: Any, z: FloatArray, least: float, fix: str) -> Suspicion | None:
     """Take samples for placeholders if their errors are so many times as large as others."""
     here, rest = root_mean_square(z[there]), root_mean_square(z[~there])
     text = f"{format_number(100 * float(there.mean()), 2)} % of the {said}, {_larger(here, rest)}"
-    fix = f"Are these placeholders{cure}"
-    return Suspicion(name, text, fix) if here >= least * rest else None
+    return Suspicion(name, text, f"Are these placeholders{fix}") if here >= least * rest else None
 
 
 def _near_constant(std: FloatArray) -> Suspicion | None:

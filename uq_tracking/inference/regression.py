@@ -1136,9 +1136,7 @@ def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     few_decide = not of_draws and (found.dominance > DOMINATED or heavy_tails(statistics))
     if of_scores.low <= 1 <= of_scores.high:
         is_known = found.low <= 1 <= found.high and max(found.high, 1 / max(found.low, 1e-9)) <= UNKNOWN
-        are_outlying = (
-            of_draws and found.low > SURELY
-        )  # how far beyond all draws errors are, scores do not see
+        are_outlying = of_draws and found.low > SURELY  # scores do not see how far beyond draws
         return found if are_outlying or (is_known and not few_decide) else of_scores
     factor, left = best_factor(statistics)
     log, of_all = math.log(factor), math.log(of_scores.value)
