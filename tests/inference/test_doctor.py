@@ -79,6 +79,13 @@ def test_a_mistake_is_recognized(name):
     assert found[name] >= 18, found
 
 
+def test_rows_in_another_order_are_recognized_where_they_correlate_by_chance():
+    found = Counter(
+        one.name for seed in range(100) for one in examine(*MISTAKES["shuffled"](*good(200, seed)))
+    )
+    assert found["shuffled"] >= 90
+
+
 def test_a_good_model_is_not_suspected():
     assert examine(*good()) == ()
 

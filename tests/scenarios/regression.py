@@ -313,8 +313,9 @@ def shrunk(rng):
 
 
 @scenario(
-    "bias of 0.4 std by the sign of the prediction", PLACES, USEFUL, says=("too low",), never=("Recalibrate",)
-)
+    "bias of 0.4 std by the sign of the prediction", PLACES, USEFUL, says=("too low",),
+    never=("Recalibrate", "no curve"),
+)  # fmt: skip
 def biased_by_prediction(rng):
     y, mu, s = calibrated(rng, 2000)
     return y + 0.4 * s * np.sign(mu), mu, s
@@ -807,6 +808,7 @@ def shapes_by_prediction(rng):
     "counts, most of them 0, with their means and stds",
     SHAPE,
     bias=None,
+    says=("State a distribution of whole numbers",),
     never=("vary too", "no miscalibration"),
 )
 def sparse_counts(rng):
@@ -2314,8 +2316,8 @@ def gamma_of_one_site(rng):
 
 
 @scenario(
-    "20 draws of the right width, one error in fifty eight times as large", (*FINE, *TAILS), bias=None,
-    never=("Multiply", "1.4 times"),
+    "20 draws of the right width, one error in fifty eight times as large", TAILS, bias=None,
+    says=("Look at the largest errors",), never=("Multiply",),
 )  # fmt: skip
 def draws_with_outliers(rng):
     mu, s = 3 * rng.normal(size=3000), spread_stds(rng, 3000, 0.3)
@@ -2600,9 +2602,10 @@ def two_raters(rng):
 
 @scenario(
     "monthly data of 20 years, biased by the month (1 std)",
-    (*OVER, *PLACES, *SHAPE),
+    PLACES,
     bias=None,
     says=("recur every 12",),
+    never=("std_scaling",),
 )
 def biased_by_the_month(rng):
     s, mu, month = spread_stds(rng, 240, 0.3), 2 * rng.normal(size=240), np.arange(240) % 12

@@ -247,19 +247,20 @@ class ClassTests(Tests):
         score = "worst_class_gap" if found.lead == "level" else score
         top, chance = found.top_event, right_by_chance(self.statistics)
         sorts = (top.surely_sorts or top.observed > chance) and (off is None or off.event.sorts is None)
-        cure = self._cure(calibration, score) if sorts else None
+        cure, first = self._cure(calibration, score) if sorts else None, ""
         if cure is not None and not (cure.method and math.isfinite(losses[0])) and (cut := self._cut_off()):
             said = f"Classes stated at about 0 occur in {words.percent(cut)} of cases. {said}"
-            cure = replace(cure, before_all=words.NO_ZEROS, instead=words.OF_ZEROS)
+            first, cure = words.NO_ZEROS, replace(cure, instead=words.OF_ZEROS)
         if cure is not None and not (cure.method and cure.removes) and off is not None:
-            if off.mixed and not cure.before_all:
+            if off.mixed and not first:
                 ask = "First check labels, and correct them: are some of class {} in fact class {}? "
-                cure = replace(cure, before_all=ask.format(*off.mixed))
+                first = ask.format(*off.mixed)
             elif found.slope is not None and found.slope.stands_out:
-                cure = replace(cure, before_all=f"First look at the scores of class {found.slope.name}. ")
+                first = f"First look at the scores of class {found.slope.name}. "
             if not off.event.observed:
                 rest = "if it cannot occur, and divide the others by their sum"
                 cure = Cure(instead=f"set the probability of class {off.name} to 0, {rest}")
+        cure = cure and replace(cure, step=f"{first}{cure.step}")
         return self._concluded(
             calibration,
             said,

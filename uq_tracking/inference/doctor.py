@@ -23,12 +23,12 @@ from uq_tracking.formatting import format_number
 from uq_tracking.inference.limits import means_of
 from uq_tracking.inference.places import (
     NEGLIGIBLE_SHAPE,
-    SIZE_LEVEL,
     Errors,
     find_places,
     find_strata,
     grade_of_factor,
     mean_limits,
+    size_of,
     some_of,
 )
 from uq_tracking.inputs.validation import log_size, root_mean_square, slope_of
@@ -384,7 +384,7 @@ def _tiny_stds(error: FloatArray, std: FloatArray) -> Suspicion | None:
         return None
     cure = "? Then mask them; else set std_floor= to the smallest plausible std."
     said = "stds are below a thousandth of the median"
-    return _placeholders("tiny std", said, there, error / std, 1 / TINY / 10, cure)
+    return _placeholder("tiny std", said, there, error / std, 1 / TINY / 10, cure)
 
 
 def _std_from_errors(target: FloatArray, error: FloatArray, std: FloatArray) -> Suspicion | None:
@@ -500,7 +500,7 @@ def _of_truth(target: FloatArray, mean: FloatArray, std: FloatArray, group: Any)
         product = (target - target.mean()) * (mean - mean.mean())
         chance = float(np.linalg.norm(np.bincount(group, product))) / n / spreads
     most = (0.3 if group is None else 0.45) * claimed - 2.6 * chance
-    alike = abs(correlation) <= min(3 * chance, 0.15, most)
+    alike = -min(4 * chance, 0.3) <= correlation <= min(4 * chance, 0.15, most)
     if of_mean >= 0.2 * of_target and alike and bias**2 <= 0.1 * of_target:
         random = math.sqrt(of_target + of_mean + bias**2)
         return Suspicion(
@@ -587,17 +587,14 @@ def _recurring(name: str, of: str, code: str, values: FloatArray, z: FloatArray)
     if code == "y_true" and root_mean_square(z[~there]) < OF_OTHERS:
         return None
     cure = f", or is a sensor stuck? Then mask them: mask=({code} == {named})."
-    return _placeholders(name, f"{of} are exactly {named}", there, z, LARGER_FILLED, cure)
+    return _placeholder(name, f"{of} are exactly {named}", there, z, LARGER_FILLED, cure)
 
 
-def _placeholders(
-    name: str, said: str, there: Any, z: FloatArray, least: float, cure: str
-) -> Suspicion | None:
+def _placeholder(name: str, said: str, there: Any, z: FloatArray, least: float, fix: str) -> Suspicion | None:
     """Take samples for placeholders if their errors are so many times as large as others."""
     here, rest = root_mean_square(z[there]), root_mean_square(z[~there])
     text = f"{format_number(100 * float(there.mean()), 2)} % of the {said}, {_larger(here, rest)}"
-    fix = f"Are these placeholders{cure}"
-    return Suspicion(name, text, fix) if here >= least * rest else None
+    return Suspicion(name, text, f"Are these placeholders{fix}") if here >= least * rest else None
 
 
 def _near_constant(std: FloatArray) -> Suspicion | None:
@@ -692,8 +689,8 @@ class Cure:
         "ones); else change the model"
     )
     """What to do if no recalibration helps."""
-    before_all: str = ""
-    """What to check before it."""
+    step: str = "Recalibrate"
+    """What to do, and before it."""
 
 
 def alike_across(
@@ -833,7 +830,6 @@ def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None, label: Int
     """Check that neither the size nor places of standard deviations are wrong, combinations of halves, nor labels."""
     mean, std = rows["mean"], rows["std"]
     errors = Errors(rows["target"] - mean, std, mean, rows.get("weight"), group)
-    square = mean_limits(np.square(errors.z), **errors.units, level=SIZE_LEVEL, log=True)
     halves = [(column > np.median(column)).astype(np.int64) for column in (std, mean)]
     found = find_places(errors).found()
     for each in (halves[0] + 2 * halves[1], label):
@@ -841,7 +837,7 @@ def _is_right(rows: Mapping[str, FloatArray], group: IntArray | None, label: Int
             names, cell = np.unique(each, return_inverse=True)
             found = (*found, *find_strata(errors, cell, [str(name) for name in names]).found())
     wrong = any(each.quantity == "scale" or each.on == "label" for each in found)
-    return grade_of_factor(*(math.sqrt(each) for each in square)) in ("fine", "unclear") and not wrong
+    return grade_of_factor(*size_of(errors.z, errors.units)) in ("fine", "unclear") and not wrong
 
 
 def _has_shape(rows: Mapping[str, FloatArray], group: IntArray | None) -> bool:

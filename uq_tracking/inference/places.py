@@ -231,9 +231,9 @@ class Places:
 
     parts: Mapping[Covariate, tuple[Part, ...]] = field(default_factory=dict)
     patterns: tuple[Pattern, ...] = ()
-    size: tuple[float, float, float] | None = None
-    """Root mean square of z, with its 98 % limits, without the bias within fifths of the prediction or blocks of an
-    order; None where there is hardly any."""
+    size: tuple[float, ...] | None = None
+    """Root mean square of z, with its 98 % limits, without the bias within fifths of the prediction, blocks of an
+    order or places of a period; None where there is hardly any."""
     strata: tuple[Stratum, ...] = ()
     """The labels of ``by=``."""
 
@@ -430,8 +430,7 @@ def find_places(errors: Errors, level: float = LEVEL) -> Places:
             row[of_mean.order.place] = of_mean.without_lines(by_mean.error, weights)
         of_z = (of_mean.without_lines(z, by_mean.weight) for z in (by_mean.z, by_mean.shifted()))
         ways = (*(rest[:, of_mean.order.place] / by_mean.std), *of_z)
-        least = min(mean_limits(np.square(z), **by_mean.units, level=SIZE_LEVEL, log=True) for z in ways)
-        size = (_finite(math.sqrt(least[0])), _finite(math.sqrt(least[1])), _finite(math.sqrt(least[2])))
+        size = min(size_of(z, by_mean.units) for z in ways)
         for each in ordered:
             if ("scale", each.on) in significant:
                 test_again(each, "scale", np.abs(rest[:, each.order.place] / each.errors.std))
@@ -574,7 +573,9 @@ def find_strata(
         word = "too few" if untested[k] else _word(part, *claims[:, k].tolist())
         least, n = float(adjusted[:, k].min()), int(order.sizes[k])
         strata.append(Stratum(**vars(part), name=names[k], n=n, p=least, word=word, of=of))
-    return Places(patterns=tuple(patterns) if own > 2 else (), strata=tuple(strata))
+    rest = (z - means) * math.sqrt(len(z) / max(len(z) - len(names), 1))
+    size = size_of(rest, options) if made == "period" and own > 2 and patterns[0].found else None
+    return Places(patterns=tuple(patterns) if own > 2 else (), size=size, strata=tuple(strata))
 
 
 def is_nested(group: IntArray | None, label: IntArray) -> bool:
@@ -665,9 +666,8 @@ def find_drift(errors: Errors, block: Any, *, level: float = LEVEL_OF_LABELS) ->
     beyond = float(special.stdtrit(blocks - 2, (1 + SIZE_LEVEL) / 2))
     error = beyond * of_spread.noise / math.sqrt(blocks)
     logs = np.average(spread, weights=mass) + error * np.asarray([0, -1, 1])
-    return Places(
-        {"order": parts}, tuple(patterns), tuple(np.exp(logs).tolist()) if patterns[0].found else None
-    )
+    without_bias = tuple(np.exp(logs).tolist()) if patterns[0].found else None
+    return Places({"order": parts}, tuple(patterns), without_bias)
 
 
 def find_drifting_label(errors: Errors, label: IntArray, names: Sequence[str], *, level: float) -> Places:
@@ -865,6 +865,12 @@ def _parts(samples: _Sorted, level: float) -> tuple[Part, ...]:
             )
         )
     return tuple(made)
+
+
+def size_of(z: FloatArray, units: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return the root mean square with its limits."""
+    found = mean_limits(np.square(z), **units, level=SIZE_LEVEL, log=True)
+    return tuple(_finite(math.sqrt(each)) for each in found)
 
 
 def mean_limits(

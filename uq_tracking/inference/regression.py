@@ -42,6 +42,7 @@ from uq_tracking.inference.places import (
     LEVEL,
     LEVEL_OF_CELLS,
     LEVEL_OF_LABELS,
+    PARTS,
     Errors,
     Grade,
     Made,
@@ -145,6 +146,8 @@ OF_VECTORS = 0.1, 0.25, 0.5, 0.75, 0.9
 """Probabilities of the ellipsoids whose shares of whole vectors are tested, at the level of shape together."""
 OF_ALL = 0.9, 2.0
 """Log of the factor that fits most of F(y), over that of its scores, within which it may hold for all."""
+SURELY = 1.05
+"""Least lower limit of the size of errors of draws from which on it is wrong, whatever ranks among draws say."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
 
@@ -449,8 +452,7 @@ class RegressionTests(Tests):
             return f"First correct the {what}{how}. {then} other samples."
         if any(part.low == part.high for each in biased for part in found.in_places.parts.get(each.on, ())):
             return words.AT_LIMIT
-        size, part = np.abs(self.samples.z()), np.empty(len(self.samples.rows["mean"]), np.int64)
-        part[np.argsort(self.samples.rows["mean"])] = np.arange(len(part)) * SURROUNDINGS // len(part)
+        size, part = np.abs(self.samples.z()), _parts_of(self.samples.rows["mean"], SURROUNDINGS)
         is_far = np.max(size / np.maximum(means_of(size, part)[part], 1e-300)) > LARGEST_ERROR
         return of_skew or (words.LOOK_FIRST if is_far else of_sizes or words.NO_CURVE)
 
@@ -503,7 +505,10 @@ class RegressionTests(Tests):
             shift = 0.0 if bias is None else bias.value
             left = loss(error + shift * std if found.shift_in_std else error + shift)
         elif "mean" in on and not any(each.made == "period" for each in biased):
-            left = loss(self._off_curve(target, mean))
+            left, fifth = loss(self._off_curve(target, mean)), _parts_of(mean, PARTS)[:, None] == range(PARTS)
+            by_share = loss(self._off_fit(fifth, error / std) * std)
+            if by_share < loss(error) <= left:
+                said, left = words.of_correction(biased, in_std=True), by_share
         elif "label" in on and samples.sets:
             label = np.unique([place for _, place in samples.sets], axis=1, return_inverse=True)[1]
             by_mean = loss(error - means_of(error, label)[label])
@@ -514,12 +519,15 @@ class RegressionTests(Tests):
         return said if left < loss(error) else None
 
     def _off_curve(self, target: FloatArray, mean: FloatArray) -> FloatArray:
-        """Return the truth minus a curve of predictions, which each half of the samples fits for the other."""
-        powers = np.vander((mean - mean.mean()) / max(float(mean.std()), 1e-300), CURVED + 1)
-        left = target.copy()
+        """Return the truth minus a curve of predictions."""
+        return self._off_fit(np.vander((mean - mean.mean()) / max(mean.std(), 1e-300), CURVED + 1), target)
+
+    def _off_fit(self, columns: FloatArray, values: FloatArray) -> FloatArray:
+        """Return values minus what columns explain, which each half of the samples fits for the other."""
+        left = values.copy()
         side = doctor.halves_of(len(left), self.samples.units(self.dependence), fewest=0)
         for half in (side == 0, side == 1):
-            left[half] -= powers[half] @ np.linalg.lstsq(powers[~half], target[~half], rcond=None)[0]
+            left[half] -= columns[half] @ np.linalg.lstsq(columns[~half], values[~half], rcond=None)[0]
         return left
 
     def _is_aside(self, inside: Inside, found: Findings) -> bool:
@@ -558,7 +566,10 @@ class RegressionTests(Tests):
             return cure and replace(cure, removes=shape or found.bias_grade != "slight")
         if any(each.on != "std" for each in places.found()):  # what no function of the std mends
             return Cure(instead=words.of_sizes(calibration, found, is_std=True))
-        law = "" if cure.method else self._law(calibration, found)
+        law = self._law(calibration, found)
+        if cure.method:
+            is_evident = law not in ("", words.STUDENT_T, words.SKEWED)
+            return replace(cure, step=f"State {law}, or recalibrate") if is_evident else cure
         unless = ", unless parts differ (pass by=, such as the site of each sample)" * (words.OWN not in law)
         return Cure(instead=f"state {law}{unless}") if law else cure
 
@@ -979,6 +990,11 @@ class RegressionTests(Tests):
             return math.nan
 
 
+def _parts_of(values: FloatArray, parts: int) -> IntArray:
+    """Return which of so many parts, of as many samples each, in increasing order, holds each value."""
+    return np.asarray(np.argsort(np.argsort(values)) * parts // len(values))
+
+
 def _are_shifted(errors: Errors) -> bool:
     """Return whether errors have something in common: it is more standard deviations where these are small."""
     known = errors.error, errors.z
@@ -1120,7 +1136,8 @@ def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     few_decide = not of_draws and (found.dominance > DOMINATED or heavy_tails(statistics))
     if of_scores.low <= 1 <= of_scores.high:
         is_known = found.low <= 1 <= found.high and max(found.high, 1 / max(found.low, 1e-9)) <= UNKNOWN
-        return found if is_known and not few_decide else of_scores
+        are_outlying = of_draws and found.low > SURELY  # scores do not see how far beyond draws
+        return found if are_outlying or (is_known and not few_decide) else of_scores
     factor, left = best_factor(statistics)
     log, of_all = math.log(factor), math.log(of_scores.value)
     fits = OF_ALL[0] < log / of_all < OF_ALL[1] and left <= max(

@@ -665,6 +665,7 @@ def of_correction(biased: Sequence[Pattern], *, of_quantiles: bool = False, in_s
     move = "add mean(y_true - y_pred) to y_pred"
     if in_std:
         move = "add y_std * mean((y_true - y_pred) / y_std) to y_pred"
+        fit = f"in each fifth of the predictions, {move}"
     if of_quantiles:
         fit = (
             "fit a smooth curve of y_true against each quantile, by the pinball loss at its level, and replace the "
@@ -1256,7 +1257,7 @@ def of_cure(cure: Cure) -> str:
         score = f"calibration error {cure.score if '_' in cure.score else cure.score.upper()}"
         before, after = ("less than 0.001" if each < 0.001 else format_number(each, 2) for each in ends)
     found = f"on held-out halves, the {score} falls from {before} to {after}, {left}"
-    return f"{cure.before_all}Recalibrate with {cure.method} ({_DOES[cure.method]}): {found}"
+    return f"{cure.step} with {cure.method} ({_DOES[cure.method]}): {found}"
 
 
 def of_dependence(found: Dependence, n: int, total: int | None) -> str:
