@@ -329,3 +329,10 @@ def test_a_masked_column_of_a_smooth_map_brings_no_warning():
     mask[:, 5] = True
     verdict = uq.evaluate(mean + error / error.std(), mean, np.ones(error.shape), mask=mask).verdict
     assert verdict.calibration == "not enough data"
+
+
+def test_a_period_by_chance_makes_independent_samples_no_few():
+    rng = np.random.default_rng([12, 5000, 1])  # alike every 377 rows, which cut them into 14
+    std, mean = np.exp(0.6 * rng.normal(size=5000)), rng.normal(size=5000)
+    y = 2 * mean + std * rng.normal(size=5000)
+    assert uq.evaluate(y, mean, std).verdict.calibration != "not enough data"

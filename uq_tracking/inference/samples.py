@@ -430,7 +430,7 @@ def _of_series(scores: Scores, also: Sequence[FloatArray] = ()) -> Dependence:
         return _of_lines(scores, at % period, period)
     if period:
         found = _in_blocks(scores, at // period, -(-n // period))
-        if found.worth < n:
+        if found.worth < n and (found.kind != "too few" or found.p < SWITCH):
             return replace(found, distant=found.worth) if period > NO_PERIOD else found
     found = _in_blocks(scores, at, n)
     correlation = max(_lag_one(score) - _of_largest(score) for score in scores)
