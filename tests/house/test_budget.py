@@ -25,7 +25,7 @@ evaluation             755     880       5     6
 figures               1881    1480      13    12
 files                  633     380       4     3
 frameworks             863     360       7     4
-inference             7266    1650      17    11
+inference             7271    1650      17    11
 inputs                3637    2250      14    18
 metrics               2421    1400      13     9
 recalibration         1307     920       7     8
@@ -36,7 +36,7 @@ tables                 703     430       4     4
 tasks                  232     360       2     2
 testing                592     420       4     5
 tracking              3011    1950      17    17
-total                33937   20540     173   164
+total                33942   20540     173   164
 """
 """Code lines and files that each folder of the package may hold: what it held when this was last written.
 

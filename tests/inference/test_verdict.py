@@ -391,7 +391,7 @@ def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
     fine, exaggerated = (uq.evaluate(errors, np.zeros(3000), std) for std in (true, true**6))
     assert fine.scores["n_merci"] < 1 < exaggerated.scores["n_merci"]
     assert [report.verdict.ranking for report in (fine, exaggerated)] == ["useful", "useful"]
-    told = ["no shorter than equal ones" in report.verdict.text for report in (fine, exaggerated)]
+    told = ["of one width with the same coverage" in report.verdict.text for report in (fine, exaggerated)]
     assert told == [False, True]
 
 

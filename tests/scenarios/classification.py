@@ -1085,7 +1085,7 @@ def ten_classes_smoothed(rng):
 
 @scenario(
     "a quarter of class 0 is labelled as class 1", CLASSES, bias=None,
-    says=("lass 0 is stated", "and correct them: are some of class 1 in fact class 0?", "miscalibration is left"),
+    says=("lass 0 is stated", "are some of class 1 in fact class 0? Then correct them", "miscalibration is left"),
 )  # fmt: skip
 def class_labelled_as_another(rng):
     probs = special.softmax(2.5 * rng.normal(size=(5000, 4)), axis=1)

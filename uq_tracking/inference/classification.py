@@ -253,8 +253,8 @@ class ClassTests(Tests):
             first, cure = words.NO_ZEROS, replace(cure, instead=words.OF_ZEROS)
         if cure is not None and not (cure.method and cure.removes) and off is not None:
             if off.mixed and not first:
-                ask = "First check labels, and correct them: are some of class {} in fact class {}? "
-                first = ask.format(*off.mixed)
+                ask = "First check labels: are some of class {} in fact class {}? Then correct them. Else "
+                first, cure = ask.format(*off.mixed), replace(cure, step=words.lowered(cure.step))
             elif found.slope is not None and found.slope.stands_out:
                 first = f"First look at the scores of class {found.slope.name}. "
             if not off.event.observed:

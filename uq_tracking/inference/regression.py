@@ -228,7 +228,7 @@ class RegressionTests(Tests):
                 "If the model was trained on these samples, score others: its errors on these are too small."
             )
         ranked = self._ranking()
-        of_ranking, sorts_only = self._of_ranking(ranked, suspicions)
+        of_ranking, sorts_only = self._of_ranking(ranked, suspicions, is_right=calibration in words.NO_ERROR)
         settle_first = ranked.word == "worse than constant" or any(each.is_mistake for each in suspicions)
         is_said = calibration == "biased" or found.bias_of_one_label()
         of_bias = "" if is_said else words.of_bias(found, self.settings)
@@ -930,7 +930,9 @@ class RegressionTests(Tests):
             worth=None if dependence is None else dependence.worth,
         )
 
-    def _of_ranking(self, ranked: Ranked, suspicions: tuple[Suspicion, ...]) -> tuple[str, bool]:
+    def _of_ranking(
+        self, ranked: Ranked, suspicions: tuple[Suspicion, ...], *, is_right: bool
+    ) -> tuple[str, bool]:
         """Say whether the uncertainty ranks errors, and whether it only sorts them.
 
         It knows only if its stds vary, and intervals scaled by them are shorter.
@@ -944,7 +946,7 @@ class RegressionTests(Tests):
         if vary:
             but = f", but they vary by only {vary}."
         elif width >= 1:
-            but = ", but intervals scaled by them are no shorter than equal ones that contain as much."
+            but = "." if is_right else ", but intervals of one width with the same coverage are no longer."
         elif any(each.name == "near-constant std" for each in suspicions):
             but = ", but nearly all of them are the same."
         few = ranked.recovered is not None and ranked.recovered <= 0

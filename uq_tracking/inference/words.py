@@ -89,7 +89,8 @@ ONLY_SHAPE = "No error is found in the shape. The scale is not tested"
 OF_FITTED = "The fit is exact, as after a recalibration that was fitted to these samples: score others."
 MORE_FIRST = "Score more samples before you correct that."
 SEPARATED = (
-    "multiply all log odds by a large factor: these probabilities separate the classes nearly without error"
+    "multiply all log odds by the factor of the lowest log loss on other samples: these probabilities separate the "
+    "classes nearly without error, so that none can be fitted to them"
 )
 SPECIAL = "Find out what is special there before changing anything elsewhere."
 OF_WAVE = "Find out what changes along the samples: no one correction fits them all."
@@ -109,7 +110,7 @@ UNORDERED = (
 )
 FEW_OF_LABELS = (
     "Whether labels of by= differ is not known: a label needs at least 20 samples, from 3 groups or independent "
-    "stretches of rows. Pass labels that several groups share, such as a site."
+    "stretches of rows. Pass coarser labels, such as a season, or the site of several groups."
 )
 OF_EQUAL = (
     "Many true values equal a quantile, and count half: right intervals then contain more than stated, so only "
@@ -124,6 +125,8 @@ OF_TRUTH = (
     "even a right model looks biased. Pass labels that are known when predicting."
 )
 OF_VECTORS = "Whether components vary together as stated is not tested; variogram_score compares models."
+UNLIKE = 1.25
+"""Factor of the size of errors from which on a distribution of another shape may also be too wide or narrow."""
 ENOUGH = 200
 """Samples of a stratum that a recalibration of its own needs."""
 COVARIATES = {"std": "standard deviations", "mean": "predictions"}
@@ -480,8 +483,9 @@ def of_step(calibration: str, found: Findings, settings: Settings, law: str, *, 
         return "Try other families, such as family='gaussian', and keep the one of the lowest nll."
     if calibration == IN_SHAPE:
         shown = "report.plot('pit_histogram') shows where it differs"
-        if not is_std and scale is not None and not scale.low <= 1 <= scale.high:
-            shown += f"; first try {'wider' if scale.low > 1 else 'narrower'} ones"
+        if not is_std and scale is not None and not 1 / UNLIKE < scale.value < UNLIKE:
+            kinds = ("wider", "heavier") if scale.value > 1 else ("narrower", "lighter")
+            shown += "; first try {} ones, or ones with {} tails".format(*kinds)
         or_else = ", or recalibrate with cdf_isotonic" * is_std
         return f"State {law or f'another distribution ({shown})'}{or_else}, then score other samples."
     return ""
@@ -763,7 +767,7 @@ def _of_pattern(
     elif pattern.quantity == "bias" and pattern.on == "mean" and pattern.slope and len(named) > 1:
         what = f"Predictions vary {slightly}too {'little' if pattern.slope > 0 else 'much'}"
     elif pattern.quantity == "scale" and calibration in ("overconfident", "underconfident"):
-        what = "One factor is not enough"
+        what = "Factors differ"
     elif pattern.quantity == "scale":
         what = "" if leads else f"Stated standard deviations are {slightly}wrong in places"
     else:
@@ -1104,9 +1108,9 @@ def _of_each_label(off: OffPart) -> str:
         method = "logistic" if off.of == "the event" else "bias_temperature"
         return of_each(ENOUGH * (off.least < ENOUGH), method=method)
     return (
-        f"If the stratum is known at prediction time, recalibrate each of {ENOUGH} samples or more separately, and "
-        f"in each smaller one, of n samples, add n / (n + {ENOUGH / 4:.0f}) * log(observed odds / stated odds) to "
-        "the log odds."
+        f"If the stratum is known at prediction time, recalibrate each that has {ENOUGH} samples or more separately. "
+        f"In each other one, of n samples, add n / (n + {ENOUGH / 4:.0f}) * log(observed odds / stated odds) to the "
+        "log odds, counting half a sample more of either kind."
     )
 
 
