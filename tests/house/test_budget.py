@@ -128,6 +128,8 @@ images that lack what others show, constant targets, distributions that true val
 calls stay with their server, and runs whose creation was not answered are found again. Lowered elsewhere.
 Raised for inference by 56 lines: every error names a step (of few samples, beside a bias, of draws and of classes),
 those of quantiles were tried on fresh data, intervals are too narrow beside a bias, and padding. Lowered elsewhere.
+Raised for inference by 31 lines: values of the truth that recur, waves along an order, outliers of draws, biases of a
+season, steps of a bias, and classes that stand out. Lowered elsewhere.
 """
 
 TOP, TOTAL = "top", "total"

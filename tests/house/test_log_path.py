@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_FUNCTIONS, MOST_FILES, DEEPEST = 934, 92, 20
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 936, 92, 20
 """What a call may pass: lowered when it passes less, never raised without saying why.
 
 Raised by ten functions when forms became classes: each answers what lists of names answered before.
@@ -50,6 +50,7 @@ tests its ranking in its own way.
 Raised by eleven functions: a call goes to its own server only, maps are compared with each other and looked through
 for pixels that they share, and what many true values are names a distribution.
 Raised by three functions: sizes that are wrong name a step, unless a bias explains them, also where none was tried.
+Raised by two functions: a bias that no curve mends is corrected by fifths of the prediction, in standard deviations.
 """
 
 
