@@ -11,7 +11,7 @@ from scipy import special
 import uq_tracking as uq
 from uq_tracking.errors import UQTrackingError
 
-SEEDS = [pytest.param(k, marks=pytest.mark.slow if k >= 40 else ()) for k in range(300)]
+SEEDS = [pytest.param(k, marks=pytest.mark.slow if k >= 20 else ()) for k in range(300)]
 CODES = (-3.4028234663852886e38, 1e30, -9999.0, 0.0, 65535.0, 1e150, 1e-300)
 
 
