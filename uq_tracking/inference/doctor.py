@@ -70,7 +70,7 @@ SMALL, OF_SEEN, FITS = 0.1, 0.2, 0.05
 """Errors below this, in stds, are hardly any; share of them from which on they are too many if coverage of the others
 is right within so much."""
 OF_FILLED, LARGER_FILLED = 0.02, 1.8
-"""Share of predictions that a recurring one must be, and how many times as large as others its errors."""
+"""Share of the values that a recurring one must be, and how many times as large as others its errors."""
 OF_OTHERS = 0.7
 """Least size of the other errors where a true value that recurs is suspected."""
 OPPOSITE = 0.25
@@ -576,7 +576,7 @@ def _missing_code(target: FloatArray, z: FloatArray) -> Suspicion | None:
 def _recurring(name: str, of: str, code: str, values: FloatArray, z: FloatArray) -> Suspicion | None:
     """Recognize a single value that recurs, though no other does, and whose errors are far too large.
 
-    Beside a truth whose errors are, such as 0, stds may be too large for all others to make room for it.
+    A true value such as 0 may be honest where stds make room for it: then those of all others are too large.
     """
     value, count = np.unique(values, return_counts=True)
     place = int(count.argmax())
@@ -690,7 +690,7 @@ class Cure:
     )
     """What to do if no recalibration helps."""
     step: str = "Recalibrate"
-    """What to do, and before it."""
+    """What to do with the method, and what to check before."""
 
 
 def alike_across(

@@ -573,8 +573,8 @@ def find_strata(
         word = "too few" if untested[k] else _word(part, *claims[:, k].tolist())
         least, n = float(adjusted[:, k].min()), int(order.sizes[k])
         strata.append(Stratum(**vars(part), name=names[k], n=n, p=least, word=word, of=of))
-    rest = (z - means) * math.sqrt(len(z) / max(len(z) - len(names), 1))
-    size = size_of(rest, options) if made == "period" and own > 2 and patterns[0].found else None
+    grown, is_of_period = math.sqrt(len(z) / max(len(z) - len(names), 1)), made == "period" and own > 2
+    size = size_of(grown * (z - means), options) if is_of_period and patterns[0].found else None
     return Places(patterns=tuple(patterns) if own > 2 else (), size=size, strata=tuple(strata))
 
 
