@@ -146,7 +146,7 @@ OF_VECTORS = 0.1, 0.25, 0.5, 0.75, 0.9
 """Probabilities of the ellipsoids whose shares of whole vectors are tested, at the level of shape together."""
 OF_ALL = 0.9, 2.0
 """Log of the factor that fits most of F(y), over that of its scores, within which it may hold for all."""
-OUTLYING = 1.05
+OF_DRAWS = 1.05
 """Least lower limit of the size of errors of draws from which on it is wrong, whatever ranks among draws say."""
 DEEPEST = 8.2
 """Gaussian score of the largest F(y) below 1 in float64."""
@@ -1138,7 +1138,7 @@ def _scale_of_distribution(statistics: Any, level: float) -> Estimated:
     few_decide = not of_draws and (found.dominance > DOMINATED or heavy_tails(statistics))
     if of_scores.low <= 1 <= of_scores.high:
         is_known = found.low <= 1 <= found.high and max(found.high, 1 / max(found.low, 1e-9)) <= UNKNOWN
-        are_outlying = of_draws and found.low > OUTLYING  # scores do not see how far beyond draws
+        are_outlying = of_draws and found.low > OF_DRAWS  # scores do not see how far beyond draws
         return found if are_outlying or (is_known and not few_decide) else of_scores
     factor, left = best_factor(statistics)
     log, of_all = math.log(factor), math.log(of_scores.value)
